@@ -1,6 +1,4 @@
-//! The line about what a stopped run waits for and what has come since: answers in its inbox, and facts.
-
-use std::fmt::Write as _;
+//! The lines about what a stopped run waits for and what has come since: answers in its inbox, and facts.
 
 use super::answer::taken_from_inbox;
 use super::exit::Error;
@@ -12,23 +10,51 @@ use crate::store::dataspace::{Dataspace, DataspaceWatcher};
 use crate::store::layout::RunsRoot;
 use crate::store::view::RunView;
 
+/// What has come for a stopped run since it was paused, a line each.
+#[derive(Debug, Default)]
+struct Arrivals {
+    answers: Vec<String>,
+    facts: Vec<String>,
+}
+
 /// Returns a line for each answer and each fact that has come since the run was paused, and how it goes on; empty if
 /// none has.
 ///
 /// # Errors
 /// [`Error::Store`] if they cannot be read.
 pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> {
+    let Arrivals { answers, facts } = found(root, view)?;
+    let mut lines = [answers, facts].concat();
+    if !lines.is_empty() {
+        lines.push(format!("it goes on with: raymond resume {}", view.run.workflow_id));
+    }
+    Ok(lines.into_iter().map(|line| line + "\n").collect())
+}
+
+/// Returns what has come for a stopped run, and how it is resumed, in short; `None` if nothing has, or if that cannot be
+/// read.
+pub(super) fn in_short(root: &RunsRoot, view: &RunView) -> Option<String> {
+    let Arrivals { answers, facts } = found(root, view).ok()?;
+    let what = match (answers.is_empty(), facts.is_empty()) {
+        (false, _) => "an answer",
+        (true, false) => "a fact",
+        (true, true) => return None,
+    };
+    Some(format!("{what} has come; resume it: raymond resume {}", view.run.workflow_id))
+}
+
+fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     let run = &view.run;
+    let mut found = Arrivals::default();
     let waits = matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. }));
     if view.held || !waits {
-        return Ok(String::new());
+        return Ok(found);
     }
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
-    let mut lines = String::new();
     for answered in taken_from_inbox(&mut run.clone(), &root.run(id), &key)? {
         let (agent, node) = (&answered.turn.agent, &answered.node);
-        let line = printable_line(&format!("{agent}/{node} is answered: {}", answered.answer.raw));
-        let _ = writeln!(lines, "{line}");
+        let line = format!("{agent}/{node} is answered: {}", answered.answer.raw);
+        found.answers.push(printable_line(&line));
     }
     let labels: Vec<String> =
         run.definitions.values().flat_map(|own| own.labels.iter().cloned()).collect();
@@ -41,12 +67,9 @@ pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> 
             if let FactChange::Asserted(Fact { label, key, .. }) = change {
                 let line = format!("{label} {key}");
                 let line = printable_line(line.trim_end());
-                let _ = writeln!(lines, "{line} is asserted since it stopped");
+                found.facts.push(format!("{line} is asserted since it stopped"));
             }
         }
     }
-    if !lines.is_empty() {
-        let _ = writeln!(lines, "it goes on with: raymond resume {id}");
-    }
-    Ok(lines)
+    Ok(found)
 }

@@ -9,9 +9,10 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::setsid;
 use rustix::stdio::dup2_stdin;
 
@@ -20,9 +21,11 @@ use super::output;
 use crate::domain::id::RunId;
 use crate::plain_file;
 use crate::process::child::cgroup::leave_turn;
+use crate::process::child::subreaper;
 use crate::process::command::DETACHED;
+use crate::runtime::RunLauncher;
 use crate::store::layout::RunsRoot;
-use crate::store::lock;
+use crate::store::{lock, view};
 
 /// The poll interval while waiting for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -61,7 +64,7 @@ pub fn resume_detached(
     command.env(DETACHED, "1");
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;
     command.stdin(attached).stdout(stdout).stderr(output);
-    let child = command.spawn().map_err(failed)?;
+    let child = subreaper::start_detached(&mut command).map_err(failed)?;
     // The child has the only other end then.
     drop(command);
     detached.read_to_end(&mut Vec::new()).map_err(failed)?;
@@ -82,11 +85,30 @@ pub(super) fn detach() -> Result<(), Error> {
     leave_turn();
     // Only the leader of a group cannot leave: whoever started it as one has taken it off the terminal's.
     match setsid() {
-        Ok(_) | Err(rustix::io::Errno::PERM) => {}
+        Ok(_) | Err(Errno::PERM) => {}
         Err(error) => return Err(failed(error.into())),
     }
     let nothing = File::open("/dev/null").map_err(failed)?;
     dup2_stdin(nothing).map_err(|error| failed(error.into()))
+}
+
+/// Executes the runs that programs start, each in a process that outlives this one.
+#[derive(Debug)]
+pub(super) struct DetachedLauncher;
+
+impl RunLauncher for DetachedLauncher {
+    fn launch(&self, root: &RunsRoot, id: &RunId) -> Result<(), String> {
+        let mut process = resume_detached(root, id, &[]).map_err(|error| error.to_string())?;
+        let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
+        // It is a child of this process until one of them ends.
+        std::thread::spawn(move || process.0.wait());
+        let is_refused = || view::load_view(root, id).is_ok_and(|view| view.run.seq == 1);
+        if ended.is_some() && is_refused() {
+            let output = root.run(id).output();
+            return Err(format!("the run {id} has ended at once; see {}", output.display()));
+        }
+        Ok(())
+    }
 }
 
 /// A run that another process resumes.
@@ -100,22 +122,27 @@ impl DetachedRun {
     /// # Errors
     /// [`Error::Io`].
     pub fn wait_until_held(mut self, root: &RunsRoot, id: &RunId) -> Result<(), Error> {
+        let ended = self.held_or_ended(root, id)?;
+        if let Some(status) = ended
+            && !status.success()
+        {
+            let output = root.run(id).output();
+            output::tell(&format!("{id} has stopped already ({status}); see {}", output.display()));
+        }
+        Ok(())
+    }
+
+    /// Waits until the process holds the run, or has ended; returns how it has ended.
+    fn held_or_ended(&mut self, root: &RunsRoot, id: &RunId) -> Result<Option<ExitStatus>, Error> {
         let lock = root.run(id).lock();
         while lock::is_held(&lock)?.is_none() {
             let ended = self.0.try_wait().map_err(|error| waiting(root, id, error))?;
-            if let Some(status) = ended {
-                if !status.success() {
-                    let output = root.run(id).output();
-                    output::tell(&format!(
-                        "{id} has stopped already ({status}); see {}",
-                        output.display()
-                    ));
-                }
-                break;
+            if ended.is_some() {
+                return Ok(ended);
             }
             std::thread::sleep(POLL_INTERVAL);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Waits until the process has ended, and returns its exit code.

@@ -15,13 +15,16 @@ use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::excerpt::excerpt_in;
 use crate::language::prompt::check;
 use crate::runtime::workflow_errors::WorkflowErrors;
+use crate::store::dataspace::Dataspace;
 
 /// Runs `raymond check`.
 ///
 /// # Errors
 /// [`Error`] if there is nothing to check, or the findings cannot be printed.
 pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
-    let subject = InspectedWorkflow::open(&args.path)?;
+    let mut subject = InspectedWorkflow::open(&args.path)?;
+    let defined = Dataspace::of(&args.dir.root()).all_defined()?.defined;
+    subject.scope = subject.scope.with_defined_programs(defined.into_iter().map(|one| one.name));
     let graphs = subject.graphs(args.profile.into());
     let consent = StarterConsent {
         tools: args.allow_tools.clone(),

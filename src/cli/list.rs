@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{age, output, status_word};
+use super::{age, arrived, output, status_word};
 use crate::actor::clock::now;
 use crate::domain::failures::{AgentFailures, fails_strictly};
 use crate::domain::id::RunId;
@@ -51,7 +51,7 @@ pub fn list(args: &ListArgs) -> Result<CliExitCode, Error> {
         0 => format!("no runs in {}; start one: raymond run PATH", root.path().display()),
         runs => format!("none of the {runs} runs in {} is shown", root.path().display()),
     };
-    let exit = show(&args.all_runs, &shown, &none)?;
+    let exit = show(&root, &args.all_runs, &shown, &none)?;
     let older = all.len() - seen;
     if older > 0 && !args.all_runs.json {
         let runs = if older == 1 { "1 older run was" } else { &format!("{older} older runs were") };
@@ -99,6 +99,7 @@ fn name(status: RunStatusArg) -> &'static str {
 
 /// Shows runs as a table or as JSON.
 pub(super) fn show(
+    root: &RunsRoot,
     args: &AllRunsArgs,
     runs: &[ListedRun],
     none: &str,
@@ -109,7 +110,8 @@ pub(super) fn show(
     if runs.is_empty() {
         output::tell(none);
     }
-    let shown = table::print(table::lines(&runs.iter().map(as_row).collect::<Vec<_>>()));
+    let shown =
+        table::print(table::lines(&runs.iter().map(|run| as_row(root, run)).collect::<Vec<_>>()));
     for ListedRun { id, view, .. } in runs {
         if let Err(error) = view {
             output::tell(&format!("{id}: {error}"));
@@ -134,7 +136,7 @@ fn as_json(run: &ListedRun) -> Value {
     value
 }
 
-fn as_row(run: &ListedRun) -> Vec<TableCell> {
+fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {
     let age = age::text(now().since(run.started));
     let word = word(run);
     let mut row = vec![
@@ -147,7 +149,7 @@ fn as_row(run: &ListedRun) -> Vec<TableCell> {
             format!("{} live", view.run.agents.len()).into(),
             ended(&AgentFailures::of(&view.run)).into(),
             view.run.total_cost_usd.to_string().into(),
-            why(&view.run).into(),
+            arrived::in_short(root, view).unwrap_or_else(|| why(&view.run)).into(),
         ]);
     }
     row

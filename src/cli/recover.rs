@@ -23,7 +23,7 @@ pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
     if args.all && !runs.is_empty() {
         return resume_all(args, &root, &runs);
     }
-    list::show(&args.all_runs, &runs, "no run can be resumed")
+    list::show(&root, &args.all_runs, &runs, "no run can be resumed")
 }
 
 /// Resumes runs, and shows how they ended; the exit code is the worst of theirs. A run whose budget is used up
@@ -63,6 +63,6 @@ fn resume_all(
     let ids: Vec<_> = runs.iter().map(|run| &run.id).collect();
     let mut after = list::all(root)?;
     after.retain(|run| ids.contains(&&run.id));
-    list::show(&args.all_runs, &after, "")?;
+    list::show(root, &args.all_runs, &after, "")?;
     Ok(worst)
 }

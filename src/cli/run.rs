@@ -1,9 +1,11 @@
 //! `raymond run` and `raymond resume`: a run in the foreground, new or resumed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::answers;
 use super::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
+use super::background::DetachedLauncher;
 use super::exit::{CliExitCode, Error};
 use super::foreground::{supervise_here, turn_times};
 use super::options::RunOptions;
@@ -83,7 +85,7 @@ pub(super) fn create_of(
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let request = RunRequest { id, input, program, no_check };
     confirm::confirmed(&args.options, |starter| {
-        runtime::create(root, workflow, &request, settings.clone(), GraphSetup::default(), starter)
+        runtime::create(root, workflow, &request, settings.clone(), graphs(), starter)
     })
     .map_err(|error| answers::placed(error, &args.options.answers))
 }
@@ -125,12 +127,19 @@ fn resume_target(
             Some(taken) => taken,
             None => LockedRun::open(root, id)?,
         };
-        let mut graphs = GraphSetup::default();
+        let mut graphs = graphs();
         graphs.migrate = options.answers.migrate;
         runtime::resume(store, recovered, settings.clone(), graphs, root, starter)
     })
     .map_err(|error| answers::placed(error, &options.answers))?;
     supervise_here(options, root, prepared)
+}
+
+/// Returns the environment of a run's graphs and programs in this process.
+fn graphs() -> GraphSetup {
+    let mut graphs = GraphSetup::default();
+    graphs.launcher = Some(Arc::new(DetachedLauncher));
+    graphs
 }
 
 /// Prepares the start of processes while the run is made or read.

@@ -7,7 +7,7 @@ use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{output, run_choice, status, status_word};
+use super::{arrived, output, run_choice, status, status_word};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
@@ -37,7 +37,8 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let mut lines: Vec<StyledLine> = status::headline(&view);
     lines.extend(table::lines(&[vec![head], cells].concat()));
     lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
-    table::print(lines)
+    table::print(lines)?;
+    output::print(&arrived::arrived(&root, &view)?)
 }
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fact::Fact;
+use super::id::RunId;
 use super::operation::{Operation, RecoveryClass};
+use super::run_origin::WorkflowStart;
 use super::shell_command::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.
@@ -23,6 +25,8 @@ pub enum Activity {
     Operation(Operation),
     /// Runs a command of a program.
     Command(ShellCommand),
+    /// Starts a program as a run of its own.
+    StartWorkflow(WorkflowStart),
     /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
     Bases {
         /// The directories below that of the run; the empty path is the run's directory itself.
@@ -78,6 +82,8 @@ pub enum ActivityResult {
     Done,
     /// The fact that was taken; `None` if another agent was faster.
     Claimed(Option<Fact>),
+    /// The run that was started.
+    Started(RunId),
 }
 
 impl ActivityResult {
@@ -86,7 +92,11 @@ impl ActivityResult {
     pub fn into_value(self) -> Value {
         match self {
             Self::Value(value) => value,
-            Self::Bases(_) | Self::Changes(_) | Self::Done | Self::Claimed(_) => Value::Null,
+            Self::Bases(_)
+            | Self::Changes(_)
+            | Self::Done
+            | Self::Claimed(_)
+            | Self::Started(_) => Value::Null,
         }
     }
 }
@@ -113,7 +123,8 @@ impl Activity {
         match self {
             Self::Operation(operation) => operation.class(),
             Self::Command(command) => command.class(),
-            Self::Bases { .. }
+            Self::StartWorkflow(_)
+            | Self::Bases { .. }
             | Self::Changes { .. }
             | Self::Assert { .. }
             | Self::Retract { .. }
@@ -127,6 +138,7 @@ impl Activity {
         match self {
             Self::Operation(operation) => operation.name(),
             Self::Command(_) => "run",
+            Self::StartWorkflow(_) => "start-workflow",
             Self::Bases { .. } => "bases",
             Self::Changes { .. } => "changes",
             Self::Assert { .. } => "assert",

@@ -49,6 +49,7 @@ pub mod refusal;
 pub mod reminder;
 pub mod restart;
 pub mod run;
+pub mod run_origin;
 pub mod sealed_terms;
 pub mod session;
 pub mod settings;

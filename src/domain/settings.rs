@@ -11,6 +11,7 @@ use super::model::ModelName;
 use super::money::Usd;
 use super::permission::{RunPermission, StarterConsent};
 use super::plugin::PlugIn;
+use super::run_origin::RunOrigin;
 use super::supervision::SupervisionPolicy;
 use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
@@ -149,6 +150,9 @@ pub struct Settings {
     /// The values that its programs are given: `@context/x`.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub context: Variables,
+    /// The step of another run that has started this one; `None` if a person has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<RunOrigin>,
     /// Answers given ahead of time, by the name they are asked under, in their order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Vec<String>>,
@@ -193,6 +197,7 @@ impl Default for Settings {
             label: None,
             branch: None,
             context: Variables::new(),
+            started_by: None,
             answers: BTreeMap::new(),
             plugins: Vec::new(),
             debug: false,

@@ -140,6 +140,11 @@ pub trait WorkflowSource: Send + Sync {
         true
     }
 
+    /// Returns the names of the programs that are defined; `None` if they are not known here.
+    fn defined_programs(&self) -> Option<&[String]> {
+        None
+    }
+
     /// Checks that a state can be entered.
     ///
     /// # Errors

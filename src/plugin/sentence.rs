@@ -33,9 +33,10 @@ fn event_sentence(record: &Record) -> String {
     match &record.event {
         Event::RunStarted(started) => {
             format!(
-                "run {} starts at {}{}",
+                "run {} starts at {}{}{}",
                 started.workflow_id,
                 started.entry,
+                origin(&started.settings),
                 answered(&started.settings)
             )
         }
@@ -162,6 +163,12 @@ pub fn waiting(until: Timestamp) -> String {
         "the usage limit is reached: no turn starts before {}; to try earlier, stop the run and resume it",
         date(until)
     )
+}
+
+/// Returns which run has started this one, if no person has.
+fn origin(settings: &Settings) -> String {
+    let origin = settings.started_by.as_ref();
+    origin.map_or(String::new(), |by| format!(", started by {} ({}#{})", by.run, by.agent, by.step))
 }
 
 fn answered(settings: &Settings) -> &'static str {

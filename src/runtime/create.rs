@@ -19,6 +19,7 @@ use crate::actor::clock::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
+use crate::domain::run_origin::budget_of_started;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
@@ -41,6 +42,8 @@ pub fn create(
     graphs: GraphSetup,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
+    let defined = Dataspace::of(root).all_defined()?.defined.into_iter().map(|one| one.name);
+    let workflow = &workflow.clone().with_defined_programs(defined);
     let Workflow { scope, root: run_root, folder, entry, .. } = workflow;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let input = match &request.input {
@@ -60,7 +63,11 @@ pub fn create(
     examined.admit(&mut settings, starter)?;
     let PreflightResult { options, mut warnings, asks, budget, definition } =
         preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
-    settings.budget_usd = settings.budget_usd.or(budget);
+    settings.budget_usd = if settings.started_by.is_some() {
+        budget_of_started(budget, settings.budget_usd)
+    } else {
+        settings.budget_usd.or(budget)
+    };
     if asks {
         build_runner(
             &settings,

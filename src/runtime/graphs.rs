@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::local_executor::LocalActivityExecutor;
+use super::workflow_starter::{RunLauncher, WorkflowStarter};
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::stay_up::StayUp;
 use crate::actor::workflow_cache::WorkflowCache;
@@ -19,7 +21,6 @@ use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::workflow::WorkflowDir;
 use crate::world::gate::NameLookup;
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::registry::{OwnType, OwnTypeRegistry};
@@ -36,6 +37,8 @@ pub struct GraphSetup {
     pub migrate: bool,
     /// The condition for the run to stay up while questions wait.
     pub stay_up: StayUp,
+    /// The launcher of the runs that its programs start; without one they start none.
+    pub launcher: Option<Arc<dyn RunLauncher>>,
 }
 
 impl GraphSetup {
@@ -82,12 +85,12 @@ impl GraphSetup {
         steps: (PathBuf, StepProofs),
         marker: EnvironmentMarker,
         space: Dataspace,
-        (settings, scope): (&Settings, &WorkflowDir),
+        starter: WorkflowStarter,
     ) -> Rc<dyn ActivityExecutor> {
-        let run = marker.run.clone();
+        let (run, settings) = (marker.run.clone(), &starter.settings);
         let world = world(working_dirs, steps, marker, self.own.clone(), settings);
-        let trusted = settings.consent.trusts_workflow.then(|| scope.clone());
-        Rc::new(LocalActivityExecutor::new(run, world, space, trusted))
+        let trusted = settings.consent.trusts_workflow.then(|| starter.scope.clone());
+        Rc::new(LocalActivityExecutor::new(run, world, space, (trusted, starter)))
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
+use super::workflow_starter::WorkflowStarter;
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
@@ -18,6 +19,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
+use crate::domain::run_origin::WorkflowStart;
 use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
@@ -34,6 +36,8 @@ pub(super) struct LocalActivityExecutor {
     space: Dataspace,
     /// The workflow's files, if it may run commands and reach other machines.
     trusted: Option<WorkflowDir>,
+    /// The starter of further runs.
+    starter: Arc<WorkflowStarter>,
     /// True if the executor is to end.
     ends: Arc<AtomicBool>,
     /// The stops of the agents whose activities are performed.
@@ -48,13 +52,14 @@ impl LocalActivityExecutor {
         run: RunId,
         world: WorkspaceExecutor,
         space: Dataspace,
-        trusted: Option<WorkflowDir>,
+        (trusted, starter): (Option<WorkflowDir>, WorkflowStarter),
     ) -> Self {
         let watcher = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
+        let starter = Arc::new(starter);
         let (agent_stops, warned) = (RefCell::default(), RefCell::default());
-        Self { run, world, space, trusted, ends, agent_stops, watcher, warned }
+        Self { run, world, space, trusted, starter, ends, agent_stops, watcher, warned }
     }
 
     /// Returns the operation to perform, or refuses one that the starter of the run did not trust.
@@ -131,11 +136,20 @@ impl LocalActivityExecutor {
             Activity::Changes { directory, base } => {
                 world.changes(&stem, directory, base, again).await.into()
             }
+            Activity::StartWorkflow(start) => self.start_workflow(turn, start).await,
             Activity::Command(_)
             | Activity::Assert { .. }
             | Activity::Retract { .. }
             | Activity::Claim { .. } => self.change(turn, activity).await,
         }
+    }
+
+    /// Starts a program as a run of its own.
+    async fn start_workflow(&self, turn: &TurnId, start: &WorkflowStart) -> ActivityOutcome {
+        let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
+        let run = spawn_blocking(move || starter.start(&turn, &start)).await;
+        let run = run.unwrap_or_else(|panicked| Err(panicked.to_string()));
+        ActivityOutcome::Done(run.map(ActivityResult::Started))
     }
 
     fn warn_once(&self, warning: &str) {
@@ -202,6 +216,7 @@ fn changed(
         }
         Activity::Operation(_)
         | Activity::Command(_)
+        | Activity::StartWorkflow(_)
         | Activity::Bases { .. }
         | Activity::Changes { .. } => {}
     }

@@ -26,6 +26,7 @@ mod supervise;
 pub mod trust;
 mod workflow;
 pub mod workflow_errors;
+mod workflow_starter;
 
 pub use answerer::build_runner;
 pub use builder::{Builder, Runtime};
@@ -41,3 +42,4 @@ pub use settings::settings_of;
 pub use supervise::{InterruptReceiver, PreparedRun, supervised};
 pub use trust::RunStarter;
 pub use workflow::{FIRST_STATE, Workflow};
+pub use workflow_starter::RunLauncher;

@@ -1,6 +1,6 @@
 //! A prepared run and its plug-ins, under supervision until it has ended or holds still.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use super::graphs::{GraphSetup, builtins, working_dirs};
 use super::plugin_programs;
 use super::plugins::PlugIns;
 use super::seals;
+use super::workflow_starter::WorkflowStarter;
 use crate::actor::clock::now;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::registry::AgentRegistry;
@@ -115,6 +116,16 @@ fn open_scope(path: &Path, settings: &Settings) -> Result<WorkflowDir, Error> {
     ))
 }
 
+/// Adds the plug-in that writes the debug directory.
+fn add_debug(plugins: &mut PlugIns, root: &RunsRoot, run: &Run, steps: PathBuf) {
+    match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
+        Ok(debug) => plugins.add_own("debug", debug),
+        Err((path, error)) => {
+            tracing::warn!("debug output is not written: {}: {error}", path.display());
+        }
+    }
+}
+
 /// Supervises a run until it has ended or holds still. `registry` is the live picture it keeps. Needs
 /// a running actix system.
 ///
@@ -139,7 +150,7 @@ pub async fn supervised(
         ..
     } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = pinned_scope(&run, &settings, store.dir(), (pins, capture))?;
+    let scope = pinned_scope(&run, &settings, store.dir(), (pins.clone(), capture))?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(believes_unproven_steps);
     let working_dirs = working_dirs(root, &run.workflow_id, &settings);
@@ -155,12 +166,7 @@ pub async fn supervised(
         Err(error) => return Err(error),
     };
     if settings.debug {
-        match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
-            Ok(debug) => plugins.add_own("debug", debug),
-            Err((path, error)) => {
-                tracing::warn!("debug output is not written: {}: {error}", path.display());
-            }
-        }
+        add_debug(&mut plugins, root, &run, steps);
     }
     let id = run.workflow_id.clone();
     let (builtins, workflows) = (builtins(&settings, &scope), graphs.cache());
@@ -168,7 +174,16 @@ pub async fn supervised(
     let steps = store.dir().steps();
     let performer = {
         let space = Dataspace::of(root).with_key(&user_state.key()?);
-        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, (&settings, &scope))
+        let starter = WorkflowStarter {
+            root: root.clone(),
+            run: id.clone(),
+            settings: settings.clone(),
+            scope: scope.clone(),
+            pins,
+            user_state: user_state.clone(),
+            launcher: graphs.launcher.clone(),
+        };
+        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starter)
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
@@ -215,17 +230,18 @@ pub async fn supervised(
     if has_programs {
         orphans::sweep_plugins(&marker).await;
     }
-    if let Ok(run) = &outcome
-        && let Err(error) = seals::let_go(&user_state, root, run)
-    {
-        tracing::warn!("{error}");
-    }
-    if let Ok(run) = &outcome
-        && let Err(error) = clear_steps(run, &user_state, root)
-    {
-        tracing::warn!("{error}");
+    if let Ok(run) = &outcome {
+        clear_up(run, &user_state, root);
     }
     outcome.map_err(|error| Error::Broken { id, error })
+}
+
+/// Removes what is kept for a run elsewhere, if it has ended.
+fn clear_up(run: &Run, user_state: &UserState, root: &RunsRoot) {
+    let outcomes = [seals::let_go(user_state, root, run), clear_steps(run, user_state, root)];
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        tracing::warn!("{error}");
+    }
 }
 
 /// Removes what the steps of a run's programs have left beside the facts, if the run has ended.

@@ -19,7 +19,7 @@ pub const FIRST_STATE: &str = manifest::FIRST_STATE;
 const OTHERS: [&str; 3] = [manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
 
 /// A workflow.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Workflow {
     /// The workflow's directory.
     pub scope: WorkflowDir,
@@ -74,6 +74,12 @@ impl Workflow {
         let (root, folder, scope) = RunRoot::of(root, folder)?.into_parts();
         let manifest = manifest_of(&scope)?;
         Ok(Self { entry: StateName::parse(FIRST_STATE)?, scope, root, folder, manifest })
+    }
+
+    /// Returns the workflow with the names of the programs that are defined, which its programs may start.
+    #[must_use]
+    pub fn with_defined_programs(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { scope: self.scope.with_defined_programs(names), ..self }
     }
 
     fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {

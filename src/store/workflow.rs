@@ -22,6 +22,8 @@ pub struct WorkflowDir {
     shown: PathBuf,
     /// The pinned files, if this is the run's copy of them.
     pinned: Option<PinnedFiles>,
+    /// The names of the programs that are defined, if they are known.
+    defined: Option<Arc<[String]>>,
 }
 
 impl WorkflowDir {
@@ -32,7 +34,14 @@ impl WorkflowDir {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
         if root.is_dir() {
-            Ok(Self { shown: root.clone(), root, top: None, workspace: None, pinned: None })
+            Ok(Self {
+                shown: root.clone(),
+                root,
+                top: None,
+                workspace: None,
+                pinned: None,
+                defined: None,
+            })
         } else {
             Err(ErrorKind::NotADirectory.into())
         }
@@ -63,6 +72,12 @@ impl WorkflowDir {
     #[must_use]
     pub fn pinned(self, pinned: PinnedFiles) -> Self {
         Self { pinned: Some(pinned), ..self }
+    }
+
+    /// Returns this directory with the names of the programs that are defined, which its programs may start.
+    #[must_use]
+    pub fn with_defined_programs(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { defined: Some(names.into_iter().collect()), ..self }
     }
 
     /// Returns its real path.
@@ -134,7 +149,8 @@ impl WorkflowDir {
         }
         let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
         let top = self.top.clone().or_else(|| Some((self.root.clone(), self.shown.clone())));
-        Ok(Self { top, workspace, pinned, ..below }.shown_as(&shown))
+        let defined = self.defined.clone();
+        Ok(Self { top, workspace, pinned, defined, ..below }.shown_as(&shown))
     }
 
     /// Returns the real path of a file, which is in the directory and a regular file. Only a link can lead
@@ -210,6 +226,10 @@ impl WorkflowDir {
 impl WorkflowSource for WorkflowDir {
     fn read(&self, name: &StateName) -> Result<String, Error> {
         self.text(&self.resolve(name)?, &self.path(name))
+    }
+
+    fn defined_programs(&self) -> Option<&[String]> {
+        self.defined.as_deref()
     }
 
     fn is_as_pinned(&self, name: &StateName) -> bool {

@@ -8,6 +8,7 @@ mod facts;
 mod failures;
 mod language;
 mod seed;
+mod starts;
 mod time;
 mod together;
 mod user_input;

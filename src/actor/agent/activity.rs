@@ -47,7 +47,8 @@ fn failpoints(activity: &Activity) -> Option<(&'static str, &'static str)> {
         Activity::Operation(operation) => (operation.class() != RecoveryClass::Read)
             .then_some(("operation.before", "operation.after")),
         Activity::Command(_) => Some(("operation.before", "operation.after")),
-        Activity::Bases { .. }
+        Activity::StartWorkflow(_)
+        | Activity::Bases { .. }
         | Activity::Changes { .. }
         | Activity::Assert { .. }
         | Activity::Retract { .. }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::DirArgs;
+
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::profile::GraphProfile;
 use crate::language::turn_options::tool_rule;
@@ -56,6 +58,9 @@ pub struct CheckArgs {
     /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
+    /// The directory of the runs, and of the programs that were defined
+    #[command(flatten)]
+    pub dir: DirArgs,
     /// How strictly graphs are read
     #[arg(long, value_enum, default_value = "lenient")]
     pub profile: GraphProfileArg,

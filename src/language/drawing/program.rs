@@ -7,8 +7,8 @@ use super::condition_label::{condition_label, shortened};
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::domain::time::format_duration;
 use crate::language::program::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, TextExpression,
-    WaitInstruction,
+    Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, StartWorkflow,
+    TextExpression, WaitInstruction,
 };
 use crate::language::program::walk::{falls_through, instructions};
 
@@ -153,6 +153,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
                     self.lead_to(to, &label, EdgeKind::Fails);
                 }
             }
+            InstructionKind::StartWorkflow(start) => self.start_workflow(start),
             InstructionKind::Run(run) => {
                 self.expressions(&run.arguments);
                 if let Some(to) = run.on_error {
@@ -252,8 +253,20 @@ impl<'a> ProgramDrawingBuilder<'a> {
         self.expressions(run.input.as_slice());
     }
 
+    /// Draws the program that is started as a run of its own.
+    fn start_workflow(&mut self, start: &'a StartWorkflow) {
+        let id = format!("/workflow/{}", start.program);
+        self.drawing.node(&id, &start.program, NodeKind::Graph);
+        self.edge(self.here(), &id, "start-workflow", EdgeKind::Forks);
+        if let Some(to) = start.on_error {
+            let label = format!("{} is not started", shortened(&start.program));
+            self.lead_to(to, &label, EdgeKind::Fails);
+        }
+        self.expressions(start.expressions());
+    }
+
     /// Draws the signals whose payloads are used.
-    fn expressions(&mut self, expressions: &'a [TextExpression]) {
+    fn expressions(&mut self, expressions: impl IntoIterator<Item = &'a TextExpression>) {
         for expression in expressions {
             if let TextExpression::Signal { label, .. } = expression {
                 self.signal(label);

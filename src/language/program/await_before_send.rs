@@ -188,6 +188,11 @@ impl SendFlowAnalysis {
                     self.join(to, &sent);
                 }
             }
+            InstructionKind::StartWorkflow(start) => {
+                if let Some(to) = start.on_error {
+                    self.join(to, &sent);
+                }
+            }
             InstructionKind::UserInput(input) => {
                 if let Some(to) = input.on_timeout {
                     self.join(to, &sent);

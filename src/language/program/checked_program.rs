@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use self::expression::{ProgramCondition, TextExpression};
-pub use self::outside::{ProgramCommand, RunRepetition, UserInput};
+pub use self::outside::{ProgramCommand, RunRepetition, StartWorkflow, UserInput};
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::model::ModelName;
@@ -211,6 +211,8 @@ pub enum InstructionKind {
     Log(TextTemplate),
     /// `run`
     Run(ProgramCommand),
+    /// `start-workflow`
+    StartWorkflow(StartWorkflow),
     /// `user-input`
     UserInput(UserInput),
 }

@@ -1,7 +1,7 @@
 //! The table of all mistakes in programs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 56] = [
+pub const CODES: [(&str, &str); 57] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -48,6 +48,7 @@ pub const CODES: [(&str, &str); 56] = [
     ("SX312", "a name is empty, too long, or taken"),
     ("SX313", "a file that is required cannot be used"),
     ("SX314", "a definition is defined by itself"),
+    ("SX315", "the program that `start-workflow` names is not there"),
     ("SX401", "no way leads to a state (warning)"),
     ("SX402", "instructions are never come to (warning)"),
     ("SX403", "nothing leaves a loop (warning)"),

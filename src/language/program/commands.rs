@@ -9,7 +9,7 @@ use super::walk::{expressions, instructions};
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The values of a command besides its output: `@NAME/exit-code`.
-pub(super) const OUTPUT_PARTS: [&str; 2] = ["exit-code", "stderr"];
+pub(super) const OUTPUT_PARTS: [&str; 3] = ["exit-code", "stderr", "skipped"];
 
 impl ProgramReader<'_> {
     /// Reads `run`.

@@ -40,6 +40,7 @@ fn targets(kind: &InstructionKind) -> Vec<usize> {
         }
         InstructionKind::Loop(repeat) => found.extend(repeat.on_max),
         InstructionKind::Run(run) => found.extend(run.on_error),
+        InstructionKind::StartWorkflow(start) => found.extend(start.on_error),
         InstructionKind::UserInput(input) => found.extend(input.on_timeout),
         InstructionKind::Action(_)
         | InstructionKind::ForEach(_)
@@ -110,6 +111,7 @@ fn asked_role(instruction: &Instruction) -> Option<usize> {
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_)
         | InstructionKind::Run(_)
+        | InstructionKind::StartWorkflow(_)
         | InstructionKind::UserInput(_) => None,
     }
 }
@@ -171,6 +173,7 @@ fn ends(instruction: &Instruction) -> bool {
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_)
         | InstructionKind::Run(_)
+        | InstructionKind::StartWorkflow(_)
         | InstructionKind::UserInput(_) => false,
     }
 }

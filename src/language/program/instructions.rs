@@ -48,6 +48,7 @@ impl ProgramReader<'_> {
             "run-folder" => self.run_folder(&fields).map(InstructionKind::RunFolder),
             "user-input" => self.user_input(&fields).map(InstructionKind::UserInput),
             "run" => self.run_command(&fields).map(InstructionKind::Run),
+            "start-workflow" => self.start_workflow(&fields).map(InstructionKind::StartWorkflow),
             "assert" => self.assert(&fields),
             "retract" => self.retract(&fields),
             _ => self.log(&fields),

@@ -10,6 +10,7 @@ mod moves;
 mod parallel;
 mod publish;
 mod shown;
+mod starts;
 mod steps;
 mod taking;
 #[cfg(test)]
@@ -26,7 +27,7 @@ use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus};
 use crate::domain::fact::KnownFacts;
-use crate::domain::id::{RunId, StateName};
+use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::program_execution::{
     ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
@@ -38,7 +39,7 @@ use crate::language::position::SourcePlace;
 #[derive(Debug)]
 pub struct ProgramEnvironment<'environment> {
     /// The program.
-    pub definition: &'environment Program,
+    pub program: &'environment Program,
     /// The execution.
     pub execution: &'environment ProgramExecution,
     /// The facts.
@@ -47,6 +48,8 @@ pub struct ProgramEnvironment<'environment> {
     pub run: &'environment RunId,
     /// The program's file.
     pub file: &'environment StateName,
+    /// Its folder below the run's root; `None` for the root itself.
+    pub folder: Option<Folder>,
     /// The path of the file, for messages.
     pub path: &'environment str,
     /// The time.
@@ -181,6 +184,7 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.next();
             }
             ActivityResult::Value(output) => return self.take_output(&output),
+            ActivityResult::Started(run) => self.take_started(&run),
             ActivityResult::Claimed(None) => {}
         }
         if matches!(activity, Activity::Claim { .. }) {
@@ -194,7 +198,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         if !self.position.cursor.is_empty() || !self.environment.execution.bases.is_empty() {
             return Ok(());
         }
-        let directories = self.environment.definition.work_directories();
+        let directories = self.environment.program.work_directories();
         if directories.is_empty() {
             return Ok(());
         }
@@ -247,7 +251,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     fn failed(&mut self, at: SourcePlace, why: &str) -> AdvanceNext {
         self.position.wait = None;
         self.position.activity = None;
-        let (path, at) = self.environment.definition.files.resolve(at);
+        let (path, at) = self.environment.program.files.resolve(at);
         let path = path.unwrap_or(self.environment.path);
         let error = format!("{path}:{}:{}: {why}", at.line, at.column);
         let payload = self.outcome("failed", Some(&error));

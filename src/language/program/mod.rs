@@ -27,6 +27,7 @@ pub mod read;
 mod reader;
 mod requests;
 mod scopes;
+mod starts;
 mod syntax_fixes;
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,7 @@ impl QuietWays {
         match &instruction.kind {
             InstructionKind::Wait(_)
             | InstructionKind::Run(_)
+            | InstructionKind::StartWorkflow(_)
             | InstructionKind::UserInput(_)
             | InstructionKind::Goto(_)
             | InstructionKind::Break

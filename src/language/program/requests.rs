@@ -196,6 +196,7 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
             | InstructionKind::Retract { .. }
             | InstructionKind::Log(_)
             | InstructionKind::Run(_)
+            | InstructionKind::StartWorkflow(_)
             | InstructionKind::UserInput(_) => continue,
         };
         if let Some(name) = names.get(request) {

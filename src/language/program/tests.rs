@@ -13,6 +13,7 @@ mod mistakes;
 mod remarks;
 mod requests;
 mod slips;
+mod starts;
 mod syntax_fixes;
 
 /// The example of the specification.

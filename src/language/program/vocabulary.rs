@@ -32,6 +32,7 @@ const STEP_KEYWORDS: &[FormKeywords] = &[
     ("assert", &["key", "value"]),
     ("retract", &["key"]),
     ("run", &RUN_KEYWORDS),
+    ("start-workflow", &["label", "args", "branch", "context", "as", "on-error"]),
     ("user-input", &["prompt", "args", "options", "timeout", "on-timeout", "as"]),
 ];
 
@@ -87,6 +88,7 @@ pub(super) const ACTION: FormKind = FormKind {
         "send-prompt",
         "run-folder",
         "run",
+        "start-workflow",
         "user-input",
         "assert",
         "retract",

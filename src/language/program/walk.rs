@@ -1,9 +1,9 @@
 //! Visits all instructions of a program, including those in its blocks.
 
 use super::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, RunFolder, TextExpression,
+    Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
 };
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
 #[must_use]
@@ -42,6 +42,7 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_)
         | InstructionKind::Run(_)
+        | InstructionKind::StartWorkflow(_)
         | InstructionKind::UserInput(_) => Vec::new(),
     }
 }
@@ -60,6 +61,7 @@ pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
         InstructionKind::Retract { key, .. } => key.iter().collect(),
         InstructionKind::Log(template) => template.arguments.iter().collect(),
         InstructionKind::Run(run) => run.arguments.iter().collect(),
+        InstructionKind::StartWorkflow(start) => start.expressions().collect(),
         InstructionKind::UserInput(input) => input.prompt.arguments.iter().collect(),
         InstructionKind::Action(_)
         | InstructionKind::Loop(_)
@@ -87,18 +89,28 @@ pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextEx
     }
 }
 
-/// Returns the states of the scope itself that a program starts agents in, each once.
+/// Returns the states of the scope itself that a program starts agents or runs in, each once.
 #[must_use]
 pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
     for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
-        if let InstructionKind::RunFolder(RunFolder { folder: None, start, .. }) = &instruction.kind
-            && !states.contains(start)
-        {
-            states.push(start.clone());
-        }
+        let state = match started_in(&instruction.kind) {
+            Some((None, state)) if !states.contains(&state) => state,
+            Some(_) | None => continue,
+        };
+        states.push(state);
     }
     states
+}
+
+/// Returns the folder below and the state that an instruction starts an agent or a run in.
+#[must_use]
+pub fn started_in(kind: &InstructionKind) -> Option<(Option<Folder>, StateName)> {
+    match kind {
+        InstructionKind::RunFolder(run) => Some((run.folder.clone(), run.start.clone())),
+        InstructionKind::StartWorkflow(start) => start.file(),
+        _ => None,
+    }
 }
 
 /// Returns whether the end of a body can be reached.
@@ -123,6 +135,7 @@ pub fn falls_through(body: &[Instruction]) -> bool {
         | InstructionKind::Retract { .. }
         | InstructionKind::Log(_)
         | InstructionKind::Run(_)
+        | InstructionKind::StartWorkflow(_)
         | InstructionKind::UserInput(_) => true,
     })
 }

@@ -29,11 +29,12 @@ pub(super) fn resume_program(
         return ResumeOutcome::Needs { activity: activity.clone(), suspended };
     }
     let environment = ProgramEnvironment {
-        definition: program,
+        program,
         execution,
         facts: environment.facts,
         run: environment.run,
         file: &agent.current_state,
+        folder: agent.folder(),
         path,
         now: environment.now,
     };

@@ -60,6 +60,9 @@ pub(super) fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
     let then = match (progress.status, progress.awaiting.as_deref()) {
         (ProgramStatus::Running, _) => match &progress.position.activity {
             Some(Activity::Command(run)) => format!(": runs `{}`", one_line(&run.command)),
+            Some(Activity::StartWorkflow(start)) => {
+                format!(": starts the workflow {}", one_line(&start.program))
+            }
             _ => String::new(),
         },
         (ProgramStatus::Waiting, awaiting) => {

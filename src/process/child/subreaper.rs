@@ -15,6 +15,7 @@
 //! Orphans of a process that an earlier raymond had started are not found: they were given to another ancestor.
 
 use std::collections::HashMap;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -96,6 +97,14 @@ pub(super) fn start_noted<T>(
         children.insert(pid, NotedChild { started: stat.started, purpose });
     }
     Ok(child)
+}
+
+/// Starts a process that outlives the run. The caller waits for it.
+///
+/// # Errors
+/// The error of the system.
+pub fn start_detached(command: &mut Command) -> std::io::Result<Child> {
+    start_noted(ProcessPurpose::Beside, || command.spawn(), |child| Some(child.id()))
 }
 
 /// Waits for orphans that end, as long as it is polled. It asks once in a while, because the signal of an ended child

@@ -26,8 +26,16 @@ fn question_of_program_is_answered_by_command() {
     let shown = test.raymond(&["status", "t"]);
     shown.ok().stdout_has("main/release is answered: 1\nit goes on with: raymond resume t\n");
     test.resume(&[]).code(2).stderr_has("Which name?");
+    test.raymond(&["list"]).ok().stdout_lacks("raymond resume");
     test.raymond(&["answer", "t", "name=v 1"]).ok();
-    test.resume(&[]).ok().ended("main", "v 1");
+    for list in ["list", "recover"] {
+        let listed = test.raymond(&[list]);
+        listed.ok().stdout_has("an answer has come; resume it: raymond resume t");
+    }
+    let tree = test.raymond(&["tree", "t"]);
+    tree.ok().stdout_has("main/name is answered: v 1\nit goes on with: raymond resume t\n");
+    test.raymond(&["recover", "--all"]).ok().stdout_has("completed");
+    test.raymond(&["resume", "t"]).ok().ended("main", "v 1");
     let states =
         ["s waiting (user-input :as release)", "s waiting (user-input :as name)", "s completed"];
     assert_eq!(way(&test, "main"), states);

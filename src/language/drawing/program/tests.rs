@@ -98,6 +98,20 @@ fn branch_timeout_and_failure_edges_have_distinct_labels() {
 }
 
 #[test]
+fn started_program_is_a_node_of_its_own() {
+    let text = mermaid::write(&drawn(
+        "(workflow w (state s (action (start-workflow nightly :on-error t))) (state t (terminal)))",
+    ));
+    for line in [
+        "n3[[\"nightly\"]]",
+        "n1 -->|\"start-workflow\"| n3",
+        "n1 -->|\"nightly is not started\"| n2",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
 fn last_state_without_goto_leads_to_end() {
     let text = mermaid::write(&drawn("(workflow w (state only (action (log \"x\"))))"));
     assert!(text.contains("n2(((\"end\")))\n") && text.contains("n1 --> n2\n"), "{text}");

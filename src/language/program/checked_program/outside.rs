@@ -1,7 +1,8 @@
-//! The actions of a program that something outside answers: commands, and questions to a person.
+//! The actions of a program that something outside answers: commands, starts of runs, and questions to a person.
 
 use super::{ProgramSymbol, TextExpression, TextTemplate};
-use crate::domain::id::Folder;
+use crate::domain::id::{Folder, StateName};
+use crate::domain::run_origin::is_program_file;
 
 /// `run`
 #[derive(Debug, Clone)]
@@ -33,6 +34,44 @@ pub enum RunRepetition {
     Once,
     /// `:idempotent true`: it may run again.
     Idempotent,
+}
+
+/// `start-workflow`
+#[derive(Debug, Clone)]
+pub struct StartWorkflow {
+    /// The name of a defined program, or the path of its file below the folder of this one.
+    pub program: String,
+    /// `:label`: `@label` there, and the id of the run.
+    pub label: Option<TextTemplate>,
+    /// `:branch`: `@branch` there.
+    pub branch: Option<TextExpression>,
+    /// `:context`: the values of `@context/x` there, by `x`.
+    pub context: Vec<(String, TextExpression)>,
+    /// `:as`: the name of the run's id.
+    pub bind: Option<ProgramSymbol>,
+    /// `:on-error`: the number of the state to continue in if it cannot be started; without it the program fails.
+    pub on_error: Option<usize>,
+}
+
+impl StartWorkflow {
+    /// Returns the folder below and the file of the program; `None` for one that is named by its name.
+    #[must_use]
+    pub fn file(&self) -> Option<(Option<Folder>, StateName)> {
+        if !is_program_file(&self.program) {
+            return None;
+        }
+        let (folder, name) = match self.program.rsplit_once('/') {
+            Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
+            None => (None, self.program.as_str()),
+        };
+        Some((folder, StateName::parse(name).ok()?))
+    }
+
+    /// Returns its expressions, in the order in which they are evaluated.
+    pub fn expressions(&self) -> impl Iterator<Item = &TextExpression> {
+        let label = self.label.iter().flat_map(|label| &label.arguments);
+        label.chain(&self.branch).chain(self.context.iter().map(|(_, value)| value))
+    }
 }
 
 /// `user-input`

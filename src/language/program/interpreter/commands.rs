@@ -41,7 +41,8 @@ impl<'environment> ProgramInterpreter<'environment> {
         let at = self.here();
         let text = |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default();
         let code = output.get("exit_code").and_then(Value::as_i64).unwrap_or_default();
-        self.bind_output(run, text("stdout"), text("stderr"), &code.to_string());
+        let is_skipped = output.get("skipped").and_then(Value::as_bool).unwrap_or_default();
+        self.bind_output(run, [text("stdout"), text("stderr")], &code.to_string(), is_skipped);
         if let Some(state) = run.on_error.filter(|_| code != 0) {
             return self.go_to(state, at);
         }
@@ -49,14 +50,17 @@ impl<'environment> ProgramInterpreter<'environment> {
         Ok(())
     }
 
-    /// Continues after a command that has failed: in the state of its `:on-error`, if it has one.
+    /// Continues after an activity that has failed: in the state of its `:on-error`, if it has one.
     pub(super) fn take_failure(&mut self, why: String) -> Result<(), ProgramSuspension> {
+        if let Some(start) = self.start() {
+            return self.take_failed_start(start, &why);
+        }
         let at = self.here();
         let Some((run, state)) = self.command().and_then(|run| Some((run, run.on_error?))) else {
             return Err(ProgramSuspension::Fail { at, why });
         };
         self.has_blocked();
-        self.bind_output(run, "", &why, "");
+        self.bind_output(run, ["", &why], "", false);
         self.go_to(state, at)
     }
 
@@ -68,12 +72,19 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
-    fn bind_output(&mut self, run: &ProgramCommand, stdout: &str, stderr: &str, code: &str) {
+    fn bind_output(
+        &mut self,
+        run: &ProgramCommand,
+        texts: [&str; 2],
+        code: &str,
+        is_skipped: bool,
+    ) {
         let Some(name) = &run.bind else { return };
         // As in a shell, the line breaks at the end do not count.
-        let [stdout, stderr] = [stdout, stderr].map(|text| text.trim_end_matches('\n').to_owned());
+        let [stdout, stderr] = texts.map(|text| text.trim_end_matches('\n').to_owned());
         self.bindings.insert(name.to_string(), stdout);
         self.bindings.insert(format!("{name}/stderr"), stderr);
         self.bindings.insert(format!("{name}/exit-code"), code.to_owned());
+        self.bindings.insert(format!("{name}/skipped"), is_skipped.to_string());
     }
 }

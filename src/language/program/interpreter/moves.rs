@@ -24,14 +24,14 @@ impl<'environment> ProgramInterpreter<'environment> {
     /// Continues in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
         self.position.entered += 1;
-        let max_iterations = self.environment.definition.metadata.max_iterations;
+        let max_iterations = self.environment.program.metadata.max_iterations;
         if self.position.entered > max_iterations {
             let why = format!(
                 "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
             );
             return Err(ProgramSuspension::Fail { at, why });
         }
-        if let Some(own) = self.environment.definition.states.get(state) {
+        if let Some(own) = self.environment.program.states.get(state) {
             let entries = self.position.entries.entry(own.name.to_string()).or_default();
             *entries += 1;
             if *entries > max_iterations {
@@ -51,7 +51,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.partial.clear();
         self.position.wait = None;
         self.position.parallel.clear();
-        if let Some(state) = self.environment.definition.states.get(state) {
+        if let Some(state) = self.environment.program.states.get(state) {
             self.position.current = state.name.clone();
             self.position.cursor.clear();
         }
@@ -68,7 +68,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             self.next();
             return Ok(());
         }
-        let states = &self.environment.definition.states;
+        let states = &self.environment.program.states;
         let here = states.iter().position(|state| state.name == self.position.current);
         match here.map(|here| here + 1).filter(|next| *next < states.len()) {
             Some(next) => {
@@ -101,7 +101,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         let blocked = std::mem::take(&mut level.blocked);
         (level.at, level.round) = (0, Some(round + 1));
         let (at, max, on_max) = self.current_loop();
-        let max_rounds = max.unwrap_or(self.environment.definition.metadata.max_iterations);
+        let max_rounds = max.unwrap_or(self.environment.program.metadata.max_iterations);
         let why = if !blocked {
             format!(
                 "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
@@ -130,7 +130,7 @@ impl<'environment> ProgramInterpreter<'environment> {
 
     /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
     fn list(&self, depth: usize) -> Option<(&'environment [Instruction], &BlockFrame)> {
-        let states = &self.environment.definition.states;
+        let states = &self.environment.program.states;
         let state = states.iter().find(|state| state.name == self.position.current)?;
         let mut list: &'environment [Instruction] = &state.body;
         let mut levels = self.position.cursor[..depth].iter();

@@ -14,7 +14,7 @@ const LABEL: &str = "workflow/state";
 impl ProgramInterpreter<'_> {
     /// Makes the fact due that says in which state the program is, unless it holds already.
     pub(super) fn publish_state(&mut self) -> Result<(), ProgramSuspension> {
-        if !self.environment.definition.metadata.publish_state {
+        if !self.environment.program.metadata.publish_state {
             return Ok(());
         }
         let value = format!("running {}", self.position.current);
@@ -29,7 +29,7 @@ impl ProgramInterpreter<'_> {
     pub(super) fn publish_end(&mut self, next: AdvanceNext) -> AdvanceNext {
         match next {
             AdvanceNext::End { payload, error }
-                if self.environment.definition.metadata.publish_state =>
+                if self.environment.program.metadata.publish_state =>
             {
                 let status = if error.is_some() { "failed" } else { "completed" };
                 self.position.ending = Some(ProgramEnding { payload, error });

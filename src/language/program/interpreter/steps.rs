@@ -59,6 +59,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             InstructionKind::RunFolder(run) => self.run_folder(run, at),
             InstructionKind::UserInput(input) => self.user_input(input, at),
             InstructionKind::Run(run) => self.run_command(run, at),
+            InstructionKind::StartWorkflow(start) => self.start_workflow(start, at),
             InstructionKind::Assert { label, key, value } => {
                 let key = self.argument(0, key.as_ref(), at)?;
                 let value = self.argument(1, value.as_ref(), at)?;
@@ -128,11 +129,11 @@ impl<'environment> ProgramInterpreter<'environment> {
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let prompt = self.fill(&send.template, at)?;
-        let role = &self.environment.definition.roles[send.role];
+        let role = &self.environment.program.roles[send.role];
         let name = StateName::parse(&format!("{}#{}", self.environment.file, role.name))
             .unwrap_or_else(|_| self.environment.file.clone());
         let model =
-            role.model.as_ref().or(self.environment.definition.metadata.model.as_ref()).cloned();
+            role.model.as_ref().or(self.environment.program.metadata.model.as_ref()).cloned();
         let output = send.output.as_ref().or(role.output.as_ref());
         let task = PromptTask {
             prompt,
@@ -164,7 +165,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         body: RequestBody,
         at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
-        let role = &self.environment.definition.roles[role];
+        let role = &self.environment.program.roles[role];
         let number = self.request(name).map_or(0, |before| before.number) + 1;
         let handle = role.handle.to_string();
         let request = RequestEntry {

@@ -8,6 +8,7 @@ mod loops;
 mod parallel;
 mod play;
 mod publish;
+mod starts;
 mod timeouts;
 mod values;
 

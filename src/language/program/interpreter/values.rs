@@ -76,7 +76,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             TextExpression::Response(name) => self.response(name),
             TextExpression::Verdict(name) => {
                 let answer = self.response(name)?;
-                let found = verdict(&answer, self.environment.definition.expected(name));
+                let found = verdict(&answer, self.environment.program.expected(name));
                 found.map(str::to_owned).map_err(|error| {
                     MissingValue::Never(format!("the answer to {name} has no verdict: {error}"))
                 })
@@ -131,7 +131,7 @@ impl<'environment> ProgramInterpreter<'environment> {
                 !self.request(name).is_some_and(is_pending)
             }
             TextExpression::Feedback(role) | TextExpression::Artifact(role) => {
-                let name = &*self.environment.definition.roles[*role].name;
+                let name = &*self.environment.program.roles[*role].name;
                 let before = self.environment.execution.requests.values();
                 let mut all = before.chain(self.requests.values());
                 !all.any(|request| request.role == name && is_pending(request))
@@ -161,7 +161,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     fn feedback(&self, role: usize) -> Result<String, MissingValue> {
-        let role = &self.environment.definition.roles[role];
+        let role = &self.environment.program.roles[role];
         if let Some(last) = self.environment.execution.answers.get(&*role.name) {
             return Ok(last.to_string());
         }
@@ -183,7 +183,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         if self.is_unasked(role) {
             return Ok(String::new());
         }
-        let directory = self.environment.definition.directory_of(role);
+        let directory = self.environment.program.directory_of(role);
         if let Some(changes) = self.position.changes.get(&directory) {
             return Ok(changes.clone());
         }
@@ -196,7 +196,7 @@ impl<'environment> ProgramInterpreter<'environment> {
 
     /// Returns whether a role was never asked anything.
     fn is_unasked(&self, role: usize) -> bool {
-        let name = &*self.environment.definition.roles[role].name;
+        let name = &*self.environment.program.roles[role].name;
         let before = self.environment.execution.requests.values().any(|own| own.role == name);
         !before && !self.requests.values().any(|own| own.role == name)
     }
@@ -210,7 +210,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             return;
         };
         if self.is_unasked(*role) {
-            let name = &self.environment.definition.roles[*role].name;
+            let name = &self.environment.program.roles[*role].name;
             let what = match expression {
                 TextExpression::Artifact(_) => "artifact",
                 _ => "feedback",

@@ -251,6 +251,7 @@ fn every_diagnostic_code_can_be_produced() {
         "(workflow w (roles (a)) (state s (action (send-prompt :agent a :template x :request-id r)) (branch (on (verdict r A)))))",
         "(workflow w (state s (action (run :command x :as y))))",
         &explosion,
+        "(workflow w (state s (action (start-workflow gone.lisp))))",
     ];
     let said: BTreeSet<&str> =
         texts.iter().flat_map(|text| reading(text).diagnostics).map(|found| found.code).collect();

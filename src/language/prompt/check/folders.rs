@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use super::{CheckFindings, FolderDiagnostics};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::widening::PermissionCeiling;
-use crate::language::program::checked_program::{InstructionKind, RunFolder};
-use crate::language::program::walk::instructions;
+use crate::language::program::walk::{instructions, started_in};
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
 };
@@ -81,11 +80,10 @@ fn run_by(workflow_map: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
         _ => None,
     });
     let bodies = programs.flat_map(|program| &program.states).map(|state| &state.body);
-    let runs = bodies.flat_map(|body| instructions(body)).filter_map(|one| match &one.kind {
-        InstructionKind::RunFolder(RunFolder { folder: Some(folder), start, .. }) => {
-            Some((folder.clone(), start.clone()))
-        }
-        _ => None,
+    let all = bodies.flat_map(|body| instructions(body));
+    let runs = all.filter_map(|one| match started_in(&one.kind) {
+        Some((Some(folder), start)) => Some((folder, start)),
+        Some((None, _)) | None => None,
     });
     runs.collect()
 }

@@ -28,6 +28,16 @@ fn output_of_command_is_taken_under_its_name() {
 }
 
 #[test]
+fn program_sees_whether_a_command_was_skipped() {
+    let text = state(
+        "(action (run :command a :unless b :as x)) (branch (on (equals @x/skipped true) (terminal :result before)) (otherwise (terminal :result now)))",
+    );
+    let skipped = json!({"exit_code": 0, "stdout": "", "stderr": "", "skipped": true});
+    assert_eq!(played(&text, [Ok(skipped)]).ended(), "before");
+    assert_eq!(played(&text, [Ok(output(0, ""))]).ended(), "now");
+}
+
+#[test]
 fn failed_command_fails_program_or_leads_to_its_state() {
     let fails = |run: &str| {
         let bad = "(state bad (terminal :result @x/stderr))";

@@ -28,7 +28,7 @@ use crate::language::program::read::read;
 
 /// A program that is played, up to where it blocks.
 pub(super) struct Play {
-    definition: Program,
+    program: Program,
     scene: scene::Scene,
     /// The time in milliseconds.
     now: u64,
@@ -64,19 +64,19 @@ impl Play {
                 .map(|(name, text)| (name.to_owned(), text.to_owned())),
         );
         let reading = read("p.lisp", text, &files);
-        let definition = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
+        let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
         let mut scene = scene::Scene::begin();
         scene.take("main", goto("p.lisp"));
         let beginning = ProgramStart {
             definition: Kept {
                 file: scene::state("p.lisp"),
                 folder: None,
-                name: definition.name.to_string(),
-                program: Arc::clone(&definition.hash),
-                text: Arc::clone(&definition.text),
-                labels: definition.labels.iter().cloned().collect(),
+                name: program.name.to_string(),
+                program: Arc::clone(&program.hash),
+                text: Arc::clone(&program.text),
+                labels: program.labels.iter().cloned().collect(),
             },
-            start: Arc::clone(&definition.states[0].name),
+            start: Arc::clone(&program.states[0].name),
             label: "l".into(),
             branch: None,
             context: Variables::from([("k".to_owned(), "v".to_owned())]),
@@ -85,7 +85,7 @@ impl Play {
             scene.happens(event);
         }
         Self {
-            definition,
+            program,
             scene,
             now: 1_000_000,
             repositories: BTreeSet::new(),
@@ -248,11 +248,12 @@ impl Play {
         let (run, agent) = (&self.scene.run, self.scene.agent("main"));
         let advance = advance(
             &ProgramEnvironment {
-                definition: &self.definition,
+                program: &self.program,
                 execution: self.execution(),
                 facts: &run.facts,
                 run: &run.workflow_id,
                 file: &agent.current_state,
+                folder: agent.folder(),
                 path: "p.lisp",
                 now: Timestamp(self.now),
             },
@@ -302,6 +303,7 @@ impl Play {
                 self.done.push(format!("run {} {:?}", run.command, run.arguments));
                 return self.outputs.pop_front().expect("an output").map(ActivityResult::Value);
             }
+            Activity::StartWorkflow(start) => return super::starts::started(self, &start),
             Activity::Bases { directories, .. } => {
                 let base = |at: String| {
                     let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));

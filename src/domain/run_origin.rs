@@ -1,0 +1,140 @@
+//! The origin of a run that a program of another run has started.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, InvalidName, RunId};
+use super::money::Usd;
+use super::permission::RunPermission;
+use super::transition::Variables;
+use super::turn_options::PermissionMode;
+
+/// The largest depth of runs that start each other: a run that a person has started has none.
+pub const MAX_START_DEPTH: u32 = 8;
+
+/// The largest number of runs in a directory that programs have started and that are being executed.
+pub const MAX_STARTED_RUNS: usize = 64;
+
+/// The longest id of a run, in bytes.
+const MAX_ID_BYTES: usize = 64;
+
+/// The longest part of an agent's id in the id of a run that it has started, in characters.
+const MAX_AGENT_CHARS: usize = 24;
+
+/// The step of another run that has started a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunOrigin {
+    /// The other run.
+    pub run: RunId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// The step of that agent.
+    pub step: u64,
+    /// The number of runs above this one that have started each other.
+    pub depth: u32,
+}
+
+/// The start of a program as a run of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkflowStart {
+    /// The name of a defined program, or the path of its file below the run's root.
+    pub program: String,
+    /// `@label`, and the id of the run; by default the id is made of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// `@branch`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// `@context/x`
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub context: Variables,
+}
+
+/// Returns whether a program is named by its file, and not by the name in it.
+#[must_use]
+pub fn is_program_file(name: &str) -> bool {
+    [".lisp", ".duet"].iter().any(|ending| name.ends_with(ending))
+}
+
+impl WorkflowStart {
+    /// Returns the id of the run: its label, else a name made of the step that starts it.
+    ///
+    /// # Errors
+    /// [`InvalidName::Run`] if the label cannot be an id.
+    pub fn run_id(&self, origin: &RunOrigin) -> Result<RunId, InvalidName> {
+        if let Some(label) = &self.label {
+            return RunId::parse(label);
+        }
+        // What is cut off is in the origin, which tells runs with the same name apart.
+        let agent: String = origin.agent.as_str().chars().take(MAX_AGENT_CHARS).collect();
+        let step = format!("-{agent}-{}", origin.step);
+        let room = MAX_ID_BYTES.saturating_sub(step.len());
+        let beginning: String = origin.run.as_str().chars().take(room).collect();
+        RunId::parse(&format!("{beginning}{step}"))
+    }
+}
+
+/// Returns the spending limit of a started run: what is left of the starter's, if that has one, and no more than the
+/// program's own.
+#[must_use]
+pub fn budget_of_started(own: Option<Usd>, left: Option<Usd>) -> Option<Usd> {
+    match (own, left) {
+        (Some(own), Some(left)) => Some(own.min(left)),
+        (own, left) => own.or(left),
+    }
+}
+
+/// Returns the narrower of two permissions.
+#[must_use]
+pub fn narrower(one: RunPermission, other: RunPermission) -> RunPermission {
+    let rank = |permission: &RunPermission| match permission {
+        RunPermission::SkipAll => u32::MAX,
+        RunPermission::Mode(name) => {
+            PermissionMode::from_name(name).map_or(0, |mode| u32::from(mode.rank()))
+        }
+    };
+    if rank(&other) < rank(&one) { other } else { one }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(run: &str) -> RunOrigin {
+        let run = RunId::parse(run).expect("an id");
+        RunOrigin { run, agent: AgentId::main().child(2), step: 7, depth: 1 }
+    }
+
+    fn start(label: Option<&str>) -> WorkflowStart {
+        WorkflowStart {
+            program: "w".to_owned(),
+            label: label.map(str::to_owned),
+            branch: None,
+            context: Variables::new(),
+        }
+    }
+
+    #[test]
+    fn label_is_the_id_of_the_run_else_the_step_is() {
+        let id = |start: WorkflowStart, run: &str| start.run_id(&origin(run)).expect("an id");
+        assert_eq!(id(start(Some("feature-42")), "t").as_str(), "feature-42");
+        assert_eq!(id(start(None), "t").as_str(), "t-main.2-7");
+        let long = id(start(None), &"x".repeat(64));
+        assert!(long.as_str().len() == 64 && long.as_str().ends_with("x-main.2-7"), "{long}");
+        let refused = start(Some("../x")).run_id(&origin("t")).expect_err("no id");
+        assert_eq!(refused, InvalidName::Run("../x".to_owned()));
+    }
+
+    #[test]
+    fn started_run_has_the_smaller_budget_and_the_narrower_permission() {
+        let usd = |dollars| Some(Usd::from_dollars(dollars));
+        assert_eq!(budget_of_started(usd(5.0), usd(2.0)), usd(2.0));
+        assert_eq!(budget_of_started(usd(1.0), usd(2.0)), usd(1.0));
+        assert_eq!(budget_of_started(None, usd(2.0)), usd(2.0));
+        assert_eq!(budget_of_started(None, None), None);
+        let mode = |name: &str| RunPermission::Mode(name.to_owned());
+        assert_eq!(narrower(RunPermission::SkipAll, mode("plan")), mode("plan"));
+        assert_eq!(narrower(mode("plan"), mode("bypassPermissions")), mode("plan"));
+        assert_eq!(narrower(mode("acceptEdits"), mode("acceptEdits")), mode("acceptEdits"));
+    }
+}

@@ -1,0 +1,266 @@
+//! Starts programs as runs of their own, for the programs of a run.
+//!
+//! A started run is trusted no more than the one that starts it: it has that run's permission, or a narrower one, and
+//! its folder has to be trusted by itself. A start is repeated after a crash. It is known by its step, which the new run
+//! has in its first record, so it makes one run.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::create::create;
+use super::error::Error;
+use super::graphs::GraphSetup;
+use super::plugin_programs::replace_own;
+use super::request::RunRequest;
+use super::settings::settings_of;
+use super::trust::RunStarter;
+use super::workflow::Workflow;
+use crate::domain::id::{Folder, RunId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::permission::StarterConsent;
+use crate::domain::plugin::PlugIn;
+use crate::domain::run_origin::{
+    MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, WorkflowStart, budget_of_started,
+    is_program_file, narrower,
+};
+use crate::domain::settings::Settings;
+use crate::domain::turn::TurnId;
+use crate::domain::workflow_pins::WorkflowPins;
+use crate::language::hint::closest;
+use crate::language::prompt::step;
+use crate::store;
+use crate::store::capture::WorkflowCapture;
+use crate::store::dataspace::Dataspace;
+use crate::store::layout::RunsRoot;
+use crate::store::user_state::UserState;
+use crate::store::view::{self, RunView, load_view};
+use crate::store::workflow::WorkflowDir;
+
+/// Executes runs in processes of their own.
+pub trait RunLauncher: Debug + Send + Sync {
+    /// Has another process execute a run, and returns once that holds the run, or has ended.
+    ///
+    /// # Errors
+    /// The reason why there is no such process.
+    fn launch(&self, root: &RunsRoot, run: &RunId) -> Result<(), String>;
+}
+
+/// The starter of runs for the programs of a run.
+#[derive(Debug)]
+pub(super) struct WorkflowStarter {
+    /// The directory of all runs.
+    pub(super) root: RunsRoot,
+    /// The run that starts others.
+    pub(super) run: RunId,
+    /// Its settings.
+    pub(super) settings: Settings,
+    /// Its workflow's files as they were when it began.
+    pub(super) scope: WorkflowDir,
+    /// The checksums of these files.
+    pub(super) pins: WorkflowPins,
+    /// The user's own state.
+    pub(super) user_state: UserState,
+    /// The launcher of processes; `None` if this host has none.
+    pub(super) launcher: Option<Arc<dyn RunLauncher>>,
+}
+
+/// A program that is about to be started.
+struct FoundProgram {
+    workflow: Workflow,
+    /// Its stored text; `None` for the text of its file.
+    text: Option<String>,
+}
+
+impl WorkflowStarter {
+    /// Starts a program as a run of its own, and returns the run's id. The same step starts one run.
+    ///
+    /// # Errors
+    /// The reason why it is not started.
+    pub(super) fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<RunId, String> {
+        let Some(launcher) = &self.launcher else {
+            return Err(
+                "this program has no processes to execute further runs in; start the run with `raymond run` or `raymond start`"
+                    .to_owned(),
+            );
+        };
+        let origin = self.origin(turn)?;
+        let id = start.run_id(&origin).map_err(|error| error.to_string())?;
+        if !self.root.run(&id).path().exists() {
+            self.create(&id, origin.clone(), start)?;
+        }
+        let view = load_view(&self.root, &id).map_err(|error| error.to_string())?;
+        if view.run.settings.started_by.as_ref() != Some(&origin) {
+            return Err(format!(
+                "there is a run {id} already; give this one another `:label`, such as \"{id}-~a\" with `:args (@workflow-id)`"
+            ));
+        }
+        // A run that has gone further was executed, and may have been stopped since.
+        if is_untouched(&view) {
+            launcher.launch(&self.root, &id)?;
+        }
+        Ok(id)
+    }
+
+    /// Returns the origin of a run that a step starts.
+    fn origin(&self, turn: &TurnId) -> Result<RunOrigin, String> {
+        let depth = self.settings.started_by.as_ref().map_or(0, |above| above.depth) + 1;
+        if depth > MAX_START_DEPTH {
+            return Err(format!(
+                "{MAX_START_DEPTH} runs have started each other down to this one, which is the limit; start the next one from a run above"
+            ));
+        }
+        Ok(RunOrigin { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step, depth })
+    }
+
+    /// Makes the run, with its first record.
+    fn create(&self, id: &RunId, origin: RunOrigin, start: &WorkflowStart) -> Result<(), String> {
+        self.refuse_too_many().map_err(|error| error.to_string())??;
+        let FoundProgram { workflow, text } = self.find(&start.program)?;
+        let settings = self.settings_of_started(&workflow, id, origin, start)?;
+        let request = RunRequest { id: Some(id.clone()), program: text, ..RunRequest::default() };
+        let state = self.user_state.clone();
+        let starter = RunStarter { state, confirmation: None, confirmed: [].into() };
+        let graphs = GraphSetup::default();
+        match create(&self.root, &workflow, &request, settings, graphs, &starter) {
+            Ok(prepared) => {
+                for warning in &prepared.warnings {
+                    tracing::warn!("{id}: {warning}");
+                }
+                Ok(())
+            }
+            Err(Error::NotTrusted { folder, requests, .. }) => Err(format!(
+                "its folder {folder} is not trusted as it is now; read its files and trust them with `raymond trust {}`: {}",
+                workflow.scope.root().join(workflow.entry.as_str()).display(),
+                requests.join("; ")
+            )),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Refuses another run if too many that programs have started are being executed.
+    fn refuse_too_many(&self) -> Result<Result<(), String>, store::Error> {
+        let mut number = 0;
+        for id in view::ids(&self.root)? {
+            let is_started = view::is_held(&self.root, &id).unwrap_or_default()
+                && load_view(&self.root, &id)
+                    .is_ok_and(|view| view.run.settings.started_by.is_some());
+            number += usize::from(is_started);
+        }
+        Ok(if number < MAX_STARTED_RUNS {
+            Ok(())
+        } else {
+            Err(format!(
+                "{number} runs that programs have started are being executed, which is the limit; wait for one to end, or stop one: raymond stop RUN"
+            ))
+        })
+    }
+
+    /// Finds the program of a name: that of a file of the run's workflow, or a defined one.
+    fn find(&self, program: &str) -> Result<FoundProgram, String> {
+        if is_program_file(program) {
+            let workflow = self.file(program).map_err(|error| error.to_string())?;
+            return Ok(FoundProgram { workflow, text: None });
+        }
+        let key = self.user_state.key().map_err(|error| error.to_string())?;
+        let space = Dataspace::of(&self.root).with_key(&key);
+        let Some(defined) = space.defined(program).map_err(|error| error.to_string())? else {
+            let all = space.all_defined().unwrap_or_default().defined;
+            let hint = match closest(program, all.iter().map(|one| one.name.as_str())) {
+                Some(similar) => format!("did you mean {similar}?"),
+                None => "define it with `raymond workflow define FILE`".to_owned(),
+            };
+            return Err(format!("no program {program} is defined; {hint}"));
+        };
+        let file = space.file_of(&defined).map_err(|error| error.to_string())?;
+        let workflow = Workflow::kept(&file).map_err(|error| error.to_string())?;
+        Ok(FoundProgram { workflow, text: Some(defined.text) })
+    }
+
+    /// Opens a program of the run's workflow, as it was when the run began: in its folder if that is unchanged, else in
+    /// the run's copy.
+    fn file(&self, path: &str) -> Result<Workflow, Error> {
+        let (folder, name) = match path.rsplit_once('/') {
+            Some((folder, name)) => (Some(Folder::parse(folder)?), name),
+            None => (None, path),
+        };
+        let live = self.scope.live_root();
+        let is_as_it_was = self.settings.live
+            || WorkflowCapture::of(&live, self.root.path())
+                .is_ok_and(|capture| capture.pins() == self.pins);
+        let root = if is_as_it_was {
+            live
+        } else {
+            self.scope.check_copy().map_err(step::Error::from)?;
+            self.scope.root().to_owned()
+        };
+        let entry = StateName::parse(name)?;
+        Ok(Workflow { entry, ..Workflow::of_run(&root, folder.as_ref())? })
+    }
+
+    /// Returns the settings of a started run: those of its workflow, within what the starter of this run allowed.
+    fn settings_of_started(
+        &self,
+        workflow: &Workflow,
+        id: &RunId,
+        origin: RunOrigin,
+        start: &WorkflowStart,
+    ) -> Result<Settings, String> {
+        let (above, mut own) = (&self.settings, settings_of(workflow));
+        let granted = above.consent.widest_mode.as_ref().unwrap_or(&above.permission).clone();
+        let granted = narrower(granted, above.permission.clone());
+        let has_own_mode = workflow.manifest.permission_mode.is_some();
+        let permission = if has_own_mode {
+            narrower(own.permission, above.permission.clone())
+        } else {
+            granted.clone()
+        };
+        let claude_args =
+            if above.claude_args.is_empty() { own.claude_args } else { above.claude_args.clone() };
+        own.options.forget_given(&claude_args);
+        let mut plugins = own.plugins;
+        let given: Vec<PlugIn> =
+            above.plugins.iter().filter(|plugin| !plugin.by_workflow).cloned().collect();
+        replace_own(&mut plugins, &given);
+        let mut forking = own.forking;
+        forking.max_agents = forking.max_agents.min(above.forking.max_agents);
+        Ok(Settings {
+            model: own.model.or_else(|| above.model.clone()),
+            budget_usd: budget_of_started(own.budget_usd, self.budget_left()?),
+            options: own.options,
+            on_denied: own.on_denied,
+            supervision: own.supervision,
+            consent: StarterConsent {
+                tools: above.consent.tools.clone(),
+                trusts_workflow: false,
+                widest_mode: has_own_mode.then_some(granted),
+            },
+            forking,
+            permission,
+            claude_args,
+            plugins,
+            label: Some(start.label.clone().unwrap_or_else(|| id.to_string())),
+            branch: start.branch.clone(),
+            context: start.context.clone(),
+            started_by: Some(origin),
+            variables: [].into(),
+            answers: [].into(),
+            ..above.clone()
+        })
+    }
+
+    /// Returns the part of the run's budget that is not spent, if it has one.
+    fn budget_left(&self) -> Result<Option<Usd>, String> {
+        let Some(budget) = self.settings.budget_usd else { return Ok(None) };
+        let view = load_view(&self.root, &self.run).map_err(|error| error.to_string())?;
+        let left = budget.saturating_sub(view.run.total_cost_usd);
+        if left == Usd::default() {
+            return Err(format!("the budget of {}, {budget}, is used up", self.run));
+        }
+        Ok(Some(left))
+    }
+}
+
+/// Returns whether a run was made, and never executed.
+fn is_untouched(view: &RunView) -> bool {
+    !view.held && view.run.seq == 1
+}

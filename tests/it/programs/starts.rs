@@ -1,0 +1,214 @@
+//! Programs that start other programs as runs of their own: once, within their own permission, and not for ever.
+
+use serde_json::{Value, json};
+
+use super::{logged, signal, written};
+use crate::support::{Test, wait_until, when};
+
+/// A program that asks about its context.
+const CHILD: &str = "(workflow child (metadata (publish-state true)) (roles (a))
+  (state s
+    (action (send-prompt :agent a :template \"look at ~a in ~a\" :args (@context/item @label) :request-id r))
+    (await (transcript-response :request-id r))
+    (terminal :result (response r))))";
+
+/// A program that starts the other one, and waits for its end.
+const PARENT: &str = "(workflow parent
+  (state s
+    (action (start-workflow child.lisp :label feature-42 :context (item bees) :as run))
+    (wait (signal workflow/state :key @run :equals completed))
+    (terminal :result @run)))";
+
+fn place() -> Test {
+    written(PARENT)
+        .file("child.lisp", CHILD.as_bytes())
+        .rule(when("look at bees in feature-42").reply("honey"))
+}
+
+/// Returns the ids of the runs.
+fn runs(test: &Test) -> Vec<String> {
+    let listed = test.raymond(&["list", "--json"]).ok().json_items();
+    let mut ids: Vec<String> =
+        listed.iter().map(|run| run["run"].as_str().unwrap_or_default().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+/// Returns the settings that a run began with.
+fn settings(test: &Test, run: &str) -> Value {
+    let records = test.raymond(&["log", run, "--json"]).ok().json_lines();
+    records[0]["settings"].clone()
+}
+
+#[test]
+fn program_starts_another_and_waits_for_its_end() {
+    let test = place();
+    test.raymond(&["check", "p.lisp"]).ok();
+    test.run(&["p.lisp"]).ok().ended("main", "feature-42");
+    assert_eq!(logged(&test), ["has started child.lisp as the run feature-42"]);
+    test.raymond(&["status", "feature-42", "--json"]).ok();
+    wait_until("its end", || {
+        test.raymond(&["status", "feature-42", "--json"]).json()["status"] == "completed"
+    });
+    let ended = test.raymond(&["status", "feature-42", "--json"]).ok().json();
+    assert_eq!(ended["finished"][0]["result"], "honey");
+    test.raymond(&["log", "t"]).ok().stdout_has("p.lisp#s: starts the workflow child.lisp");
+    test.raymond(&["graph", "p.lisp"]).ok().stdout_has("start-workflow").stdout_has("child.lisp");
+    let own = test.raymond(&["log", "feature-42"]);
+    own.ok().stdout_has("run feature-42 starts at child.lisp, started by t (main#");
+    let origin = &settings(&test, "feature-42")["started_by"];
+    assert_eq!((&origin["run"], &origin["depth"]), (&json!("t"), &json!(1)));
+    test.assert_no_survivors();
+}
+
+#[test]
+fn defined_program_is_started_by_its_name_and_unknown_one_is_error() {
+    let test = place();
+    let test = test.file("p.lisp", PARENT.replace("child.lisp", "child").as_bytes());
+    test.raymond(&["check", "p.lisp"]).code(65).stdout_has("SX315 no program `child` is defined");
+    test.run(&["p.lisp"]).code(65).says("did you mean the file `child.lisp`?");
+    test.raymond(&["workflow", "define", "child.lisp"]).ok();
+    test.raymond(&["check", "p.lisp"]).ok();
+    test.run(&["p.lisp"]).ok().ended("main", "feature-42");
+}
+
+#[test]
+fn program_is_started_once_however_often_raymond_is_killed() {
+    let points = [
+        "activity.before",
+        "activity.after",
+        "append.before",
+        "append.after",
+        "sync.after",
+        "replace.before",
+        "replace.written",
+        "replace.after",
+        "effect.before",
+    ];
+    // It does not wait for the end of the other run, which may be killed, too.
+    let program = "(workflow parent
+      (state s
+        (action (start-workflow child.lisp :label feature-42 :context (item bees) :as run) (log \"~a\" @run))
+        (terminal :result @run)))";
+    for point in points {
+        for count in 1..=3 {
+            let context = format!("{point}:{count}");
+            let mut test =
+                place().file("p.lisp", program.as_bytes()).env("RAYMOND_FAILPOINT", &context);
+            let mut last = test.run(&["p.lisp"]);
+            test = test.env("RAYMOND_FAILPOINT", "none:1");
+            // The started run has the same failpoint, so it may be killed, too.
+            let status =
+                || test.raymond(&["status", "feature-42", "--json"]).json()["status"].clone();
+            let other = test.run_dir().with_file_name("feature-42");
+            let waits = || wait_until("its process ends", || status() != "running");
+            if other.exists() {
+                waits();
+            }
+            if last.killed() {
+                last =
+                    if test.run_dir().exists() { test.resume(&[]) } else { test.run(&["p.lisp"]) };
+            }
+            last.assert(last.status.code() == Some(0), &context);
+            last.ended("main", "feature-42");
+            waits();
+            if status() == "interrupted" {
+                test.raymond(&["resume", "feature-42"]).ok();
+            }
+            assert_eq!(status(), "completed", "{context}");
+            assert_eq!(runs(&test), ["feature-42", "t"], "{context}");
+            assert_eq!(test.calls_with("look at bees").len(), 1, "{context}");
+            test.assert_no_survivors();
+        }
+    }
+}
+
+#[test]
+fn label_of_another_run_is_refused_and_leads_to_the_state_of_the_error() {
+    let program = "(workflow parent
+      (state s
+        (action (start-workflow child.lisp :label \"~a\" :args (@workflow-id) :as run :on-error taken))
+        (terminal :status failed))
+      (state taken (terminal :result @run/error)))";
+    let test = place().file("p.lisp", program.as_bytes());
+    test.run(&["p.lisp"])
+        .ok()
+        .stdout_has("there is a run t already; give this one another `:label`");
+    assert_eq!(runs(&test), ["t"]);
+}
+
+#[test]
+fn program_that_starts_itself_ends_at_a_depth() {
+    let program = "(workflow again (state s (action (start-workflow p.lisp))))";
+    let test = written(program);
+    test.run(&["p.lisp"]).ok();
+    wait_until("eight further runs have ended", || {
+        let listed = test.raymond(&["list", "--json"]).json_items();
+        listed.len() == 9 && listed.iter().all(|run| run["status"] != "running")
+    });
+    let last = runs(&test).into_iter().max_by_key(String::len).expect("a run");
+    let said = test.raymond(&["log", &last]);
+    said.ok().stdout_has("8 runs have started each other down to this one, which is the limit");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn started_run_has_no_more_permission_and_budget_than_its_starter() {
+    let program = "(workflow parent (roles (b))
+      (state s
+        (action (send-prompt :agent b :template \"first\" :request-id r)
+          (await (transcript-response :request-id r))
+          (start-workflow child.lisp :label feature-42 :context (item bees)))))";
+    let child = CHILD.replace("(publish-state true)", "(publish-state true) (max-budget-usd 5)");
+    let test = place()
+        .file("p.lisp", program.as_bytes())
+        .file("child.lisp", child.as_bytes())
+        .rule(when("first").reply("done").cost(0.25));
+    test.run(&["p.lisp", "--budget", "1", "--permission-mode", "plan", "--allow-tools", "Read"])
+        .ok();
+    let own = settings(&test, "feature-42");
+    assert_eq!(own["budget_usd"], json!(0.75));
+    assert_eq!(own["permission"], json!({"mode": "plan"}));
+    assert_eq!(own["consent"]["tools"], json!(["Read"]));
+    assert_eq!(own["label"], "feature-42");
+    assert_eq!(own["context"], json!({"item": "bees"}));
+}
+
+#[test]
+fn program_of_an_untrusted_folder_is_not_started() {
+    let program = "(workflow parent
+      (state s
+        (action (start-workflow builds :as run :on-error refused))
+        (terminal :status failed))
+      (state refused (terminal :result @run/error)))";
+    let test = written(program).env("RAYMOND_TRUST", "false");
+    let other = test.flow().with_file_name("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let builds = "(workflow builds (state s (action (run :command \"touch built\"))))";
+    std::fs::write(other.join("builds.lisp"), builds).expect("written");
+    test.raymond(&["workflow", "define", "../other/builds.lisp"]).ok();
+    let ended = test.run(&["p.lisp"]);
+    ended.ok().stdout_has("is not trusted as it is now").stdout_has("touch built");
+    assert_eq!(runs(&test), ["t"]);
+    test.raymond(&["trust", "../other/builds.lisp"]).ok();
+    let trusting = program.replace(":on-error refused", "").replace(":status failed", "");
+    let test = test.file("again.lisp", trusting.as_bytes());
+    test.raymond(&["run", "again.lisp", "--id", "again"]).ok();
+    wait_until("it is built", || test.flow().join("built").exists());
+    assert!(runs(&test).iter().any(|id| id.starts_with("again-main-")));
+    test.assert_no_survivors();
+}
+
+#[test]
+fn started_run_continues_after_its_starter_has_ended() {
+    let child = "(workflow child (state s (wait (signal go)) (terminal :result gone)))";
+    let program = "(workflow parent (state s (action (start-workflow child.lisp :label later))))";
+    let test = place().file("p.lisp", program.as_bytes()).file("child.lisp", child.as_bytes());
+    test.run(&["p.lisp"]).ok();
+    assert_eq!(test.raymond(&["status", "later", "--json"]).ok().json()["status"], "running");
+    signal(&test, "go", "", "");
+    wait_until("its end", || {
+        test.raymond(&["status", "later", "--json"]).json()["status"] == "completed"
+    });
+    test.assert_no_survivors();
+}

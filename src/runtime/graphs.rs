@@ -21,6 +21,7 @@ use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
+use crate::store::workflow::WorkflowDir;
 use crate::world::gate::NameLookup;
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::registry::{OwnType, OwnTypeRegistry};

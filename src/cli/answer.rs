@@ -11,12 +11,12 @@ use uuid::Uuid;
 use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
+use super::inbox_answers::{apply_event, taken_from_inbox};
 use super::questions::{self, OpenQuestion};
 use super::{output, person, run_choice};
 use crate::actor::clock::now;
-use crate::domain::apply::apply;
 use crate::domain::decide::{AnswerError, answer as decide};
-use crate::domain::event::{Event, QuestionAnswered, Record, RunCommand};
+use crate::domain::event::{Event, QuestionAnswered, RunCommand};
 use crate::domain::id::RunId;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::question::{Answer, AnswerCommand, OTHER};
@@ -92,30 +92,6 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
     read.map_err(|error| Error::Io { doing, path: "stdin".into(), error })?;
     text.truncate(text.trim_end_matches(['\n', '\r']).len());
     Ok(text)
-}
-
-/// Applies the answers in the inbox to this view of the run, and returns them.
-pub(super) fn taken_from_inbox(
-    run: &mut Run,
-    dir: &RunDir,
-    key: &ProofKey,
-) -> Result<Vec<QuestionAnswered>, Error> {
-    let mut taken = Vec::new();
-    let entries =
-        if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
-    for entry in entries {
-        let Some(RunCommand::Answer(given)) = entry.command else { continue };
-        if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
-            apply_event(run, Event::QuestionAnswered(event.clone()));
-            taken.push(event);
-        }
-    }
-    Ok(taken)
-}
-
-fn apply_event(run: &mut Run, event: Event) {
-    let record = Record { seq: run.seq + 1, at: now(), event };
-    let _ = apply(run, &record);
 }
 
 /// Returns an answer addressed to the very question that it answers, and the event that it leads to.

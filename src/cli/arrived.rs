@@ -1,7 +1,7 @@
 //! The lines about what a stopped run waits for and what has come since: answers in its inbox, and facts.
 
-use super::answer::taken_from_inbox;
 use super::exit::Error;
+use super::inbox_answers::taken_from_inbox;
 use crate::domain::fact::{Fact, FactChange, FactSelection};
 use crate::domain::printable::printable_line;
 use crate::domain::run::PauseReason;

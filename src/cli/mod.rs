@@ -26,6 +26,7 @@ mod foreground;
 pub mod graph;
 mod help;
 mod import;
+mod inbox_answers;
 mod interrupts;
 pub mod list;
 pub mod log;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::local_executor::LocalActivityExecutor;
-use super::workflow_starter::{RunLauncher, WorkflowStarter};
+use super::run_launcher::{ProgramStarter, RunLauncher};
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::stay_up::StayUp;
 use crate::actor::workflow_cache::WorkflowCache;
@@ -86,11 +86,11 @@ impl GraphSetup {
         steps: (PathBuf, StepProofs),
         marker: EnvironmentMarker,
         space: Dataspace,
-        starter: WorkflowStarter,
+        (settings, scope, starter): (&Settings, &WorkflowDir, Arc<dyn ProgramStarter>),
     ) -> Rc<dyn ActivityExecutor> {
-        let (run, settings) = (marker.run.clone(), &starter.settings);
+        let run = marker.run.clone();
         let world = world(working_dirs, steps, marker, self.own.clone(), settings);
-        let trusted = settings.consent.trusts_workflow.then(|| starter.scope.clone());
+        let trusted = settings.consent.trusts_workflow.then(|| scope.clone());
         Rc::new(LocalActivityExecutor::new(run, world, space, (trusted, starter)))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::workflow_starter::WorkflowStarter;
+use super::run_launcher::ProgramStarter;
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
@@ -37,7 +37,7 @@ pub(super) struct LocalActivityExecutor {
     /// The workflow's files, if it may run commands and reach other machines.
     trusted: Option<WorkflowDir>,
     /// The starter of further runs.
-    starter: Arc<WorkflowStarter>,
+    starter: Arc<dyn ProgramStarter>,
     /// True if the executor is to end.
     ends: Arc<AtomicBool>,
     /// The stops of the agents whose activities are performed.
@@ -52,12 +52,11 @@ impl LocalActivityExecutor {
         run: RunId,
         world: WorkspaceExecutor,
         space: Dataspace,
-        (trusted, starter): (Option<WorkflowDir>, WorkflowStarter),
+        (trusted, starter): (Option<WorkflowDir>, Arc<dyn ProgramStarter>),
     ) -> Self {
         let watcher = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
-        let starter = Arc::new(starter);
         let (agent_stops, warned) = (RefCell::default(), RefCell::default());
         Self { run, world, space, trusted, starter, ends, agent_stops, watcher, warned }
     }

@@ -8,9 +8,11 @@ use tokio::sync::mpsc;
 
 use super::answerer::build_runner;
 use super::error::Error;
-use super::graphs::{GraphSetup, builtins, working_dirs};
+use super::graphs::{builtins, working_dirs};
 use super::plugin_programs;
 use super::plugins::PlugIns;
+use super::prepared_run::PreparedRun;
+use super::run_launcher::ProgramStarter;
 use super::seals;
 use super::workflow_starter::WorkflowStarter;
 use crate::actor::clock::now;
@@ -18,7 +20,6 @@ use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::supervisor::SupervisorStart;
 use crate::actor::unavailable::UnavailableRunner;
-use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::WorkflowPins;
@@ -30,46 +31,12 @@ use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::pinned::PinnedFiles;
-use crate::store::run_store::LockedRun;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
 /// A message for each time that someone wants the run to end: the first gives running turns their
 /// grace, a second ends them at once.
 pub type InterruptReceiver = mpsc::UnboundedReceiver<()>;
-
-/// A run that is ready to be supervised.
-#[derive(Debug)]
-pub struct PreparedRun {
-    /// Its directory.
-    pub store: LockedRun,
-    /// Its state.
-    pub run: Run,
-    /// The start of the supervisor.
-    pub start: SupervisorStart,
-    /// The warnings for the user.
-    pub warnings: Vec<String>,
-    /// The environment of its graphs.
-    pub graphs: GraphSetup,
-    /// The differences in the files that it resumes with, a text of several lines for each.
-    pub notes: Vec<String>,
-    /// The user's own state: the key, the trust in folders, the seals.
-    pub user_state: UserState,
-    /// The workflow's files as they were when the run began.
-    pub pins: WorkflowPins,
-    /// Those files, if they were just read.
-    pub capture: Option<WorkflowCapture>,
-    /// True if turns without a proof are believed, because the person vouches for them.
-    pub believes_unproven_steps: bool,
-}
-
-impl PreparedRun {
-    /// Its id.
-    #[must_use]
-    pub fn id(&self) -> &RunId {
-        &self.run.workflow_id
-    }
-}
 
 /// Returns whether all agents are in graphs and programs, which may never ask anyone.
 fn asks_nobody_yet(run: &Run) -> bool {
@@ -183,7 +150,8 @@ pub async fn supervised(
             user_state: user_state.clone(),
             launcher: graphs.launcher.clone(),
         };
-        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starter)
+        let starting = (&settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
+        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting)
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {

@@ -4,7 +4,6 @@
 //! its folder has to be trusted by itself. A start is repeated after a crash. It is known by its step, which the new run
 //! has in its first record, so it makes one run.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::create::create;
@@ -12,6 +11,7 @@ use super::error::Error;
 use super::graphs::GraphSetup;
 use super::plugin_programs::replace_own;
 use super::request::RunRequest;
+use super::run_launcher::{ProgramStarter, RunLauncher};
 use super::settings::settings_of;
 use super::trust::RunStarter;
 use super::workflow::Workflow;
@@ -35,15 +35,6 @@ use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::view::{self, RunView, load_view};
 use crate::store::workflow::WorkflowDir;
-
-/// Executes runs in processes of their own.
-pub trait RunLauncher: Debug + Send + Sync {
-    /// Has another process execute a run, and returns once that holds the run, or has ended.
-    ///
-    /// # Errors
-    /// The reason why there is no such process.
-    fn launch(&self, root: &RunsRoot, run: &RunId) -> Result<(), String>;
-}
 
 /// The starter of runs for the programs of a run.
 #[derive(Debug)]
@@ -71,12 +62,8 @@ struct FoundProgram {
     text: Option<String>,
 }
 
-impl WorkflowStarter {
-    /// Starts a program as a run of its own, and returns the run's id. The same step starts one run.
-    ///
-    /// # Errors
-    /// The reason why it is not started.
-    pub(super) fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<RunId, String> {
+impl ProgramStarter for WorkflowStarter {
+    fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<RunId, String> {
         let Some(launcher) = &self.launcher else {
             return Err(
                 "this program has no processes to execute further runs in; start the run with `raymond run` or `raymond start`"
@@ -100,7 +87,9 @@ impl WorkflowStarter {
         }
         Ok(id)
     }
+}
 
+impl WorkflowStarter {
     /// Returns the origin of a run that a step starts.
     fn origin(&self, turn: &TurnId) -> Result<RunOrigin, String> {
         let depth = self.settings.started_by.as_ref().map_or(0, |above| above.depth) + 1;

@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(super) use self::names::LocalNames;
 use super::collection::items;
 use super::grammar::Rule;
-use super::steps::parameter;
+use super::parameter::parameter;
 use super::{RulePair, expression, operand, operand_of, span};
 use crate::language::expression::ast::{
     ArithmeticOperator, ChangeTarget, ExpressionNode, LogicOperator, LoopKind, Statement,

@@ -1,0 +1,36 @@
+//! The answers in the inbox of a run that nobody executes: applied to a view of the run.
+
+use super::exit::Error;
+use crate::actor::clock::now;
+use crate::domain::apply::apply;
+use crate::domain::decide::answer as decide;
+use crate::domain::event::{Event, QuestionAnswered, Record, RunCommand};
+use crate::domain::run::Run;
+use crate::proof::ProofKey;
+use crate::store::inbox;
+use crate::store::layout::RunDir;
+
+/// Applies the answers in the inbox to this view of the run, and returns them.
+pub(super) fn taken_from_inbox(
+    run: &mut Run,
+    dir: &RunDir,
+    key: &ProofKey,
+) -> Result<Vec<QuestionAnswered>, Error> {
+    let mut taken = Vec::new();
+    let entries =
+        if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
+    for entry in entries {
+        let Some(RunCommand::Answer(given)) = entry.command else { continue };
+        if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
+            apply_event(run, Event::QuestionAnswered(event.clone()));
+            taken.push(event);
+        }
+    }
+    Ok(taken)
+}
+
+/// Applies an event to this view of the run.
+pub(super) fn apply_event(run: &mut Run, event: Event) {
+    let record = Record { seq: run.seq + 1, at: now(), event };
+    let _ = apply(run, &record);
+}

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, OwnWork};
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
@@ -92,10 +92,12 @@ impl AgentActivity {
     fn of(agent: &Agent) -> Self {
         match WaitReason::of_agent(agent) {
             Some(reason) => Self::Waiting(reason),
-            None if agent.runs_graph() => Self::Graph,
-            None if agent.runs_program() => Self::Program,
-            None if agent.runs_script() => Self::Script,
-            None => Self::Waiting(WaitReason::Permit),
+            None => match agent.own_work() {
+                Some(OwnWork::Graph) => Self::Graph,
+                Some(OwnWork::Program) => Self::Program,
+                Some(OwnWork::Script) => Self::Script,
+                None => Self::Waiting(WaitReason::Permit),
+            },
         }
     }
 }

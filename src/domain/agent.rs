@@ -21,6 +21,7 @@ pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
+pub use self::own_work::OwnWork;
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
 pub use self::visit_counts::VisitCounts;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub(in crate::domain) use self::scope_path::write_target;
 pub use self::scope_path::{ScopePath, TagTarget};
+pub use self::state_kind::StateKind;
 pub use self::state_name::{Folder, SCRIPT_ENDINGS, StateName};
 
 /// The reason why a text is not a usable name.
@@ -120,6 +121,7 @@ macro_rules! plain_when_read {
 }
 
 mod scope_path;
+mod state_kind;
 mod state_name;
 
 shared_name! {

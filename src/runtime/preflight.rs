@@ -9,7 +9,7 @@ use super::graphs::GraphSetup;
 use super::request::RunRequest;
 use super::workflow::Workflow;
 use crate::domain::agent::AgentOptions;
-use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::id::{AgentId, RunId, StateKind, StateName};
 use crate::domain::money::Usd;
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -39,14 +39,11 @@ pub(super) fn check_entry(
     settings: &Settings,
     graphs: &GraphSetup,
 ) -> Result<PreflightResult, Error> {
-    if workflow.entry.is_graph() {
-        first_graph(workflow, graphs, settings)
-    } else if workflow.entry.is_program() {
-        first_program(workflow, request, settings)
-    } else if workflow.entry.is_script() {
-        first_script(workflow, settings)
-    } else {
-        first_prompt(workflow, id, request, settings)
+    match StateKind::of(&workflow.entry) {
+        Some(StateKind::Graph) => first_graph(workflow, graphs, settings),
+        Some(StateKind::Program) => first_program(workflow, request, settings),
+        Some(StateKind::Script) => first_script(workflow, settings),
+        Some(StateKind::Prompt) | None => first_prompt(workflow, id, request, settings),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sentence for people on why an agent waits, or on why several of them do.
 
 use super::date;
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, OwnWork};
 use crate::domain::printable::{flat, one_line};
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
@@ -21,13 +21,11 @@ pub const EXECUTES_SCRIPT: &str = "executes the script";
 /// Returns the work of an agent that advances by itself.
 #[must_use]
 pub fn own_work(agent: &Agent) -> Option<&'static str> {
-    if agent.runs_graph() {
-        return Some(EXECUTES_GRAPH);
-    }
-    if agent.runs_program() {
-        return Some(EXECUTES_PROGRAM);
-    }
-    agent.runs_script().then_some(EXECUTES_SCRIPT)
+    agent.own_work().map(|work| match work {
+        OwnWork::Graph => EXECUTES_GRAPH,
+        OwnWork::Program => EXECUTES_PROGRAM,
+        OwnWork::Script => EXECUTES_SCRIPT,
+    })
 }
 
 /// Returns why an agent waits, as a sentence about it. `when` gives the time of its next try in words.

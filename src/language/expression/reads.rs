@@ -116,7 +116,9 @@ fn block<'node>(
     for statement in statements {
         match statement {
             Statement::Declare { names, value, .. } => {
-                value.iter().for_each(|node| collect(node, own, reads));
+                if let Some(node) = value {
+                    collect(node, own, reads);
+                }
                 own.extend(names.iter().map(String::as_str));
             }
             Statement::Assign { target, value } => {
@@ -125,7 +127,9 @@ fn block<'node>(
             }
             Statement::Push { target, values, .. } => {
                 keys(target, own, reads);
-                values.iter().for_each(|item| collect(&item.node, own, reads));
+                for item in values {
+                    collect(&item.node, own, reads);
+                }
             }
             Statement::Remove(target) => keys(target, own, reads),
             Statement::Branch { cases, otherwise } => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::checked_graph::{Graph, SpawnTask};
+use super::checked_graph::{Graph, GraphNode, SpawnTask};
 use super::profile::GraphProfile;
 use super::read::read;
 use super::spawned::{literal, tasks};
@@ -32,7 +32,7 @@ struct AskSearch<'vocabulary> {
 
 impl AskSearch<'_> {
     fn of_graph(&mut self, graph: &Graph, source: &dyn WorkflowSource) -> bool {
-        graph.nodes.values().any(|node| node.asks_claude())
+        graph.nodes.values().any(GraphNode::asks_claude)
             || tasks(graph).into_iter().any(|task| self.of_task(task, source))
     }
 

@@ -95,7 +95,7 @@ fn for_of(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
             }
             Rule::expression => list = Some((span(&part), expression(part)?)),
             Rule::body => {
-                own.iter().for_each(|name| names.add_copy(name));
+                names.add_copies(&own);
                 statements = body(part, names)?;
             }
             _ => {}
@@ -154,14 +154,13 @@ fn action(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
     let mut parts = piece.into_inner().filter(|part| part.as_rule() != Rule::reserved);
     let old = parts.next().ok_or_else(|| SyntaxError::syntax(place, "no statement"))?;
     let Some(sign) = parts.next() else { return effect(&old, names) };
-    let (sign, given) = match sign.as_rule() {
-        Rule::one_step => (&sign.as_str()[..1], ExpressionNode::Literal(Value::from(1))),
-        _ => {
-            let Some(given) = parts.next() else {
-                return Err(SyntaxError::syntax(place, "no value is assigned"));
-            };
-            (sign.as_str().trim_end_matches('='), expression(given)?)
-        }
+    let (sign, given) = if sign.as_rule() == Rule::one_step {
+        (&sign.as_str()[..1], ExpressionNode::Literal(Value::from(1)))
+    } else {
+        let Some(given) = parts.next() else {
+            return Err(SyntaxError::syntax(place, "no value is assigned"));
+        };
+        (sign.as_str().trim_end_matches('='), expression(given)?)
     };
     let target = changed(&old)?;
     let span = target.span;
@@ -284,11 +283,11 @@ fn for_each(
                 parameters.push(parameter(part, &mut own)?);
             }
             Rule::block => {
-                own.iter().for_each(|name| names.add_copy(name));
+                names.add_copies(&own);
                 statements = Some(block(part, names)?);
             }
             Rule::expression => {
-                own.iter().for_each(|name| names.add_copy(name));
+                names.add_copies(&own);
                 let lone = only(part, Rule::row).and_then(|row| only(row, Rule::operand));
                 statements = Some(vec![effect(&lone.ok_or_else(refuse)?, names)?]);
             }

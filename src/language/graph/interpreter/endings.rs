@@ -17,9 +17,12 @@ impl GraphInterpreter<'_> {
         ending: &GraphEnding,
     ) -> Result<AdvanceNext, String> {
         // An error is told even if a part of its text has no value: that is no reason to hide the rest.
-        let mut fill = |template: Option<&ValueTemplate>| match ending.success {
-            true => template.map(|text| self.fill(text)).transpose(),
-            false => Ok(template.map(|text| self.fill_known(text))),
+        let mut fill = |template: Option<&ValueTemplate>| {
+            if ending.success {
+                template.map(|text| self.fill(text)).transpose()
+            } else {
+                Ok(template.map(|text| self.fill_known(text)))
+            }
         };
         let message = fill(Some(&ending.message))?;
         let message =

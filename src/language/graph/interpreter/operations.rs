@@ -61,8 +61,8 @@ fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), Str
         ParameterKind::Text | ParameterKind::Filled | ParameterKind::Path => {
             // The result of a command is its output.
             if value.is_object() {
-                let said = text(value).into_owned();
-                if said != value.to_string() {
+                let (said, json) = (text(value).into_owned(), value.to_string());
+                if said != json {
                     *value = said.into();
                     return Ok(());
                 }

@@ -45,9 +45,13 @@ impl LocalNames {
         self.known.truncate(count);
     }
 
-    /// Adds the name of an element that a loop comes to.
-    pub(super) fn add_copy(&mut self, name: &str) {
-        self.known.push(LocalName { name: name.to_owned(), is_constant: true, is_copy: true });
+    /// Adds the names of an element that a loop comes to.
+    pub(super) fn add_copies(&mut self, names: &[String]) {
+        self.known.extend(names.iter().map(|name| LocalName {
+            name: name.clone(),
+            is_constant: true,
+            is_copy: true,
+        }));
     }
 
     /// Adds a name that is declared.

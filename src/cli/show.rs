@@ -147,7 +147,8 @@ impl AgentDetails<'_> {
     }
 
     fn step(&self, step: &HistoryStep) -> Result<String, Error> {
-        let HistoryStep { number, state, since, turns } = step;
+        let HistoryStep { number, state, folder, since, turns } = step;
+        let state = state.shown_in(folder.as_ref());
         let mut text =
             format!("\nstep {number}  {state}  since {}  {}\n", date(*since), step.cost());
         let mut is_cut = false;
@@ -232,13 +233,17 @@ impl AgentDetails<'_> {
         let mut all = Vec::new();
         for step in steps {
             let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
-            all.push(json!({
+            let mut value = json!({
                 "step": step.number,
                 "state": step.state,
                 "since": step.since,
                 "cost_usd": step.cost(),
                 "turns": turns.collect::<Result<Vec<_>, _>>()?,
-            }));
+            });
+            if let Some(folder) = &step.folder {
+                value["folder"] = json!(folder);
+            }
+            all.push(value);
         }
         let mut value = json!({
             "run": self.view.run.workflow_id,

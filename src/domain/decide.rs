@@ -289,6 +289,7 @@ fn step_finished(
     let ended = FailedTurn {
         turn: next,
         state: agent.spec.state.clone(),
+        folder: agent.folder(),
         cause: FailureCause::Restarts,
         cost: TurnCost::default(),
         why: format!("the permanent agent ended again ({because}); raise max_restarts"),
@@ -325,7 +326,7 @@ fn repair(
             FailureCause::Protocol,
             format!(
                 "{violation}; list allowed_transitions in the frontmatter of {} and the agent is reminded of them",
-                agent.current_state
+                agent.shown_state()
             ),
         ),
     }

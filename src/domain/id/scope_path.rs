@@ -117,6 +117,15 @@ impl StateName {
         Self::unchecked(&target.to_string())
     }
 
+    /// Returns the name under which people see it: with its folder below the run's root, if it has one.
+    #[must_use]
+    pub fn shown_in(&self, folder: Option<&Folder>) -> Self {
+        folder.map_or_else(
+            || self.clone(),
+            |folder| Self::beyond(&ScopePath::from_root(Some(folder)), self),
+        )
+    }
+
     /// Returns the state of another folder that it stands for in a map, if it does.
     #[must_use]
     pub fn in_other_folder(&self) -> Option<(ScopePath, Self)> {
@@ -160,6 +169,16 @@ impl TagTarget {
         let state = if file.is_empty() { StateName::entry() } else { StateName::parse(file) }?;
         let scope = ScopePath::parse(folder)?;
         Ok(Self { scope: Some(scope).filter(|scope| !scope.is_here() || file.is_empty()), state })
+    }
+
+    /// Returns the name under which people see the state that a tag in a folder leads to.
+    #[must_use]
+    pub fn shown_in(&self, here: Option<&Folder>) -> StateName {
+        match self.scope.as_ref().map_or(Ok(here.cloned()), |scope| scope.seen_from(here)) {
+            Ok(folder) => self.state.shown_in(folder.as_ref()),
+            // No run has such a folder.
+            Err(_) => StateName::unchecked(&self.to_string()),
+        }
     }
 }
 
@@ -207,6 +226,20 @@ mod tests {
         for bad in ["", "/etc/passwd", "a\\b.md", "a/../../b/", "lib:", "lib:../x/"] {
             assert!(TagTarget::parse(bad).is_err(), "{bad:?} was taken");
         }
+    }
+
+    #[test]
+    fn people_see_a_state_with_its_folder_below_the_root() {
+        let shown = |text: &str, here: &str| {
+            let target = TagTarget::parse(text).expect("a target");
+            target.shown_in(Folder::parse(here).ok().as_ref()).to_string()
+        };
+        assert_eq!(shown("A.md", ""), "A.md");
+        assert_eq!(shown("A.md", "review"), "review/A.md");
+        assert_eq!(shown("../b/A.md", "review"), "b/A.md");
+        assert_eq!(shown("../A.md", "review"), "A.md");
+        assert_eq!(shown("lib:b/A.md", "review"), "lib/b/A.md");
+        assert_eq!(shown("../A.md", ""), "../A.md", "no run has it");
     }
 
     #[test]

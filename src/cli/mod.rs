@@ -27,6 +27,7 @@ pub mod graph;
 mod help;
 mod import;
 mod interrupts;
+mod left_running;
 pub mod list;
 pub mod log;
 mod log_line;

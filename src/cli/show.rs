@@ -1,6 +1,7 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
 mod choose;
+mod script;
 
 use std::fmt::Write as _;
 
@@ -85,7 +86,7 @@ fn painted(text: &str, colours: bool) -> String {
     let tone = |(number, line): (usize, &str)| match line.trim_start() {
         words if number == 0 && words.contains("  failed: ") => TextTone::Bad,
         _ if number == 0 || line.starts_with("step ") => TextTone::Strong,
-        "prompt" | "answer" | "reminder"
+        "prompt" | "answer" | "reminder" | "stdout" | "stderr"
             if line.starts_with("    ") && !line.starts_with("     ") =>
         {
             TextTone::Faint
@@ -166,6 +167,9 @@ impl AgentDetails<'_> {
                 is_cut |= self.quote(&mut text, "answer", prompt_and_reply.answer.as_deref());
             } else if let Some(reminder) = turn.reminder.as_deref().filter(|_| is_new) {
                 is_cut |= self.quote(&mut text, "reminder", Some(reminder));
+            }
+            if is_new {
+                is_cut |= self.script(&mut text, step, turn)?;
             }
             self.end(&mut text, turn);
         }
@@ -277,6 +281,9 @@ impl AgentDetails<'_> {
         value["session_id"] = json!(turn.session);
         value["prompt"] = json!(prompt_and_reply.prompt);
         value["answer"] = json!(prompt_and_reply.answer);
+        if let Some(script) = self.script_json(step, turn)? {
+            value["script"] = script;
+        }
         if let Some(evaluator) = &turn.evaluator {
             value["evaluator"] = json!(evaluator);
         }

@@ -10,6 +10,7 @@ mod fork;
 mod join;
 mod program;
 mod questions;
+mod script_circle;
 
 use self::advance::advanced;
 pub use self::advice::out_of_money;
@@ -24,6 +25,8 @@ pub use self::program::{
 };
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
+pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
+use self::script_circle::end_script_circle;
 use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
@@ -224,6 +227,9 @@ fn step_finished(
 ) -> Vec<Event> {
     if let Some(mailbox) = agent.mailbox() {
         return vec![role_responded(agent, mailbox, accepted, report)];
+    }
+    if let Some(circle) = end_script_circle(agent, accepted, report) {
+        return vec![circle];
     }
     if let Some(instead) = reject_fork(run, agent, accepted, report) {
         return vec![instead];

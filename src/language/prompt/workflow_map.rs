@@ -5,6 +5,7 @@
 
 mod flow;
 mod prompt;
+mod script_text;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -121,6 +122,17 @@ impl WorkflowMap {
         self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.prompt()?)))
     }
 
+    /// Returns the prompts and the scripts among its states, the near ones first.
+    pub fn texts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
+        self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.text()?)))
+    }
+
+    /// Returns the scripts among its states, the near ones first.
+    pub fn scripts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
+        self.texts()
+            .filter(|(name, _)| matches!(self.states.get(*name), Some(FolderState::Script(_))))
+    }
+
     /// Returns the states that an agent reaches from these without calling, being called, or forgetting.
     #[must_use]
     pub fn level<'a>(
@@ -167,20 +179,8 @@ fn read_state(
     }
     match (StateKind::of(name), reach.graphs) {
         (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
-        (Some(StateKind::Prompt), _) => match source.read(name) {
-            Ok(text) => {
-                let mut prompt = FolderPrompt::of(&text);
-                prompt.resolve_names(source);
-                FolderState::Prompt(Box::new(prompt))
-            }
-            Err(error) => FolderState::Unreadable(error),
-        },
-        (Some(StateKind::Script), _) => match source.read(name) {
-            Ok(text) => {
-                let mut script = FolderPrompt::of(&text);
-                script.resolve_names(source);
-                FolderState::Script(Box::new(script))
-            }
+        (Some(kind @ (StateKind::Prompt | StateKind::Script)), _) => match source.read(name) {
+            Ok(text) => read_text(kind, &text, source),
             Err(error) => FolderState::Unreadable(error),
         },
         (Some(StateKind::Graph), read) => match source.check(name) {
@@ -198,6 +198,14 @@ fn read_state(
     }
 }
 
+fn read_text(kind: StateKind, text: &str, source: &dyn WorkflowSource) -> FolderState {
+    let is_script = kind == StateKind::Script;
+    let of = if is_script { FolderPrompt::of_script } else { FolderPrompt::of };
+    let mut state = Box::new(of(text));
+    state.resolve_names(source);
+    if is_script { FolderState::Script(state) } else { FolderState::Prompt(state) }
+}
+
 impl FolderState {
     /// Returns the prompt, if the state is one.
     #[must_use]
@@ -208,17 +216,23 @@ impl FolderState {
         }
     }
 
-    /// Returns the ways from a prompt or a script.
+    /// Returns the text of a prompt or a script, taken apart.
     #[must_use]
-    pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
+    pub fn text(&self) -> Option<&FolderPrompt> {
         match self {
-            Self::Prompt(state) | Self::Script(state) => Some(&state.ways),
+            Self::Prompt(state) | Self::Script(state) => Some(state),
             Self::Graph(_)
             | Self::Program(_)
             | Self::Beyond(..)
             | Self::Unreadable(_)
             | Self::Other => None,
         }
+    }
+
+    /// Returns the ways from a prompt or a script.
+    #[must_use]
+    pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
+        self.text().map(|state| &state.ways)
     }
 
     /// Returns the next states.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::FolderDiagnostics;
+use super::fan_out::filled_by;
 use super::shown_tags::unescaped;
 use crate::domain::id::{ScopePath, StateName};
 use crate::domain::transition::Transition;
@@ -89,13 +90,13 @@ impl FolderDiagnostics<'_> {
             let inputs = manifest_of(&*there).map(|manifest| manifest.inputs).unwrap_or_default();
             let mut given: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
             given.push("input".to_owned());
-            let ways = workflow_map.steps().map(|(_, transition, _)| transition);
+            let ways = workflow_map.ways();
             let here = ways.filter(|transition| transition.target() == Some(name));
-            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
-            let shown = workflow_map.prompts().flat_map(|(_, prompt)| &prompt.shown);
+            given.extend(here.flat_map(given_by));
+            let shown = workflow_map.texts().flat_map(|(_, prompt)| &prompt.shown);
             let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
             let here = shown.filter(|one| one.crossings().any(|to| to == (path, state)));
-            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
+            given.extend(here.flat_map(given_by));
             folders.push((there, state.clone(), given));
         }
         folders
@@ -115,6 +116,16 @@ impl FolderDiagnostics<'_> {
         }
         known
     }
+}
+
+/// Returns the names of the values that a transition gives: its attributes, and what the entries of its list fill.
+fn given_by(transition: &Transition) -> Vec<String> {
+    let mut names: Vec<String> = transition.variables().keys().cloned().collect();
+    if let Transition::Fork { each: Some(each), .. } = transition {
+        names.push(each.name.clone());
+        names.extend(filled_by(transition).into_iter().flatten());
+    }
+    names
 }
 
 /// Returns the states of other folders in a map.

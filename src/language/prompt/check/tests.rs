@@ -5,6 +5,7 @@ mod flow;
 mod names;
 mod outputs;
 mod programs;
+mod scripts;
 mod texts;
 
 use std::collections::BTreeMap;

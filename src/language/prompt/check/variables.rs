@@ -91,7 +91,7 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
 fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
     let mut given = GivenToStates::new();
     let mut of_results: BTreeSet<&str> = BTreeSet::new();
-    for (_, prompt) in workflow_map.prompts() {
+    for (_, prompt) in workflow_map.texts() {
         for transition in known_transitions(prompt, workflow_map) {
             let variables = variables_of(transition, prompt);
             match transition {

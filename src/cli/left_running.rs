@@ -12,7 +12,7 @@ use crate::store::view::RunView;
 
 /// Returns a note about processes that run on after a raymond was killed; empty if there are none.
 #[must_use]
-pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
+pub(super) fn left_running(root: &RunsRoot, view: &RunView) -> String {
     if view.held {
         return String::new();
     }

@@ -47,6 +47,10 @@ pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgent
         workflow_map,
         all: BTreeMap::new(),
     };
+    if workflow_map.is_entered {
+        let from_outside = JoinableAgents { others: true, ..JoinableAgents::default() };
+        behind.all.insert(&workflow_map.entry, from_outside);
+    }
     while behind.advance() {}
     behind.all
 }
@@ -119,6 +123,8 @@ impl<'a> JoinAnalysis<'a> {
             | Transition::Function { target, return_to, .. } => {
                 for name in self.levels.get(target).into_iter().flatten() {
                     let state = self.workflow_map.states.get(*name).and_then(FolderState::text);
+                    // What a subroutine leaves in another folder is not known here.
+                    behind.others |= name.in_other_folder().is_some();
                     if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
                         behind.add(&self.left(name, prompt));
                     }

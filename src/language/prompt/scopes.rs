@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn shown_transition_has_the_inputs_that_its_folder_requires() {
-        let manifest = "inputs: [text, { name: tone, default: kind }]\n";
+        let manifest = "inputs: [{ name: text }, { name: tone, default: kind }]\n";
         let files: BTreeMap<String, String> =
             [("review/raymond.yaml", manifest), ("review/START.md", "x"), ("B.md", "x")]
                 .map(|(name, text)| (name.to_owned(), text.to_owned()))

@@ -3,6 +3,7 @@
 //! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
 
+mod across;
 mod flow;
 mod prompt;
 mod script_text;
@@ -26,6 +27,8 @@ use crate::language::source::{self, WorkflowSource};
 pub struct WorkflowMap {
     /// The first.
     pub entry: StateName,
+    /// True if agents of other folders come to the first state, perhaps with agents that they have forked.
+    pub is_entered: bool,
     /// All reachable states, and the named states that cannot be used.
     pub states: BTreeMap<StateName, FolderState>,
     /// The prompts of evaluators.
@@ -92,6 +95,7 @@ impl WorkflowMap {
     ) -> Self {
         let mut workflow_map = Self {
             entry: entry.clone(),
+            is_entered: false,
             states: BTreeMap::new(),
             evaluators: BTreeMap::new(),
             order: Vec::new(),
@@ -247,7 +251,9 @@ impl FolderState {
                 let mut next: Vec<StateName> =
                     ways.flat_map(|way| way.transition.states()).cloned().collect();
                 if reach.by_text && prompt.is_open() {
-                    let there = |name: &&StateName| source.check(name).is_ok();
+                    let there = |name: &&StateName| {
+                        name.in_other_folder().is_some() || source.check(name).is_ok()
+                    };
                     next.extend(prompt.mentioned.iter().filter(there).cloned());
                 }
                 next

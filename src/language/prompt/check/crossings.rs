@@ -14,8 +14,26 @@ use crate::language::prompt::scopes::{lacking_input, manifest_of};
 use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, ShownTag, WorkflowMap};
 use crate::language::source::WorkflowSource;
 
-/// A folder that is entered: its files, the state, and the names of the values that it is given.
-type EnteredFolder = (Arc<dyn WorkflowSource>, StateName, Vec<String>);
+/// A folder that is entered.
+pub(super) struct EnteredFolder {
+    /// Its files.
+    pub(super) source: Arc<dyn WorkflowSource>,
+    /// The state that is entered.
+    pub(super) start: StateName,
+    /// The values that its agents have.
+    pub(super) given: GivenFromOutside,
+}
+
+/// The values that the agents of a folder have from outside.
+#[derive(Debug, Default)]
+pub(super) struct GivenFromOutside {
+    /// The names of the known values.
+    pub(super) names: Vec<String>,
+    /// True if there may be others: the fields of a list in a file.
+    pub(super) has_unknown: bool,
+    /// True if a tag leads there, and no program.
+    pub(super) is_by_tag: bool,
+}
 
 impl FolderDiagnostics<'_> {
     /// Notes a way into another folder, and reports one that cannot be entered.
@@ -88,16 +106,22 @@ impl FolderDiagnostics<'_> {
         for (name, path, state) in beyond(workflow_map) {
             let Ok(there) = self.source.scope(path) else { continue };
             let inputs = manifest_of(&*there).map(|manifest| manifest.inputs).unwrap_or_default();
-            let mut given: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
-            given.push("input".to_owned());
+            let mut names: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
+            names.push("input".to_owned());
             let ways = workflow_map.ways();
             let here = ways.filter(|transition| transition.target() == Some(name));
-            given.extend(here.flat_map(given_by));
+            let ways_here: Vec<&Transition> = here.collect();
             let shown = workflow_map.texts().flat_map(|(_, prompt)| &prompt.shown);
             let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
             let here = shown.filter(|one| one.crossings().any(|to| to == (path, state)));
-            given.extend(here.flat_map(given_by));
-            folders.push((there, state.clone(), given));
+            let all: Vec<&Transition> = ways_here.into_iter().chain(here).collect();
+            let has_unknown = all.iter().any(|transition| {
+                let has_list = matches!(transition, Transition::Fork { each: Some(_), .. });
+                has_list && filled_by(transition).is_none()
+            });
+            names.extend(all.into_iter().flat_map(given_by));
+            let given = GivenFromOutside { names, has_unknown, is_by_tag: true };
+            folders.push(EnteredFolder { source: there, start: state.clone(), given });
         }
         folders
     }

@@ -5,6 +5,8 @@ mod flow;
 mod names;
 mod outputs;
 mod programs;
+mod rules;
+mod scopes;
 mod scripts;
 mod texts;
 

@@ -75,4 +75,7 @@ pub trait ActivityExecutor {
 
     /// Ends running operations.
     fn stop(&self);
+
+    /// Ends the running operation of one agent, which is no longer needed.
+    fn stop_agent(&self, agent: &AgentId);
 }

@@ -8,32 +8,22 @@ mod consult;
 
 mod before_turn;
 mod fork;
-mod judge;
-mod permissions;
-mod script;
+mod turn_end;
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
+use self::before_turn::keep_results;
 use super::context::RunContext;
-use super::message::{
-    AgentDown, DispatchTurn, TaskAnswered, TerminateAgent, TurnAssignment, TurnPermit, TurnReported,
-};
+use super::message::{AgentDown, DispatchTurn, TerminateAgent, TurnReported};
 use super::process::TurnActor;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fork::ForkRules;
-use crate::domain::graph_execution::WaitResult;
-use crate::domain::id::{AgentId, Folder, StateName};
-use crate::domain::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnId, TurnInput};
-use crate::domain::turn_options::OnDenied;
-use crate::domain::working_dir::WorkingDir;
-use crate::language::prompt::judgement::ReplyRules;
-use crate::language::prompt::step::{
-    self, PreparedPrompt, PromptContext, RESULTS_FILE, UnfilledPlaceholder,
-};
+use crate::domain::id::AgentId;
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
+use crate::language::prompt::step::UnfilledPlaceholder;
+use crate::language::resume::turn::{PreparedTurn, TurnRules};
 
 /// A live agent.
 pub struct AgentActor {
@@ -61,25 +51,16 @@ enum AgentWork {
     },
     RunningTurn {
         turn: TurnId,
-        turn_context: Box<TurnContext>,
+        rules: Box<TurnRules>,
         _process: Addr<TurnActor>,
     },
 }
 
-/// The rules by which a reply is judged, and the cost before it.
+/// The rules by which the reply of a turn is judged, and the spending so far, for the plug-ins that are asked.
 #[derive(Clone)]
 struct TurnContext {
-    rules: ReplyRules,
-    state: StateName,
+    rules: Box<TurnRules>,
     spent: SpendingTotals,
-    folder: Option<Folder>,
-    working_dir: WorkingDir,
-    forks: ForkRules,
-    on_denied: OnDenied,
-    /// True if the agent's graph asked for this turn.
-    is_of_graph: bool,
-    /// The commit its worktree begins at, where that is known.
-    base: Option<String>,
 }
 
 impl AgentActor {
@@ -99,110 +80,21 @@ impl AgentActor {
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
 
-    /// Reports the result of a turn that the agent's graph asked for.
-    fn report_task(&mut self, report: TurnReport, result: WaitResult) {
-        self.work = AgentWork::Idle;
-        self.reported = Some(report.turn.clone());
-        self.context.supervisor.answers.do_send(TaskAnswered { report, result });
-    }
-
-    fn position(&self, assignment: &TurnAssignment) -> PromptContext {
-        PromptContext {
-            workflow: self.context.workflow.clone(),
-            agent: self.id.clone(),
-            state: assignment.state.clone(),
-            variables: assignment.variables.clone(),
-            results: self.results(assignment),
-            run_variables: self.context.variables.clone(),
-        }
-    }
-
-    /// Reads the prompt of the state or of its evaluator, and starts the turn unless a plug-in objects.
-    fn ask(&mut self, assignment: TurnAssignment, admitted: &TurnPermit, ctx: &mut Ctx<Self>) {
-        if let Err(error) = self.keep_results(&assignment) {
+    /// Starts a turn, unless a plug-in objects. One that was begun before is followed without asking again.
+    fn take(&mut self, prepared: PreparedTurn, ctx: &mut Ctx<Self>) {
+        let PreparedTurn { permit, input, rules, results, unfilled } = prepared;
+        if let Some(Err(error)) = results.as_ref().map(keep_results) {
             let failure = TurnFailure::new(FailureCause::Storage, error.to_string());
-            return self.report(TurnReport::failed(assignment.turn, failure));
+            return self.report(TurnReport::failed(input.turn, failure));
         }
-        let read = self.read(&assignment);
-        let ask = match read {
-            Ok(ask) => ask,
-            Err(error) => {
-                let failure = TurnFailure::new(FailureCause::Workflow, error.to_string());
-                return self.report(TurnReport::failed(assignment.turn, failure));
-            }
-        };
-        if let Some(join) = ask.join.filter(|_| assignment.may_join()) {
-            let judgement = TurnJudgement::JoinDue(Box::new(join));
-            return self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn) });
-        }
-        for UnfilledPlaceholder { name, place } in self.context.take_unwarned(ask.unfilled) {
+        for UnfilledPlaceholder { name, place } in self.context.take_unwarned(unfilled) {
             tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
-        let file = ask.values.get(RESULTS_FILE).filter(|_| assignment.results.is_some());
-        let reads_results = file.is_some_and(|file| ask.prompt.contains(file.as_str()));
-        let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
-        let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
-        let schema = ask.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
-        let own_on_denied = ask.options.on_denied;
-        let options = match self.permitted_options(&assignment, ask.options, &ask.option_site) {
-            Ok(options) => options,
-            Err(why) => {
-                let failure = TurnFailure::new(FailureCause::Workflow, why);
-                return self.report(TurnReport::failed(assignment.turn, failure));
-            }
-        };
-        let turn_context = TurnContext {
-            is_of_graph: assignment.task.is_some() && assignment.is_in_graph,
-            rules: ReplyRules {
-                policy: ask.policy,
-                output: ask.output,
-                evaluator: ask.evaluator,
-                proposal: assignment.proposal.clone(),
-                task: assignment.task.clone(),
-                needs_outputs: assignment.result_leaves_folder,
-            },
-            state: assignment.state.clone(),
-            spent: admitted.spent,
-            folder: assignment.folder.clone(),
-            working_dir: assignment.working_dir.clone(),
-            forks: ask.forks,
-            on_denied: own_on_denied.unwrap_or(self.context.on_denied),
-            base: assignment.base.clone(),
-        };
-        let input = TurnInput {
-            version: TURN_VERSION,
-            turn: assignment.turn,
-            state: asked.unwrap_or(assignment.state),
-            folder: assignment.folder,
-            working_dir: assignment.working_dir,
-            reads_results,
-            visit: assignment.visit,
-            session: assignment.session,
-            model: ask.model.or_else(|| self.context.model.clone()),
-            options,
-            max_cost: admitted.spending_limit,
-            output: schema,
-            limits: assignment.limits,
-            prompt: assignment.reminder.unwrap_or(ask.prompt),
-            values: ask.values,
-        };
-        if admitted.begun || self.context.interceptors.is_empty() {
+        let turn_context = TurnContext { rules: Box::new(rules), spent: permit.spent };
+        if permit.begun || self.context.interceptors.is_empty() {
             self.start(input, turn_context, ctx);
         } else {
             self.consult_before(input, turn_context, ctx);
-        }
-    }
-
-    /// Reads the prompt of the turn that is due.
-    fn read(&self, assignment: &TurnAssignment) -> Result<PreparedPrompt, step::Error> {
-        let position = self.position(assignment);
-        if let Some(task) = &assignment.task {
-            return step::task(&position, task);
-        }
-        let source = self.context.source_of(assignment.folder.as_ref())?;
-        match &assignment.proposal {
-            Some(proposal) => step::evaluation(&position, proposal, &*source),
-            None => step::step(&position, &*source),
         }
     }
 
@@ -218,11 +110,8 @@ impl AgentActor {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
         let process = TurnActor::launch(input, Rc::clone(&self.context), own);
-        self.work = AgentWork::RunningTurn {
-            turn,
-            turn_context: Box::new(turn_context),
-            _process: process,
-        };
+        let rules = turn_context.rules;
+        self.work = AgentWork::RunningTurn { turn, rules, _process: process };
     }
 
     fn turn(&self) -> Option<TurnId> {
@@ -252,33 +141,21 @@ impl Actor for AgentActor {
 impl Handler<DispatchTurn> for AgentActor {
     type Result = ();
 
-    /// Ignores a turn that runs already or is over. A permit for a turn that is over is returned.
-    fn handle(
-        &mut self,
-        DispatchTurn(assignment, admitted): DispatchTurn,
-        ctx: &mut Self::Context,
-    ) {
+    /// Ignores a turn that runs already. The permit of a turn that is over is returned.
+    fn handle(&mut self, DispatchTurn(prepared): DispatchTurn, ctx: &mut Self::Context) {
         if let AgentWork::Preparing { turn, .. }
         | AgentWork::PerformingActivity { turn, .. }
         | AgentWork::RunningTurn { turn, .. } = &self.work
-            && *turn == assignment.turn
+            && *turn == prepared.input.turn
         {
             return;
         }
-        if self.reported.as_ref() == Some(&assignment.turn) {
-            if admitted.is_some() {
-                let nothing = TurnReport::empty(assignment.turn);
-                self.context.supervisor.reports.do_send(TurnReported(nothing));
-            }
-            return;
+        if self.reported.as_ref() == Some(&prepared.input.turn) {
+            let nothing = TurnReport::empty(prepared.input.turn);
+            return self.context.supervisor.reports.do_send(TurnReported(nothing));
         }
-        self.work = AgentWork::Starting(assignment.turn.clone());
-        if let Some(admitted) = admitted {
-            return self.ask(assignment, &admitted, ctx);
-        }
-        if !self.report_due_join(&assignment) {
-            self.work = AgentWork::Idle;
-        }
+        self.work = AgentWork::Starting(prepared.input.turn.clone());
+        self.take(*prepared, ctx);
     }
 }
 

@@ -11,33 +11,22 @@ use serde_json::{Map, Value};
 
 use super::activity_executor::ActivityExecutor;
 use super::interceptor::PluginInterceptor;
-use super::message::{ActivityDone, AgentDown, ApiThrottled, TaskAnswered, TurnReported};
+use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReplied, TurnReported};
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
 use super::workflow_cache::WorkflowCache;
+use crate::domain::agent::Agent;
 use crate::domain::fork::ForkSettings;
-use crate::domain::id::{Folder, RunId};
-use crate::domain::model::ModelName;
-use crate::domain::transition::Variables;
-use crate::domain::turn_options::{OnDenied, TurnOptions};
+use crate::domain::id::Folder;
+use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::widening::PermissionCeiling;
 use crate::language::prompt::step::UnfilledPlaceholder;
 use crate::language::source::{self, WorkflowSource};
 
 /// The surroundings of an agent.
 pub struct RunContext {
-    /// The run.
-    pub workflow: RunId,
-    /// Values for placeholders of every state.
-    pub variables: Variables,
-    /// The model of states that name none.
-    pub model: Option<ModelName>,
-    /// The options of states that name none.
-    pub options: TurnOptions,
     /// The permissions that no state may exceed.
     pub ceiling: PermissionCeiling,
-    /// The consequence of a refused tool, where the state does not say.
-    pub on_denied: OnDenied,
     /// The workflow's files.
     pub source: Arc<dyn WorkflowSource>,
     /// The runner that answers turns.
@@ -74,6 +63,19 @@ impl RunContext {
         folder.map_or_else(|| Ok(Arc::clone(&self.source)), |folder| self.source.within(folder))
     }
 
+    /// Returns the files an agent sees.
+    ///
+    /// # Errors
+    /// The failure of an agent whose folder is gone.
+    pub(super) fn source_of_agent(
+        &self,
+        agent: &Agent,
+    ) -> Result<Arc<dyn WorkflowSource>, TurnFailure> {
+        let wrong =
+            |error: source::Error| TurnFailure::new(FailureCause::Workflow, error.to_string());
+        self.source_of(agent.folder().as_ref()).map_err(wrong)
+    }
+
     /// Returns the unfilled placeholders that were not warned of yet.
     pub(super) fn take_unwarned(
         &self,
@@ -88,8 +90,8 @@ impl RunContext {
 pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
-    /// Takes the results of turns that graphs asked for.
-    pub answers: Recipient<TaskAnswered>,
+    /// Takes the replies of turns.
+    pub replies: Recipient<TurnReplied>,
     /// Learns the outcome of activities.
     pub activities: Recipient<ActivityDone>,
     /// Learns of throttling by the API.

@@ -84,12 +84,7 @@ pub async fn supervise(
     let shared = Rc::clone(&runner);
     let supervisor = Supervisor::create(move |ctx| {
         let context = Rc::new(RunContext {
-            workflow: run.workflow_id.clone(),
             ceiling: PermissionCeiling::of(&settings),
-            options: settings.options,
-            variables: settings.variables,
-            model: settings.model,
-            on_denied: settings.on_denied,
             source,
             runner: shared,
             performer,
@@ -102,7 +97,7 @@ pub async fn supervise(
             forking: settings.forking,
             supervisor: SupervisorHandle {
                 reports: ctx.address().recipient(),
-                answers: ctx.address().recipient(),
+                replies: ctx.address().recipient(),
                 activities: ctx.address().recipient(),
                 throttles: ctx.address().recipient(),
                 deaths: ctx.address().recipient(),

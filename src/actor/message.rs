@@ -12,17 +12,13 @@ use super::registry::AgentView;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::consult::{ConsultVerdict, Consultation, SpendingTotals};
 use crate::domain::decide::TurnReport;
-use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::Record;
 use crate::domain::failures::AgentFailures;
-use crate::domain::graph_execution::{PromptTask, WaitResult};
-use crate::domain::id::{AgentId, Folder, StateName};
+use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::session::Session;
-use crate::domain::supervision::TurnTimeouts;
-use crate::domain::transition::Variables;
-use crate::domain::turn::{TurnId, TurnOutcome};
+use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
 use crate::domain::working_dir::WorkingDir;
+use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::store::writer::WriteOutcome;
 
 /// To observers: a record has been committed.
@@ -65,46 +61,10 @@ pub struct FinishPublishing {
     pub failures: Option<Arc<AgentFailures>>,
 }
 
-/// To an agent: take the turn that is due and has a permit. Without a permit: do the work that is due and needs
-/// none.
+/// To an agent: take this turn, which is due and has a permit.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct DispatchTurn(pub TurnAssignment, pub Option<TurnPermit>);
-
-/// A turn that is due, from the agent's persisted state.
-#[derive(Debug, Clone)]
-pub struct TurnAssignment {
-    /// The id of the turn.
-    pub turn: TurnId,
-    /// The state it runs in.
-    pub state: StateName,
-    /// The number of turns the agent has had there.
-    pub visit: u32,
-    /// The session it runs in.
-    pub session: Session,
-    /// Values for the state's placeholders: the agent's own, and those the state was entered with.
-    pub variables: Variables,
-    /// The time limits of the turn.
-    pub limits: TurnTimeouts,
-    /// The folder of that state below the scope, if it is not the scope itself.
-    pub folder: Option<Folder>,
-    /// True if a result leaves that folder.
-    pub result_leaves_folder: bool,
-    /// The working directory of the turn.
-    pub working_dir: WorkingDir,
-    /// The commit its worktree begins at, where that is known.
-    pub base: Option<String>,
-    /// The results of the agents that it has waited for.
-    pub results: Option<Arc<str>>,
-    /// The task that is asked instead of the state's prompt.
-    pub task: Option<Box<PromptTask>>,
-    /// True if the result of the task goes to the agent's graph.
-    pub is_in_graph: bool,
-    /// The transition that the state's evaluator judges, if this is its turn.
-    pub proposal: Option<Box<TransitionProposal>>,
-    /// The reminder to send instead of the state's prompt.
-    pub reminder: Option<String>,
-}
+pub struct DispatchTurn(pub Box<PreparedTurn>);
 
 /// To an agent: perform the activity that its graph or its program needs. It takes no permit.
 #[derive(Debug, Message)]
@@ -120,14 +80,14 @@ pub struct PerformActivity {
     pub may_have_begun: bool,
 }
 
-/// To an agent: judge the reply of its script, and report it.
+/// To an agent: take the transition of an accepted reply. Plug-ins are asked, and the children of a fork are planned.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct JudgeReply {
-    /// The agent's step.
-    pub assignment: TurnAssignment,
-    /// The reply.
-    pub reply: String,
+pub struct TakeTransition {
+    /// The report of the step.
+    pub report: TurnReport,
+    /// The rules by which the reply was judged.
+    pub rules: Box<TurnRules>,
     /// The spending so far, for the plug-ins that are asked.
     pub spent: SpendingTotals,
 }
@@ -135,16 +95,23 @@ pub struct JudgeReply {
 /// To the supervisor, from itself: advance this agent.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct AdvanceAgent(pub AgentId);
+pub struct AdvanceAgent {
+    /// The agent.
+    pub agent: AgentId,
+    /// The permit of its turn; absent if it is to advance without one.
+    pub permit: Option<TurnPermit>,
+}
 
-/// To the supervisor: a turn that a graph asked for has a result.
+/// To the supervisor: a turn has a reply.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct TaskAnswered {
-    /// The report with the cost of the turn; the advance of the graph becomes its judgement.
+pub struct TurnReplied {
+    /// The report with the cost of the turn.
     pub report: TurnReport,
-    /// The result.
-    pub result: WaitResult,
+    /// The rules that the turn was prepared with.
+    pub rules: Box<TurnRules>,
+    /// The reply.
+    pub reply: TurnReply,
 }
 
 /// To the supervisor: an activity is done, or was ended.
@@ -155,17 +122,6 @@ pub struct ActivityDone {
     pub turn: TurnId,
     /// The outcome of the activity.
     pub outcome: ActivityOutcome,
-}
-
-/// The permit of a turn to run.
-#[derive(Debug)]
-pub struct TurnPermit {
-    /// The turn was begun before the run was resumed: plug-ins are not asked again.
-    pub begun: bool,
-    /// The spending so far, for the plug-ins that are asked.
-    pub spent: SpendingTotals,
-    /// The spending limit of the turn.
-    pub spending_limit: Option<Usd>,
 }
 
 /// To an agent: the run is to hold still. Plug-ins that are being asked about its turn are not waited for; they

@@ -6,6 +6,7 @@
 //! the supervisor alone; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
+mod activities;
 mod advance;
 mod agent_worktrees;
 mod dispatch;
@@ -16,6 +17,7 @@ mod questions;
 mod queued_effects;
 mod reports;
 mod timers;
+mod turns;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
-use self::advance::PendingActivity;
+use self::activities::PendingActivity;
 use self::queued_effects::QueuedEffects;
 use self::timers::AgentTimers;
 use super::agent::AgentActor;

@@ -20,9 +20,9 @@ use self::fork::{fork_groups, reject_fork};
 use self::join::begin_join;
 pub use self::join::finish_join;
 use self::program::role_responded;
-pub use self::program::{
-    ProgramStart, delegated_answer, program_started, role_delegated, role_stopped,
-};
+pub use self::program::{ProgramStart, program_started, role_event};
+#[cfg(test)]
+use self::program::{delegated_answer, role_delegated, role_stopped};
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
 pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;

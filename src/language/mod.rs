@@ -1,11 +1,12 @@
 //! The languages: text in, transitions out, without touching the world.
 //!
-//! A workflow's files are seen through a [`Source`](source::WorkflowSource). A language answers two questions
-//! about a state: the prompt for the model, and the meaning of its reply.
+//! A workflow's files are seen through a [`Source`](source::WorkflowSource). All languages are behind
+//! one function, [`resume`](resume::resume): from a position and an input to what follows.
 
 #[macro_use]
 pub mod keys;
 
+pub mod advance_fuel;
 pub mod budget;
 pub(crate) mod checksum;
 pub mod diagnostic;

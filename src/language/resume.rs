@@ -1,35 +1,47 @@
 //! The seam of the languages: one function advances an agent, whatever language its state is written in.
 //!
 //! [`resume`] is pure. It gets a position, the input that was waited for and the environment, and returns what
-//! follows: an advance to record, an activity to perform first, or a turn of Claude Code. A language is a reader
-//! and an interpreter behind this function; the actors, the journal and the state of a run know none of them.
+//! follows: an advance to record, an activity to perform first, a turn of Claude Code, or the judgement on the reply
+//! of one. A language is a reader and an interpreter behind this function; the actors, the journal and the state of a
+//! run know none of them.
+
+mod graph;
+mod program;
+mod script;
+pub mod turn;
 
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+use self::graph::{interrupted_walk, resume_graph};
+use self::program::resume_program;
+use self::script::resume_script;
+use self::turn::{JudgedTurn, PreparedTurn, TurnPermit, TurnRules};
 use super::graph::checked_graph::Graph;
-use super::graph::interpreter::{GraphEnvironment, GraphInterpreter, GraphYield, SuspendedWalk};
+use super::graph::interpreter::SuspendedWalk;
 use super::program::checked_program::Program;
-use super::program::interpreter::{ProgramEnvironment, advance};
-use super::prompt::context::RESERVED;
-use super::prompt::script::{self, PreparedScript};
+use super::prompt::context::JoinResults;
+use super::prompt::script::PreparedScript;
+use super::source::WorkflowSource;
 use crate::domain::activity::{Activity, ActivityResult};
-use crate::domain::advance::{Advance, AdvanceNext};
+use crate::domain::advance::Advance;
 use crate::domain::agent::Agent;
 use crate::domain::decide::ProgramStart;
 use crate::domain::fact::KnownFacts;
-use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::RunId;
+use crate::domain::join::Join;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
+use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::Timestamp;
-use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
+use crate::domain::widening::PermissionCeiling;
 
 /// The workflow that an agent's state is written in, read and checked.
 #[derive(Debug, Clone)]
 pub enum LoadedWorkflow {
-    /// Prompts: each step is a turn of Claude Code.
+    /// Prompts, or the requests to a role: each step is a turn of Claude Code.
     Prompts,
     /// A graph.
     Graph(Rc<Graph>),
@@ -40,7 +52,7 @@ pub enum LoadedWorkflow {
 }
 
 /// The input that an agent was waiting for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum ResumeInput {
     /// No input: the agent enters its state, or comes back to its recorded position.
     Entered,
@@ -50,12 +62,18 @@ pub enum ResumeInput {
     Refused(String),
     /// The activity was begun by an earlier runtime, and its outcome is unknown; the text says what to do.
     Lost(String),
-    /// The result of a turn.
-    Turn(WaitResult),
+    /// The turn that is due has a permit.
+    Permitted(TurnPermit),
+    /// The turn has a reply.
+    Replied {
+        /// The rules that the turn was prepared with.
+        rules: Box<TurnRules>,
+        /// The reply.
+        reply: TurnReply,
+    },
 }
 
 /// The environment of an agent that is advanced.
-#[derive(Debug)]
 pub struct ResumeEnvironment<'run> {
     /// The agent, at its recorded position.
     pub agent: &'run Agent,
@@ -65,14 +83,28 @@ pub struct ResumeEnvironment<'run> {
     pub facts: &'run KnownFacts,
     /// The settings of the run.
     pub settings: &'run Settings,
+    /// The permissions that no state may exceed.
+    pub ceiling: &'run PermissionCeiling,
+    /// The workflow's files, as the agent's state sees them.
+    pub source: &'run dyn WorkflowSource,
     /// The built-in variables: `PWD`, `HOME`.
     pub builtins: &'run Map<String, Value>,
     /// The agent's working directory, if it is not that of the run.
     pub working_dir: Option<String>,
-    /// The time limit of a script, in milliseconds: the supervision's timeout.
-    pub script_timeout_ms: u64,
+    /// The time limits of a turn. A script has that of a whole turn.
+    pub limits: TurnTimeouts,
+    /// The path of the file for the results of a join.
+    pub results_file: String,
     /// The time.
     pub now: Timestamp,
+}
+
+impl ResumeEnvironment<'_> {
+    /// Returns the results of the agents that were waited for, in the form that prompts use.
+    fn join_results(&self) -> Option<JoinResults> {
+        let list = self.agent.results()?.clone();
+        Some(JoinResults { list, file: self.results_file.clone() })
+    }
 }
 
 /// The position of an execution while an activity is performed for it.
@@ -100,10 +132,14 @@ pub enum ResumeOutcome {
     },
     /// The execution begins; the next call comes after the record of that.
     Begins(Box<ProgramStart>),
-    /// A turn of Claude Code is due.
-    Turn,
-    /// The reply to a step that was no turn; it is judged as that of a turn.
-    Replied(String),
+    /// A turn of Claude Code is due; it is prepared once it has a permit.
+    AwaitsPermit,
+    /// The state first waits for agents that were forked.
+    JoinDue(Box<Join>),
+    /// A turn of Claude Code, with its permit.
+    Turn(Box<PreparedTurn>),
+    /// The judgement on a reply that decides the agent's transition.
+    Judged(Box<JudgedTurn>),
     /// The step failed.
     Failed(TurnFailure),
 }
@@ -117,189 +153,66 @@ pub fn resume(
     environment: &ResumeEnvironment<'_>,
 ) -> ResumeOutcome {
     match workflow {
-        LoadedWorkflow::Prompts => ResumeOutcome::Turn,
+        LoadedWorkflow::Prompts => resume_prompt(input, environment),
         LoadedWorkflow::Graph(graph) => resume_graph(graph, suspended, input, environment),
         LoadedWorkflow::Program(program, path) => resume_program(program, path, input, environment),
         LoadedWorkflow::Script(script) => resume_script(script, input, environment),
     }
 }
 
-/// Returns the advance up to a position whose activity was ended, if there is one to keep.
+/// The consequence of an activity that was ended because the run was stopped.
+#[derive(Debug)]
+pub enum InterruptedActivity {
+    /// The advance up to it is recorded.
+    Advanced(Box<Advance>),
+    /// It is due again, as the recorded position says.
+    StillDue,
+    /// The step failed.
+    Failed(TurnFailure),
+}
+
+/// Returns the consequence of an activity that was ended because the run was stopped.
 #[must_use]
 pub fn interrupted(
     workflow: &LoadedWorkflow,
     suspended: SuspendedExecution,
+    activity: &Activity,
     environment: &ResumeEnvironment<'_>,
-) -> Option<Advance> {
+) -> InterruptedActivity {
+    let message = format!("{} was ended because the run was stopped", activity.name());
+    let cause = match activity.class() {
+        RecoveryClass::Uncertain => FailureCause::Uncertain,
+        RecoveryClass::Read | RecoveryClass::Converges | RecoveryClass::Guarded => {
+            FailureCause::Interrupted
+        }
+    };
+    let failure = || InterruptedActivity::Failed(TurnFailure::new(cause, message));
     match (workflow, suspended) {
-        (LoadedWorkflow::Graph(graph), SuspendedExecution::Walk(walk)) => {
-            let around = graph_environment(environment);
-            let walk = GraphInterpreter::continue_with(graph, &around, *walk);
-            walk.is_worth_keeping().then(|| walk.finish(AdvanceNext::Continue))
+        (_, SuspendedExecution::Recorded) => InterruptedActivity::StillDue,
+        (LoadedWorkflow::Graph(graph), SuspendedExecution::Walk(walk))
+            if cause == FailureCause::Interrupted =>
+        {
+            let kept = interrupted_walk(graph, *walk, environment);
+            kept.map_or_else(failure, |advance| InterruptedActivity::Advanced(Box::new(advance)))
         }
-        (LoadedWorkflow::Graph(_), SuspendedExecution::Entered | SuspendedExecution::Recorded)
-        | (LoadedWorkflow::Program(..) | LoadedWorkflow::Prompts | LoadedWorkflow::Script(_), _) => {
-            None
-        }
+        (_, SuspendedExecution::Entered | SuspendedExecution::Walk(_)) => failure(),
     }
 }
 
-fn resume_graph(
-    graph: &Graph,
-    suspended: SuspendedExecution,
-    input: ResumeInput,
-    environment: &ResumeEnvironment<'_>,
-) -> ResumeOutcome {
-    let around = graph_environment(environment);
-    let interpreter = match (suspended, environment.agent.graph()) {
-        (SuspendedExecution::Walk(walk), _) => {
-            GraphInterpreter::continue_with(graph, &around, *walk)
-        }
-        (SuspendedExecution::Entered | SuspendedExecution::Recorded, Some(own)) => {
-            GraphInterpreter::resume(graph, &around, (*own.state).clone())
-        }
-        (SuspendedExecution::Entered | SuspendedExecution::Recorded, None) => {
-            GraphInterpreter::begin(graph, &around)
-        }
-    };
-    let result = match input {
-        ResumeInput::Entered => environment.agent.wait_result().cloned(),
-        ResumeInput::Turn(result) => Some(result),
-        ResumeInput::Activity(Ok(result)) => Some(WaitResult::Done(result.into_value())),
-        ResumeInput::Activity(Err(why)) | ResumeInput::Refused(why) => {
-            Some(WaitResult::Failed(why))
-        }
-        // The restart policy says whether the operation is done again.
-        ResumeInput::Lost(why) => return ResumeOutcome::Failed(uncertain(&why)),
-    };
-    walk(interpreter, result, environment.now)
-}
-
-/// Executes nodes up to the next operation that can be performed now, or to the next record.
-///
-/// An operation that changes the world runs only after the record of its intent is durable: the nodes before it
-/// are recorded first, and then the graph comes back to it. What only reads is not recorded.
-fn walk(
-    mut interpreter: GraphInterpreter<'_>,
-    result: Option<WaitResult>,
-    now: Timestamp,
-) -> ResumeOutcome {
-    let operation = match interpreter.next(result, now) {
-        GraphYield::Record(next) => {
-            return ResumeOutcome::Advanced(Box::new(interpreter.finish(next)));
-        }
-        GraphYield::Operation(operation) => operation,
-    };
-    if operation.class() == RecoveryClass::Read || interpreter.is_recorded() {
-        let suspended = SuspendedExecution::Walk(Box::new(interpreter.suspend()));
-        return ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended };
-    }
-    let kind = operation.name().to_owned();
-    ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
-}
-
-fn graph_environment(environment: &ResumeEnvironment<'_>) -> GraphEnvironment {
-    let agent = environment.agent;
-    let mut builtins = environment.builtins.clone();
-    let mut variables = environment.settings.variables.clone();
-    variables.extend(agent.placeholder_values());
-    let arguments = variables.remove("input").unwrap_or_default();
-    builtins.insert("arguments".to_owned(), arguments.into());
-    if let Some(directory) = &environment.working_dir {
-        builtins.insert("PWD".to_owned(), directory.as_str().into());
-    }
-    GraphEnvironment {
-        file: agent.current_state.clone(),
-        folder: agent.folder(),
-        builtins,
-        variables,
-    }
-}
-
-fn resume_program(
-    program: &Program,
-    path: &str,
-    input: ResumeInput,
-    environment: &ResumeEnvironment<'_>,
-) -> ResumeOutcome {
-    let agent = environment.agent;
-    let Some(execution) = agent.program() else {
-        return ResumeOutcome::Begins(Box::new(program_start(program, environment)));
-    };
-    let result = match input {
-        ResumeInput::Activity(result) => Some(result),
-        // A restart would begin the program anew.
-        ResumeInput::Refused(why) | ResumeInput::Lost(why) => Some(Err(why)),
-        // A program's turns are those of its roles, which answer by requests.
-        ResumeInput::Entered | ResumeInput::Turn(_) => None,
-    };
-    if let Some(activity) = execution.position.activity.as_ref().filter(|_| result.is_none()) {
-        let suspended = SuspendedExecution::Recorded;
-        return ResumeOutcome::Needs { activity: activity.clone(), suspended };
-    }
-    let environment = ProgramEnvironment {
-        definition: program,
-        execution,
-        facts: environment.facts,
-        run: environment.run,
-        file: &agent.current_state,
-        path,
-        now: environment.now,
-    };
-    ResumeOutcome::Advanced(Box::new(advance(&environment, result)))
-}
-
-/// Returns the inputs with which a program begins. An empty `input` does not hide one of the context.
-fn program_start(program: &Program, environment: &ResumeEnvironment<'_>) -> ProgramStart {
-    let (agent, settings) = (environment.agent, environment.settings);
-    let mut context = settings.variables.clone();
-    context.extend(settings.context.clone());
-    context.extend(agent.placeholder_values().into_iter().filter(|(name, text)| {
-        name != "input" || !text.is_empty() || !settings.context.contains_key(name)
-    }));
-    ProgramStart {
-        definition: program.kept(agent.current_state.clone(), agent.folder()),
-        start: program.states.first().map(|state| state.name.clone()).unwrap_or_default(),
-        label: settings.label.clone().unwrap_or_else(|| environment.run.to_string()),
-        branch: settings.branch.clone(),
-        context,
-    }
-}
-
-/// Executes a script, and then takes the last line of its output as its reply.
-fn resume_script(
-    script: &PreparedScript,
-    input: ResumeInput,
-    environment: &ResumeEnvironment<'_>,
-) -> ResumeOutcome {
+/// Resumes a state of prompts. It has no activities.
+fn resume_prompt(input: ResumeInput, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     match input {
-        ResumeInput::Entered | ResumeInput::Turn(_) => {
-            let agent = environment.agent;
-            let mut variables = environment.settings.variables.clone();
-            variables.extend(agent.placeholder_values());
-            let own = [environment.run.as_str(), agent.id.as_str(), agent.current_state.as_str()];
-            variables.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
-            let operation = script.operation(&variables, environment.script_timeout_ms);
-            let suspended = SuspendedExecution::Entered;
-            ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }
+        ResumeInput::Entered => turn::enter(environment),
+        ResumeInput::Permitted(permit) => turn::prepare(permit, environment),
+        ResumeInput::Replied { rules, reply } => turn::judge(*rules, &reply, environment),
+        ResumeInput::Activity(_) | ResumeInput::Refused(_) | ResumeInput::Lost(_) => {
+            ResumeOutcome::Failed(lost("a prompt performs no activity"))
         }
-        ResumeInput::Activity(Ok(result)) => {
-            let value = result.into_value();
-            let stdout = value["stdout"].as_str().unwrap_or_default();
-            ResumeOutcome::Replied(script::reply(stdout).to_owned())
-        }
-        ResumeInput::Activity(Err(why)) => {
-            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Crash, why))
-        }
-        // A repetition would be refused, too.
-        ResumeInput::Refused(why) => {
-            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Workflow, why))
-        }
-        ResumeInput::Lost(why) => ResumeOutcome::Failed(uncertain(&why)),
     }
 }
 
-fn uncertain(why: &str) -> TurnFailure {
+/// Returns the failure of an agent whose activity has an unknown outcome.
+fn lost(why: &str) -> TurnFailure {
     TurnFailure::new(FailureCause::Uncertain, why)
 }
 

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
@@ -35,7 +36,9 @@ pub(super) struct LocalActivityExecutor {
     trusted: Option<WorkflowDir>,
     /// True if the executor is to end.
     ends: Arc<AtomicBool>,
-    watch: RefCell<DataspaceWatcher>,
+    /// The stops of the agents whose activities are performed.
+    agent_stops: RefCell<HashMap<AgentId, watch::Sender<bool>>>,
+    watcher: RefCell<DataspaceWatcher>,
     /// The warnings that were logged already.
     warned: RefCell<HashSet<String>>,
 }
@@ -47,10 +50,11 @@ impl LocalActivityExecutor {
         space: Dataspace,
         trusted: Option<WorkflowDir>,
     ) -> Self {
-        let watch = RefCell::new(DataspaceWatcher::new(space.clone()));
+        let watcher = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
-        Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
+        let (agent_stops, warned) = (RefCell::default(), RefCell::default());
+        Self { run, world, space, trusted, ends, agent_stops, watcher, warned }
     }
 
     /// Returns the operation to perform, or refuses one that the starter of the run did not trust.
@@ -91,6 +95,46 @@ impl LocalActivityExecutor {
                 operation.name()
             )),
             (_, outcome) => outcome,
+        }
+    }
+
+    /// Returns the receiver that tells that an agent's activity is to end.
+    fn stop_of(&self, agent: &AgentId) -> watch::Receiver<bool> {
+        let mut stops = self.agent_stops.borrow_mut();
+        stops.entry(agent.clone()).or_insert_with(|| watch::Sender::new(false)).subscribe()
+    }
+
+    /// Performs an activity in an agent's workspace.
+    async fn perform_in(
+        &self,
+        world: WorkspaceExecutor,
+        turn: &TurnId,
+        activity: Activity,
+        again: bool,
+    ) -> ActivityOutcome {
+        let stem = turn.stem();
+        let activity = match activity {
+            Activity::Command(command) => Activity::Operation(Operation::BashExec(command)),
+            other => other,
+        };
+        match &activity {
+            Activity::Operation(operation) => match self.admit(operation) {
+                Ok(operation) => {
+                    let outcome = world.perform(&stem, &operation, again).await.into();
+                    self.check_after(&operation, outcome)
+                }
+                Err(why) => ActivityOutcome::Refused(why),
+            },
+            Activity::Bases { directories, branch } => {
+                world.bases(&stem, directories, branch.as_deref(), again).await.into()
+            }
+            Activity::Changes { directory, base } => {
+                world.changes(&stem, directory, base, again).await.into()
+            }
+            Activity::Command(_)
+            | Activity::Assert { .. }
+            | Activity::Retract { .. }
+            | Activity::Claim { .. } => self.change(turn, activity).await,
         }
     }
 
@@ -233,34 +277,13 @@ impl ActivityExecutor for LocalActivityExecutor {
         again: bool,
     ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
-            let stem = turn.stem();
             let world = match self.world.at(&working_dir) {
-                Ok(world) => world,
+                Ok(world) => world.until(self.stop_of(&turn.agent)),
                 Err(why) => return ActivityOutcome::Done(Err(why)),
             };
-            let activity = match activity {
-                Activity::Command(command) => Activity::Operation(Operation::BashExec(command)),
-                other => other,
-            };
-            match &activity {
-                Activity::Operation(operation) => match self.admit(operation) {
-                    Ok(operation) => {
-                        let outcome = world.perform(&stem, &operation, again).await.into();
-                        self.check_after(&operation, outcome)
-                    }
-                    Err(why) => ActivityOutcome::Refused(why),
-                },
-                Activity::Bases { directories, branch } => {
-                    world.bases(&stem, directories, branch.as_deref(), again).await.into()
-                }
-                Activity::Changes { directory, base } => {
-                    world.changes(&stem, directory, base, again).await.into()
-                }
-                Activity::Command(_)
-                | Activity::Assert { .. }
-                | Activity::Retract { .. }
-                | Activity::Claim { .. } => self.change(&turn, activity).await,
-            }
+            let outcome = self.perform_in(world, &turn, activity, again).await;
+            self.agent_stops.borrow_mut().remove(&turn.agent);
+            outcome
         })
     }
 
@@ -269,7 +292,7 @@ impl ActivityExecutor for LocalActivityExecutor {
         selection: &FactSelection,
         known: &KnownFacts,
     ) -> Result<Vec<FactChange>, String> {
-        let changes = self.watch.borrow_mut().changes(selection, known);
+        let changes = self.watcher.borrow_mut().changes(selection, known);
         let changes = changes.map_err(|error| error.to_string())?;
         for warning in &changes.warnings {
             self.warn_once(warning);
@@ -280,5 +303,11 @@ impl ActivityExecutor for LocalActivityExecutor {
     fn stop(&self) {
         self.ends.store(true, Ordering::Relaxed);
         self.world.stop();
+    }
+
+    fn stop_agent(&self, agent: &AgentId) {
+        if let Some(stop) = self.agent_stops.borrow().get(agent) {
+            stop.send_replace(true);
+        }
     }
 }

@@ -27,7 +27,7 @@ const AT_A_TIME: usize = 16;
 const SHOWN_LINES: usize = 5;
 
 /// The context of operations.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OperationContext {
     pub(super) place: Arc<Workspace>,
     /// The directory that operations are confined to.
@@ -35,6 +35,8 @@ pub(super) struct OperationContext {
     /// True if the root is in a worktree of an agent.
     in_tree: bool,
     common: Arc<SharedResources>,
+    /// Tells that the operations of this context are to end; `None` if only all operations can be ended.
+    own_stop: Option<watch::Receiver<bool>>,
 }
 
 /// The resources that all agents of a run share, whatever their working directory is.
@@ -70,7 +72,8 @@ impl OperationContext {
             permits: Semaphore::new(AT_A_TIME),
             stopped: watch::Sender::new(false),
         };
-        Self { place: Arc::new(place), root, in_tree: false, common: Arc::new(common) }
+        let (place, common) = (Arc::new(place), Arc::new(common));
+        Self { place, root, in_tree: false, common, own_stop: None }
     }
 
     /// Returns this context for an agent's working directory.
@@ -78,7 +81,12 @@ impl OperationContext {
         let root = self.place.working_dirs.directory(working_dir)?;
         let root = root.canonicalize().unwrap_or(root);
         let (place, common) = (Arc::clone(&self.place), Arc::clone(&self.common));
-        Ok(Self { place, root, in_tree: working_dir.tree.is_some(), common })
+        Ok(Self { place, root, in_tree: working_dir.tree.is_some(), common, own_stop: None })
+    }
+
+    /// Returns this context for operations that end once `stop` is true.
+    pub(super) fn until(&self, stop: watch::Receiver<bool>) -> Self {
+        Self { own_stop: Some(stop), ..self.clone() }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -112,15 +120,25 @@ impl OperationContext {
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        *self.common.stopped.borrow()
+        let own = self.own_stop.as_ref().is_some_and(|stop| *stop.borrow());
+        own || *self.common.stopped.borrow()
     }
 
-    /// Waits until all operations are stopped.
+    /// Waits until the operations of this context are stopped, or all operations.
     pub(super) async fn stopped(&self) {
-        let _ = self.common.stopped.subscribe().wait_for(|stopped| *stopped).await;
+        let mut all = self.common.stopped.subscribe();
+        let Some(mut own) = self.own_stop.clone() else {
+            let _ = all.wait_for(|stopped| *stopped).await;
+            return;
+        };
+        tokio::select! {
+            _ = all.wait_for(|stopped| *stopped) => {}
+            // Without a sender it can no longer be stopped alone.
+            Ok(_) = own.wait_for(|stopped| *stopped) => {}
+        }
     }
 
-    /// Returns the result of `work`, or an error if all operations are stopped before.
+    /// Returns the result of `work`, or an error if the operations of this context are stopped before.
     pub(super) async fn unless_stopped<T>(
         &self,
         work: impl Future<Output = T>,

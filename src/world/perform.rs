@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use super::at_most_once::run_at_most_once;
@@ -52,6 +53,12 @@ impl WorkspaceExecutor {
         } else {
             Ok(Self(Arc::new(self.0.at(working_dir)?)))
         }
+    }
+
+    /// Returns the same executor for operations that are interrupted once `stop` is true.
+    #[must_use]
+    pub fn until(&self, stop: watch::Receiver<bool>) -> Self {
+        Self(Arc::new(self.0.until(stop)))
     }
 
     /// Returns its directory.

@@ -13,6 +13,7 @@ use crate::domain::consult::{
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::turn::TurnInput;
 use crate::language::prompt::step;
+use crate::language::resume::turn::TurnRules;
 
 impl AgentActor {
     /// Starts a turn, unless a plug-in objects.
@@ -37,7 +38,7 @@ impl AgentActor {
                 judgement: TurnJudgement::NotStarted,
                 ..TurnReport::empty(input.turn)
             };
-            this.report_with(report, verdicts, &turn_context, ctx);
+            this.report_with(report, verdicts, &turn_context.rules, ctx);
         });
     }
 
@@ -45,26 +46,25 @@ impl AgentActor {
     pub(super) fn consult_after(
         &mut self,
         report: TurnReport,
-        turn_context: &TurnContext,
+        turn_context: TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let TurnJudgement::Accepted(accepted) = &report.judgement else {
             return self.report(report);
         };
         if self.context.interceptors.is_empty() {
-            return self.report_with(report, Vec::new(), turn_context, ctx);
+            return self.report_with(report, Vec::new(), &turn_context.rules, ctx);
         }
         let question = Consultation::Transition(TransitionQuery {
             turn: report.turn.clone(),
-            state: turn_context.state.clone(),
-            folder: turn_context.folder.clone(),
+            state: turn_context.rules.state.clone(),
+            folder: turn_context.rules.folder.clone(),
             transition: accepted.transition.clone(),
             cost_usd: report.cost.amount,
             spent: turn_context.spent,
         });
-        let turn_context = turn_context.clone();
         self.consult(question, ctx, move |this, verdicts, ctx| {
-            this.report_with(report, verdicts, &turn_context, ctx);
+            this.report_with(report, verdicts, &turn_context.rules, ctx);
         });
     }
 
@@ -100,7 +100,7 @@ impl AgentActor {
         &mut self,
         mut report: TurnReport,
         verdicts: Vec<PluginVerdict>,
-        turn_context: &TurnContext,
+        rules: &TurnRules,
         ctx: &mut Ctx<Self>,
     ) {
         let overriding = strictest(verdicts.clone()).and_then(|verdict| match verdict.verdict {
@@ -123,7 +123,7 @@ impl AgentActor {
             ) => None,
         };
         report.verdicts = verdicts;
-        self.report_taken(report, taken, turn_context, ctx);
+        self.report_taken(report, taken, rules, ctx);
     }
 }
 

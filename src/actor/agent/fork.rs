@@ -9,7 +9,7 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 use uuid::Uuid;
 
-use super::{AgentActor, AgentWork, TurnContext};
+use super::{AgentActor, AgentWork};
 use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::context::RunContext;
 use crate::domain::decide::{TurnJudgement, TurnReport};
@@ -21,6 +21,7 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::fault::point;
 use crate::language::output::placeholder;
 use crate::language::prompt::{agent_terms, step};
+use crate::language::resume::turn::TurnRules;
 use crate::language::{fork_list, template};
 
 /// The reason why a fork is not possible.
@@ -40,35 +41,35 @@ impl AgentActor {
         &mut self,
         mut report: TurnReport,
         taken: Option<Transition>,
-        turn_context: &TurnContext,
+        rules: &TurnRules,
         ctx: &mut Ctx<Self>,
     ) {
         let Some(taken) = taken else { return self.report(report) };
         if matches!(taken.tag(), TagName::Call | TagName::Function) {
-            let source = self.context.source_of(turn_context.folder.as_ref());
+            let source = self.context.source_of(rules.folder.as_ref());
             report.call_budget_usd =
                 source.ok().and_then(|source| step::call_budget(&taken, &*source));
         }
         let Transition::Fork { .. } = taken else { return self.report(report) };
         // A JSON answer is not reminded of the policy: without room for the children, the run pauses.
-        let is_by_tag = turn_context.rules.output.is_none();
+        let is_by_tag = rules.reply.output.is_none();
         report.allowed =
-            if is_by_tag { turn_context.rules.policy.clone() } else { TransitionPolicy::default() };
-        report.stagger_ms = turn_context.forks.stagger_ms;
+            if is_by_tag { rules.reply.policy.clone() } else { TransitionPolicy::default() };
+        report.stagger_ms = rules.forks.stagger_ms;
         if taken.is_plain_fork() {
-            let source = self.context.source_of(turn_context.folder.as_ref());
+            let source = self.context.source_of(rules.folder.as_ref());
             let child = source.map(|source| step::child_options(&taken, &*source));
             report.child_options = child.unwrap_or_default();
             if !report.child_options.worktree {
                 return self.report(report);
             }
         }
-        let (turn, own_context) = (report.turn.clone(), turn_context.clone());
+        let (turn, own_rules) = (report.turn.clone(), rules.clone());
         let planner = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
-            max_fan_out: turn_context.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
-            turn_context: turn_context.clone(),
+            max_fan_out: rules.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
+            rules: rules.clone(),
         };
         let gathering = async move {
             point("fork.before");
@@ -88,7 +89,7 @@ impl AgentActor {
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.in_short(), why };
-                    let reminder = own_context.rules.reminder(&violation);
+                    let reminder = own_rules.reply.reminder(&violation);
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };
                 }
@@ -104,7 +105,7 @@ struct ForkPlanner {
     context: Rc<RunContext>,
     turn: TurnId,
     max_fan_out: u32,
-    turn_context: TurnContext,
+    rules: TurnRules,
 }
 
 impl ForkPlanner {
@@ -131,7 +132,7 @@ impl ForkPlanner {
     fn too_many(&self, many: usize) -> String {
         format!(
             "{many} agents would be forked, but one reply may fork at most {} (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
-            self.max_fan_out, self.turn_context.state
+            self.max_fan_out, self.rules.state
         )
     }
 
@@ -141,7 +142,7 @@ impl ForkPlanner {
         let text = if each.is_inline() {
             each.list.clone()
         } else {
-            let (working_dir, file) = (self.turn_context.working_dir.clone(), each.list.clone());
+            let (working_dir, file) = (self.rules.working_dir.clone(), each.list.clone());
             let performer = Rc::clone(&self.context.performer);
             found(performer.text(working_dir, file, fork_list::MAX_LIST_BYTES).await)?
         };
@@ -159,7 +160,7 @@ impl ForkPlanner {
             let cwd = forked.cwd.as_ref().map(|cwd| directory(cwd, &variables)).transpose()?;
             if let Some(new) = cwd.as_ref().filter(|cwd| known.insert((*cwd).clone())) {
                 let performer = Rc::clone(&self.context.performer);
-                found(performer.directory(self.turn_context.working_dir.below(Some(new))).await)?;
+                found(performer.directory(self.rules.working_dir.below(Some(new))).await)?;
             }
             let session = SessionId::new(&Uuid::new_v4().to_string());
             agents.push(ChildSpec { session, cwd, variables });
@@ -172,13 +173,13 @@ impl ForkPlanner {
         forked: &ForkTag,
         agents: Vec<ChildSpec>,
     ) -> Result<ForkGroup, ForkError> {
-        let source = self.context.source_of(self.turn_context.folder.as_ref());
+        let source = self.context.source_of(self.rules.folder.as_ref());
         let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
         let options =
             agent_terms::agent_options_at(forked.scope.as_ref(), &forked.target, &*source);
         let base = if options.worktree {
             let performer = Rc::clone(&self.context.performer);
-            match performer.commit(self.turn.stem(), self.turn_context.working_dir.clone()).await {
+            match performer.commit(self.turn.stem(), self.rules.working_dir.clone()).await {
                 LookupOutcome::Done(commit) => Some(commit.map_err(ForkError::Hopeless)?),
                 LookupOutcome::Ended => return Err(ForkError::Ended),
             }

@@ -1,7 +1,7 @@
 //! The supervisor advances its agents: the languages decide here, and agents perform the activities they need.
 //!
 //! The interpreters run in the supervisor, against the run's own facts, so nothing can happen between checking a
-//! condition and waiting for it. What is not recorded yet is kept here while an activity is performed for it.
+//! condition and waiting for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,38 +9,29 @@ use actix::{AsyncContext, Context as Ctx, Handler};
 use uuid::Uuid;
 
 use super::Supervisor;
+use super::activities::PendingActivity;
 use crate::actor::clock::now;
-use crate::actor::message::{ActivityDone, AdvanceAgent, JudgeReply, TaskAnswered};
-use crate::domain::activity::{Activity, ActivityOutcome};
+use crate::actor::message::{AdvanceAgent, DispatchTurn, TakeTransition};
 use crate::domain::advance::{Advance, AdvanceNext};
 use crate::domain::agent::Agent;
 use crate::domain::decide::{ProgramStart, TurnJudgement, TurnReport, program_started};
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::operation::RecoveryClass;
-use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::language::prompt::judgement::JudgedReply;
 use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
+use crate::language::resume::turn::JudgedTurn;
 use crate::language::resume::{
-    LoadedWorkflow, ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, interrupted,
-    resume,
+    LoadedWorkflow, ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, resume,
 };
-
-/// An execution that waits for an activity.
-pub(super) struct PendingActivity {
-    workflow: LoadedWorkflow,
-    suspended: SuspendedExecution,
-    activity: Activity,
-    /// The report that the advance will be part of: it has the cost of the turn before.
-    report: TurnReport,
-}
+use crate::language::source::WorkflowSource;
 
 impl Supervisor {
     /// Has an agent advanced soon. A message for each leaves time for others between them.
     pub(super) fn advance_soon(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         if self.advancing.insert(id.clone()) {
-            ctx.notify(AdvanceAgent(id.clone()));
+            ctx.notify(AdvanceAgent { agent: id.clone(), permit: None });
         }
     }
 
@@ -59,7 +50,7 @@ impl Supervisor {
         self.resume(workflow, SuspendedExecution::Entered, input, report, ctx);
     }
 
-    fn resume(
+    pub(super) fn resume(
         &mut self,
         workflow: LoadedWorkflow,
         suspended: SuspendedExecution,
@@ -72,63 +63,93 @@ impl Supervisor {
             return;
         }
         let id = report.turn.agent.clone();
-        let Some(environment) = self.environment_of(&id) else { return };
-        match contained(|| Ok(resume(&workflow, suspended, input, &environment))) {
-            Ok(ResumeOutcome::Advanced(advance)) => self.record_advance(report, *advance, ctx),
-            Ok(ResumeOutcome::Needs { activity, suspended }) => {
-                let is_recorded = matches!(suspended, SuspendedExecution::Recorded);
-                // An activity in a record that is not durable yet is due again once it is.
-                if is_recorded && self.is_pending(&id) {
-                    return;
-                }
-                let pending =
-                    PendingActivity { workflow, suspended, activity: activity.clone(), report };
-                self.performing.insert(id.clone(), pending);
-                self.assign_activity(&id, activity);
+        let outcome = contained(|| {
+            let Some(agent) = self.run.agents.get(&id) else { return Ok(None) };
+            let source = self.context.source_of_agent(agent)?;
+            let environment = self.environment_of(agent, &*source);
+            Ok(Some(resume(&workflow, suspended, input, &environment)))
+        });
+        match outcome {
+            Ok(Some(outcome)) => self.take_outcome(workflow, outcome, report, ctx),
+            Ok(None) => {}
+            Err(failure) => self.fail_advance(report, failure, ctx),
+        }
+    }
+
+    fn take_outcome(
+        &mut self,
+        workflow: LoadedWorkflow,
+        outcome: ResumeOutcome,
+        report: TurnReport,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let id = report.turn.agent.clone();
+        match outcome {
+            ResumeOutcome::Advanced(advance) => self.record_advance(report, *advance, ctx),
+            ResumeOutcome::Needs { activity, suspended } => {
+                let pending = PendingActivity { workflow, suspended, activity, report };
+                self.perform_activity(pending);
             }
-            Ok(ResumeOutcome::Begins(start)) => {
+            ResumeOutcome::Begins(start) => {
                 if self.begin_program(&id, *start, ctx)
                     && let Some(turn) = self.run.agents.get(&id).map(Agent::turn_id)
                 {
                     self.advance(TurnReport::empty(turn), ResumeInput::Entered, ctx);
                 }
             }
-            Ok(ResumeOutcome::Turn) => {
+            ResumeOutcome::AwaitsPermit => {
                 self.advancing.remove(&id);
+                self.end_if_still(ctx);
             }
-            Ok(ResumeOutcome::Replied(reply)) => self.have_judged(&id, reply),
-            Ok(ResumeOutcome::Failed(failure)) | Err(failure) => {
-                self.fail_advance(report, failure, ctx);
+            ResumeOutcome::JoinDue(join) => {
+                let judgement = TurnJudgement::JoinDue(join);
+                self.record_report(&TurnReport { judgement, ..report }, ctx);
             }
+            ResumeOutcome::Turn(prepared) => self.actor_of(&id).do_send(DispatchTurn(prepared)),
+            ResumeOutcome::Judged(judged) => self.take_judgement(*judged, report, ctx),
+            ResumeOutcome::Failed(failure) => self.fail_advance(report, failure, ctx),
         }
     }
 
-    /// Has an agent judge the reply of its script, which plans the children that it forks.
-    fn have_judged(&mut self, id: &AgentId, reply: String) {
-        let spent = self.spent(id);
-        let Some(assignment) = self.assignment_of(id) else { return };
+    /// Has an agent take the transition of an accepted reply. Any other judgement is recorded at once.
+    fn take_judgement(&mut self, judged: JudgedTurn, report: TurnReport, ctx: &mut Ctx<Self>) {
+        let JudgedTurn { rules, shown, reply: JudgedReply { judgement, warning } } = judged;
+        let id = report.turn.agent.clone();
+        if let Some(warning) = warning {
+            tracing::warn!(agent = %id, "{warning}");
+        }
+        let is_accepted = matches!(judgement, TurnJudgement::Accepted(_));
+        let report = TurnReport { judgement, shown, ..report };
+        if !is_accepted {
+            return self.record_report(&report, ctx);
+        }
+        let taken = TakeTransition { report, rules: Box::new(rules), spent: self.spent(&id) };
         self.advancing.insert(id.clone());
-        self.actor_of(id).do_send(JudgeReply { assignment, reply, spent });
+        self.actor_of(&id).do_send(taken);
     }
 
-    fn environment_of(&self, id: &AgentId) -> Option<ResumeEnvironment<'_>> {
-        let agent = self.run.agents.get(id)?;
-        let working_dir = &agent.spec.working_dir;
-        let elsewhere = if working_dir.is_usual() {
-            None
-        } else {
-            self.context.performer.working_dir(working_dir)
-        };
-        Some(ResumeEnvironment {
+    pub(super) fn environment_of<'run>(
+        &'run self,
+        agent: &'run Agent,
+        source: &'run dyn WorkflowSource,
+    ) -> ResumeEnvironment<'run> {
+        let (context, working_dir) = (&self.context, &agent.spec.working_dir);
+        let elsewhere =
+            if working_dir.is_usual() { None } else { context.performer.working_dir(working_dir) };
+        let results = format!("{}-{}.json", agent.id.file_name(), agent.step);
+        ResumeEnvironment {
             agent,
             run: &self.run.workflow_id,
             facts: &self.run.facts,
             settings: &self.run.settings,
-            builtins: &self.context.builtins,
+            ceiling: &context.ceiling,
+            source,
+            builtins: &context.builtins,
             working_dir: elsewhere,
-            script_timeout_ms: self.run.supervision_of(agent).limits().timeout_ms,
+            limits: self.run.supervision_of(agent).limits(),
+            results_file: context.results.join(results).display().to_string(),
             now: now(),
-        })
+        }
     }
 
     /// Records the beginning of a program; returns whether it has begun.
@@ -139,7 +160,12 @@ impl Supervisor {
         self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
     }
 
-    fn record_advance(&mut self, report: TurnReport, mut advance: Advance, ctx: &mut Ctx<Self>) {
+    pub(super) fn record_advance(
+        &mut self,
+        report: TurnReport,
+        mut advance: Advance,
+        ctx: &mut Ctx<Self>,
+    ) {
         let id = report.turn.agent.clone();
         if let AdvanceNext::Agent { spec, .. } = &mut advance.next {
             let source = self.context.source_of(spec.folder.as_ref());
@@ -172,8 +198,11 @@ impl Supervisor {
         let wrong = |why: String| TurnFailure::new(FailureCause::Workflow, why);
         let (file, folder) = (&agent.current_state, agent.folder());
         let folder = folder.as_ref();
-        let source = || self.context.source_of(folder).map_err(|error| wrong(error.to_string()));
+        let source = || self.context.source_of_agent(agent);
         let workflows = &self.context.workflows;
+        if agent.has_only_tasks() {
+            return Ok(LoadedWorkflow::Prompts);
+        }
         match StateKind::of(file) {
             Some(StateKind::Graph) => {
                 let entered = agent.graph().map(|own| &own.state.program);
@@ -196,64 +225,13 @@ impl Supervisor {
                 let path = source.path(file);
                 program.map(|program| LoadedWorkflow::Program(program, path)).map_err(wrong)
             }
-            Some(StateKind::Script) => {
+            Some(StateKind::Script) if agent.runs_script() => {
                 let script = PreparedScript::read(file, folder, &*source()?);
                 script.map(LoadedWorkflow::Script).map_err(|error| wrong(error.to_string()))
             }
-            Some(StateKind::Prompt) | None => Ok(LoadedWorkflow::Prompts),
+            Some(StateKind::Prompt | StateKind::Script) | None => Ok(LoadedWorkflow::Prompts),
         }
     }
-
-    /// Continues an execution with the outcome of its activity.
-    fn continue_with(
-        &mut self,
-        pending: PendingActivity,
-        outcome: ActivityOutcome,
-        ctx: &mut Ctx<Self>,
-    ) {
-        let PendingActivity { workflow, suspended, activity, report } = pending;
-        let failure = match outcome {
-            ActivityOutcome::Done(result) => {
-                return self.resume(
-                    workflow,
-                    suspended,
-                    ResumeInput::Activity(result),
-                    report,
-                    ctx,
-                );
-            }
-            ActivityOutcome::Refused(why) => {
-                return self.resume(workflow, suspended, ResumeInput::Refused(why), report, ctx);
-            }
-            ActivityOutcome::Lost(why) => {
-                let input = ResumeInput::Lost(format!("{}: {why}", activity.name()));
-                return self.resume(workflow, suspended, input, report, ctx);
-            }
-            ActivityOutcome::Ended | ActivityOutcome::Stuck(_) => stopped(&activity),
-        };
-        let Some(environment) = self.environment_of(&report.turn.agent) else { return };
-        let is_interrupted = failure.cause == FailureCause::Interrupted;
-        let is_recorded = matches!(suspended, SuspendedExecution::Recorded);
-        let kept = is_interrupted.then(|| interrupted(&workflow, suspended, &environment));
-        match kept.flatten() {
-            Some(advance) => self.record_advance(report, advance, ctx),
-            // The recorded position says that the activity is due.
-            None if is_recorded => {}
-            None => self.fail_advance(report, failure, ctx),
-        }
-    }
-}
-
-/// Returns the failure of an agent whose activity was ended because the run was stopped.
-fn stopped(activity: &Activity) -> TurnFailure {
-    let cause = match activity.class() {
-        RecoveryClass::Uncertain => FailureCause::Uncertain,
-        RecoveryClass::Read | RecoveryClass::Converges | RecoveryClass::Guarded => {
-            FailureCause::Interrupted
-        }
-    };
-    let message = format!("{} was ended because the run was stopped", activity.name());
-    TurnFailure::new(cause, message)
 }
 
 /// Runs an interpreter; a panic in it is the failure of this agent alone.
@@ -272,51 +250,22 @@ pub(super) fn new_session() -> SessionId {
 impl Handler<AdvanceAgent> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, AdvanceAgent(id): AdvanceAgent, ctx: &mut Self::Context) {
-        let due = self.run.agents.get(&id).filter(|agent| agent.advances_itself());
-        if let Some(turn) = due.map(Agent::turn_id) {
-            return self.advance_in_working_dir(TurnReport::empty(turn), ctx);
+    /// Advances an agent that needs no permit, or prepares the turn that has one.
+    fn handle(&mut self, AdvanceAgent { agent: id, permit }: AdvanceAgent, ctx: &mut Ctx<Self>) {
+        if let Some(permit) = permit {
+            return self.advance_with_permit(&id, permit, ctx);
         }
-        self.advancing.remove(&id);
-        self.schedule(ctx);
-    }
-}
-
-impl Handler<TaskAnswered> for Supervisor {
-    type Result = ();
-
-    /// Advances the graph that asked for the turn. The cost of a turn that is not due any more is recorded.
-    fn handle(&mut self, answered: TaskAnswered, ctx: &mut Self::Context) {
-        let TaskAnswered { report, result } = answered;
-        let due = self.run.agents.get(&report.turn.agent).map(Agent::turn_id);
-        if due.as_ref() != Some(&report.turn) {
-            return self.record_report(&report, ctx);
-        }
-        self.advancing.insert(report.turn.agent.clone());
-        self.advance(report, ResumeInput::Turn(result), ctx);
-    }
-}
-
-impl Handler<ActivityDone> for Supervisor {
-    type Result = ();
-
-    /// Continues the agent with the outcome. If the run's disk failed, the run is held and the activity stays due.
-    fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
-        let id = done.turn.agent.clone();
-        self.advancing.remove(&id);
-        let pending = self.performing.remove(&id);
-        if !self.run.agents.contains_key(&id) {
-            self.dismiss(&id);
-        }
-        let is_due = self.run.agents.get(&id).is_some_and(|agent| agent.turn_id() == done.turn);
-        match (pending, done.outcome) {
-            _ if !is_due => {}
-            (_, ActivityOutcome::Stuck(message)) => {
-                self.hold(Some(PauseReason::Storage { message }), ctx);
+        match self.run.agents.get(&id) {
+            Some(agent) if agent.advances_itself() => {
+                self.advance_in_working_dir(TurnReport::empty(agent.turn_id()), ctx);
             }
-            (Some(pending), outcome) => self.continue_with(pending, outcome, ctx),
-            (None, _) => {}
+            Some(agent) if agent.may_join() => {
+                self.advance(TurnReport::empty(agent.turn_id()), ResumeInput::Entered, ctx);
+            }
+            Some(_) | None => {
+                self.advancing.remove(&id);
+                self.schedule(ctx);
+            }
         }
-        self.schedule(ctx);
     }
 }

@@ -9,10 +9,9 @@ use uuid::Uuid;
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::clock::{now, wall_clock_now};
-use crate::actor::message::{DispatchTurn, PerformActivity, TurnAssignment, TurnPermit};
+use crate::actor::message::AdvanceAgent;
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
-use crate::domain::activity::Activity;
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
@@ -23,6 +22,7 @@ use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::language::prompt::step;
 use crate::language::resume::ResumeInput;
+use crate::language::resume::turn::TurnPermit;
 
 /// The delay before memory is checked again after it was short.
 const MEMORY_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -115,7 +115,7 @@ impl Supervisor {
         } else {
             let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
             if looks_ahead {
-                self.assign(id, None);
+                self.advance_soon(id, ctx);
             }
             self.admission.ask(request, now());
         }
@@ -129,44 +129,6 @@ impl Supervisor {
         self.agents.entry(id.clone()).or_insert_with(launch)
     }
 
-    /// Gives an agent its due work, with a permit if it takes one.
-    pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<TurnPermit>) {
-        let Some(assignment) = self.assignment_of(id) else { return };
-        self.actor_of(id).do_send(DispatchTurn(assignment, admitted));
-    }
-
-    /// Returns the due work of an agent.
-    pub(super) fn assignment_of(&self, id: &AgentId) -> Option<TurnAssignment> {
-        let agent = self.run.agents.get(id)?;
-        Some(TurnAssignment {
-            turn: agent.turn_id(),
-            state: agent.current_state.clone(),
-            folder: agent.folder(),
-            result_leaves_folder: agent.result_leaves_folder() && agent.task().is_none(),
-            working_dir: agent.spec.working_dir.clone(),
-            base: agent.spec.base.clone(),
-            results: agent.results().cloned(),
-            task: agent.task().cloned().map(Box::new),
-            is_in_graph: agent.graph().is_some(),
-            visit: agent.visit(),
-            session: agent.turn_session().clone(),
-            variables: agent.placeholder_values(),
-            proposal: agent.proposal().cloned().map(Box::new),
-            limits: self.run.supervision_of(agent).limits(),
-            reminder: agent.reminder.clone(),
-        })
-    }
-
-    /// Has an agent perform an activity.
-    pub(super) fn assign_activity(&mut self, id: &AgentId, activity: Activity) {
-        let Some(agent) = self.run.agents.get(id) else { return };
-        let (turn, working_dir) = (agent.turn_id(), agent.spec.working_dir.clone());
-        let may_have_begun = self.may_have_begun.remove(id);
-        self.advancing.insert(id.clone());
-        let due = PerformActivity { turn, working_dir, activity, may_have_begun };
-        self.actor_of(id).do_send(due);
-    }
-
     /// Admits the agents that may run, and checks whether the run can continue at all.
     pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
@@ -176,8 +138,9 @@ impl Supervisor {
                 continue;
             };
             let spending_limit = self.run.budget().process_limit(&agent, state);
-            let spent = self.spent(&agent);
-            self.assign(&agent, Some(TurnPermit { begun, spent, spending_limit }));
+            let permit = TurnPermit { begun, spent: self.spent(&agent), spending_limit };
+            // The mailbox keeps the order of admission; notifications do not.
+            ctx.address().do_send(AdvanceAgent { agent, permit: Some(permit) });
         }
         for (agent, whose) in self.admission.rejected() {
             self.reject_over_budget(&agent, &whose, ctx);

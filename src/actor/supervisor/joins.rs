@@ -43,7 +43,8 @@ impl Supervisor {
         stopped.any(|child| self.admission.is_reserved(&child.agent))
     }
 
-    /// Ends the running turn of an agent that was ended. Its actor stays until the turn has reported its cost.
+    /// Ends the running turn or activity of an agent that was ended. Its actor stays until the turn has reported its
+    /// cost.
     pub(super) fn discard(&mut self, id: &AgentId) {
         self.show_end(id);
         if self.admission.holders().any(|holder| holder == id) {
@@ -54,6 +55,7 @@ impl Supervisor {
             return;
         }
         self.admission.release(id);
+        self.context.performer.stop_agent(id);
         if !self.advancing.contains(id) {
             self.dismiss(id);
         }

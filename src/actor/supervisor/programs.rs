@@ -4,8 +4,8 @@ use actix::Context as Ctx;
 
 use super::Supervisor;
 use super::advance::new_session;
-use crate::domain::agent::Agent;
-use crate::domain::decide::{delegated_answer, role_delegated, role_stopped};
+use crate::domain::agent::{Agent, AgentOptions};
+use crate::domain::decide::role_event;
 use crate::domain::event::Event;
 use crate::domain::fact::FactSelection;
 use crate::domain::id::AgentId;
@@ -89,12 +89,9 @@ impl Supervisor {
                 let source = self.context.source_of(folder.as_ref());
                 source.map(|source| step::agent_options(start, &*source)).unwrap_or_default()
             }
-            _ => crate::domain::agent::AgentOptions::default(),
+            Some(RequestBody::Prompt(_)) | None => AgentOptions::default(),
         };
-        let event = role_stopped(agent)
-            .or_else(|| delegated_answer(agent))
-            .or_else(|| role_delegated(agent, options, new_session()));
-        event.is_some_and(|event| {
+        role_event(agent, options, new_session()).is_some_and(|event| {
             self.commit(event, ctx);
             true
         })

@@ -12,15 +12,14 @@ use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
 use crate::actor::message::{
-    ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TaskAnswered,
-    TurnAssignment, TurnEnded, TurnPermit, TurnReported,
+    ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TurnEnded, TurnReplied,
+    TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::actor::workflow_cache::WorkflowCache;
-use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fork::ForkSettings;
+use crate::domain::fork::{ForkRules, ForkSettings};
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::Run;
@@ -33,6 +32,8 @@ use crate::domain::turn_concurrency::TurnThrottle;
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::working_dir::WorkingDir;
+use crate::language::prompt::judgement::ReplyRules;
+use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::store::{self, writer::WriteOutcome};
 
 /// `main` and a worker that is due while `main` is in `B.md`.
@@ -85,11 +86,6 @@ impl Still {
         let registry = Arc::clone(&stage.registry);
         let supervisor = Supervisor::create(move |ctx| {
             let context = Rc::new(RunContext {
-                workflow: Stage::id(),
-                variables: Variables::new(),
-                model: None,
-                on_denied: OnDenied::Continue,
-                options: TurnOptions::default(),
                 ceiling: PermissionCeiling::of(&Settings::default()),
                 source: Arc::new(files(WORKFLOW)),
                 runner,
@@ -103,7 +99,7 @@ impl Still {
                 forking: ForkSettings::default(),
                 supervisor: SupervisorHandle {
                     reports: ctx.address().recipient(),
-                    answers: ctx.address().recipient(),
+                    replies: ctx.address().recipient(),
                     activities: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
@@ -215,28 +211,9 @@ fn actor_stopping_without_panic_changes_nothing() {
     });
 }
 
-fn assignment(step: u64, name: &str) -> TurnAssignment {
-    TurnAssignment {
-        turn: turn("main", step),
-        state: state(name),
-        visit: 0,
-        session: Session::fresh(SessionId::new("other")),
-        variables: Variables::new(),
-        limits: SupervisionPolicy::default().limits(),
-        folder: None,
-        result_leaves_folder: false,
-        working_dir: WorkingDir::default(),
-        base: None,
-        results: None,
-        task: None,
-        is_in_graph: false,
-        proposal: None,
-        reminder: None,
-    }
-}
-
-fn turn_ended(step: u64) -> TurnEnded {
-    let input = TurnInput {
+/// Returns a turn of `main` in `B.md`.
+fn turn_input(step: u64) -> TurnInput {
+    TurnInput {
         version: 1,
         turn: turn("main", step),
         state: state("B.md"),
@@ -252,7 +229,30 @@ fn turn_ended(step: u64) -> TurnEnded {
         limits: SupervisionPolicy::default().limits(),
         prompt: String::new(),
         values: Variables::new(),
+    }
+}
+
+fn dispatched(step: u64) -> DispatchTurn {
+    let rules = TurnRules {
+        reply: ReplyRules::default(),
+        forks: ForkRules::default(),
+        on_denied: OnDenied::Continue,
+        state: state("B.md"),
+        folder: None,
+        working_dir: WorkingDir::default(),
+        base: None,
     };
+    DispatchTurn(Box::new(PreparedTurn {
+        permit: TurnPermit::default(),
+        input: turn_input(step),
+        rules,
+        results: None,
+        unfilled: Vec::new(),
+    }))
+}
+
+fn turn_ended(step: u64) -> TurnEnded {
+    let input = turn_input(step);
     TurnEnded { turn: turn("main", step), outcome: says(&input, "<result>late</result>") }
 }
 
@@ -261,6 +261,14 @@ struct Ear(mpsc::UnboundedSender<TurnReport>);
 
 impl Actor for Ear {
     type Context = actix::Context<Self>;
+}
+
+impl Handler<TurnReplied> for Ear {
+    type Result = ();
+
+    fn handle(&mut self, replied: TurnReplied, _: &mut Self::Context) {
+        let _ = self.0.send(replied.report);
+    }
 }
 
 impl Handler<TurnReported> for Ear {
@@ -282,7 +290,7 @@ macro_rules! ignored {
     )*};
 }
 
-ignored!(TaskAnswered, ActivityDone, ApiThrottled, AgentDown);
+ignored!(ActivityDone, ApiThrottled, AgentDown);
 
 #[test]
 fn agent_reports_only_current_turn_and_only_once() {
@@ -292,11 +300,6 @@ fn agent_reports_only_current_turn_and_only_once() {
         let (say, mut said) = mpsc::unbounded_channel();
         let ear = Ear(say).start();
         let context = RunContext {
-            workflow: Stage::id(),
-            variables: Variables::new(),
-            model: None,
-            on_denied: OnDenied::Continue,
-            options: TurnOptions::default(),
             ceiling: PermissionCeiling::of(&Settings::default()),
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
@@ -310,7 +313,7 @@ fn agent_reports_only_current_turn_and_only_once() {
             forking: ForkSettings::default(),
             supervisor: SupervisorHandle {
                 reports: ear.clone().recipient(),
-                answers: ear.clone().recipient(),
+                replies: ear.clone().recipient(),
                 activities: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
@@ -318,10 +321,8 @@ fn agent_reports_only_current_turn_and_only_once() {
         };
         let agent = AgentActor::launch(agent_id("main"), Rc::new(context));
         agent.do_send(turn_ended(2));
-        agent.do_send(DispatchTurn(assignment(2, "B.md"), None));
-        agent.do_send(turn_ended(2));
-        agent.do_send(DispatchTurn(assignment(2, "B.md"), Some(admitted())));
-        agent.do_send(DispatchTurn(assignment(2, "B.md"), Some(admitted())));
+        agent.do_send(dispatched(2));
+        agent.do_send(dispatched(2));
         in_time(at_gate.recv()).await.expect("the turn begins");
         for step in [1, 3] {
             in_time(agent.send(turn_ended(step))).await.expect("an agent that lives");
@@ -335,8 +336,4 @@ fn agent_reports_only_current_turn_and_only_once() {
         in_time(agent.send(turn_ended(2))).await.expect("an agent that lives");
         assert!(said.is_empty(), "the turn was reported twice");
     });
-}
-
-fn admitted() -> TurnPermit {
-    TurnPermit { begun: false, spent: SpendingTotals::default(), spending_limit: None }
 }

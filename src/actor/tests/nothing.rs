@@ -50,4 +50,6 @@ impl ActivityExecutor for Nothing {
     }
 
     fn stop(&self) {}
+
+    fn stop_agent(&self, _: &AgentId) {}
 }

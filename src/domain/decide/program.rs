@@ -97,9 +97,18 @@ fn answer(
     }))
 }
 
+/// Returns the next event of a role that takes no turn: its end, the answer of the agent it delegated to, or the
+/// delegation of its request.
+#[must_use]
+pub fn role_event(agent: &Agent, options: AgentOptions, new_session: SessionId) -> Option<Event> {
+    role_stopped(agent)
+        .or_else(|| delegated_answer(agent))
+        .or_else(|| role_delegated(agent, options, new_session))
+}
+
 /// Returns the role's answer once the agent it delegated to has ended.
 #[must_use]
-pub fn delegated_answer(agent: &Agent) -> Option<Event> {
+pub(super) fn delegated_answer(agent: &Agent) -> Option<Event> {
     let request = agent.role_request()?;
     let response = match agent.wait_result()? {
         WaitResult::Done(value) => RequestStatus::Answer(
@@ -114,7 +123,7 @@ pub fn delegated_answer(agent: &Agent) -> Option<Event> {
 /// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `options` are the
 /// settings of the folder's first state.
 #[must_use]
-pub fn role_delegated(
+pub(super) fn role_delegated(
     agent: &Agent,
     options: AgentOptions,
     new_session: SessionId,
@@ -142,7 +151,7 @@ pub fn role_delegated(
 
 /// Ends a role when its program has ended and its queue is empty.
 #[must_use]
-pub fn role_stopped(agent: &Agent) -> Option<Event> {
+pub(super) fn role_stopped(agent: &Agent) -> Option<Event> {
     let mailbox = agent.mailbox().filter(|mailbox| mailbox.is_over())?;
     let payload = mailbox.outcome();
     Some(Event::StepFinished(StepFinished {

@@ -5,7 +5,7 @@
 //! same things again. A condition is evaluated again from its beginning, with the answers received
 //! so far.
 //!
-//! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or after much computation, even in the middle of a
+//! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or when its [`AdvanceFuel`] is used up, even in the middle of a
 //! node. A graph that loops thus leaves time for others, and its progress becomes durable.
 
 mod actions;
@@ -48,16 +48,11 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::{Operation, OperationResult};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
+use crate::language::advance_fuel::AdvanceFuel;
 use crate::language::expression::{Error, Fuel, ValueTemplate};
 
 /// The number of nodes after which an advance is cut.
 pub const MAX_NODES_PER_ADVANCE: usize = 512;
-
-/// The number of expression steps after which an advance is cut.
-const MAX_STEPS_PER_ADVANCE: u64 = 1_000_000;
-
-/// The number of steps that each action counts, besides its expressions.
-const ACTION: u64 = 100;
 
 /// The need that an interpreter stops at.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +93,7 @@ pub struct GraphInterpreter<'graph> {
     shown: Vec<String>,
     wait_result: Option<WaitResult>,
     answers: Vec<OperationResult>,
-    computed: u64,
+    fuel: AdvanceFuel,
     now: Timestamp,
     /// The same as text, as expressions read it.
     now_text: Value,
@@ -170,7 +165,7 @@ impl<'graph> GraphInterpreter<'graph> {
             shown: Vec::new(),
             wait_result: None,
             answers: Vec::new(),
-            computed: 0,
+            fuel: AdvanceFuel::default(),
             now: Timestamp(0),
             now_text: Value::Null,
             state,
@@ -247,7 +242,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Returns whether the advance is to be cut here.
     fn is_long(&self) -> bool {
-        self.visits.len() >= MAX_NODES_PER_ADVANCE || self.computed >= MAX_STEPS_PER_ADVANCE
+        self.visits.len() >= MAX_NODES_PER_ADVANCE || self.fuel.is_used_up()
     }
 
     fn walk(&mut self) -> Result<GraphYield, String> {
@@ -296,7 +291,7 @@ impl<'graph> GraphInterpreter<'graph> {
         let mut fuel = Fuel::default();
         let before = fuel.steps;
         let filled = template.fill(&self.scope(), &mut fuel);
-        self.computed += before - fuel.steps;
+        self.fuel.spend(before - fuel.steps);
         filled.map_err(|error: Error| error.to_string())
     }
 

@@ -31,10 +31,8 @@ use crate::domain::program_execution::{
     ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
 use crate::domain::time::Timestamp;
+use crate::language::advance_fuel::AdvanceFuel;
 use crate::language::position::SourcePlace;
-
-/// The largest number of commands between two waits.
-const MAX_COMMANDS: usize = 10_000;
 
 /// The environment of a program execution.
 #[derive(Debug)]
@@ -86,6 +84,7 @@ struct ProgramInterpreter<'environment> {
     bindings: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
     commands: Vec<AdvanceOutput>,
+    fuel: AdvanceFuel,
     /// The answer of a person that has come.
     answer: Option<&'environment str>,
     /// The deadline of the wait, if it has passed; answers after it do not count.
@@ -101,6 +100,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             bindings: BTreeMap::new(),
             bases: None,
             commands: Vec::new(),
+            fuel: AdvanceFuel::default(),
             answer: environment.execution.answer.as_deref(),
             by: None,
         }

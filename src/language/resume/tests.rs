@@ -6,8 +6,12 @@ use std::rc::Rc;
 use serde_json::{Map, json};
 
 use super::*;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::apply::tests::scene::{Scene, goto, state};
+use crate::domain::decide::TurnJudgement;
 use crate::domain::operation::Operation;
+use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::transition::Transition;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read as read_graph;
 use crate::language::graph::vocabulary::GraphVocabulary;
@@ -21,18 +25,52 @@ fn in_state(file: &str) -> Scene {
 }
 
 fn resumed(workflow: &LoadedWorkflow, scene: &Scene, input: ResumeInput) -> ResumeOutcome {
-    let builtins = Map::new();
+    resumed_with(workflow, scene, input, &files(&[]))
+}
+
+fn resumed_with(
+    workflow: &LoadedWorkflow,
+    scene: &Scene,
+    input: ResumeInput,
+    source: &BTreeMap<String, String>,
+) -> ResumeOutcome {
+    let (builtins, settings) = (Map::new(), &scene.run.settings);
     let environment = ResumeEnvironment {
         agent: scene.agent("main"),
         run: &scene.run.workflow_id,
         facts: &scene.run.facts,
-        settings: &scene.run.settings,
+        settings,
+        ceiling: &PermissionCeiling::of(settings),
+        source,
         builtins: &builtins,
         working_dir: None,
-        script_timeout_ms: 1000,
+        limits: TurnTimeouts { timeout_ms: 1000, ..SupervisionPolicy::default().limits() },
+        results_file: "results/main-1.json".to_owned(),
         now: Timestamp(0),
     };
     resume(workflow, SuspendedExecution::Entered, input, &environment)
+}
+
+fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
+/// Returns the turn that is prepared for the agent's state, with a permit.
+fn prepared(scene: &Scene, source: &BTreeMap<String, String>) -> PreparedTurn {
+    let input = ResumeInput::Permitted(TurnPermit::default());
+    let outcome = resumed_with(&LoadedWorkflow::Prompts, scene, input, source);
+    let ResumeOutcome::Turn(prepared) = outcome else { panic!("{outcome:?}") };
+    *prepared
+}
+
+/// Returns the judgement on a reply to a prepared turn.
+fn judged(scene: &Scene, source: &BTreeMap<String, String>, text: &str) -> TurnJudgement {
+    let rules = Box::new(prepared(scene, source).rules);
+    let reply = TurnReply { text: text.to_owned(), ..TurnReply::default() };
+    let input = ResumeInput::Replied { rules, reply };
+    let outcome = resumed_with(&LoadedWorkflow::Prompts, scene, input, source);
+    let ResumeOutcome::Judged(judged) = outcome else { panic!("{outcome:?}") };
+    judged.reply.judgement
 }
 
 /// Returns a graph whose first node has these actions.
@@ -60,7 +98,54 @@ fn graph(actions: &serde_json::Value) -> LoadedWorkflow {
 fn prompt_needs_turn() {
     let scene = Scene::begin();
     let next = resumed(&LoadedWorkflow::Prompts, &scene, ResumeInput::Entered);
-    assert!(matches!(next, ResumeOutcome::Turn));
+    assert!(matches!(next, ResumeOutcome::AwaitsPermit));
+}
+
+#[test]
+fn prompt_is_prepared_with_permit_and_its_reply_judged_by_its_rules() {
+    let scene = in_state("ASK.md");
+    let policy = "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n---\n";
+    let text = format!("{policy}Say {{{{gone}}}} in {{{{state}}}}");
+    let source = files(&[("ASK.md", text.as_str()), ("NEXT.md", "x")]);
+    let turn = prepared(&scene, &source);
+    assert_eq!((turn.input.prompt.as_str(), turn.unfilled.len()), ("Say {{gone}} in ASK.md", 1));
+    assert_eq!(turn.input.turn, scene.agent("main").turn_id());
+    let accepted = judged(&scene, &source, "<goto>NEXT.md</goto>");
+    assert!(matches!(accepted, TurnJudgement::Accepted(_)), "{accepted:?}");
+    let violated = judged(&scene, &source, "<result>x</result>");
+    assert!(matches!(&violated, TurnJudgement::Violated { reminder: Some(_), .. }), "{violated:?}");
+}
+
+#[test]
+fn unreadable_prompt_fails_once_it_has_permit() {
+    let scene = in_state("GONE.md");
+    let next = resumed(&LoadedWorkflow::Prompts, &scene, ResumeInput::Entered);
+    assert!(matches!(next, ResumeOutcome::AwaitsPermit));
+    let input = ResumeInput::Permitted(TurnPermit::default());
+    let next = resumed(&LoadedWorkflow::Prompts, &scene, input);
+    let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };
+    assert_eq!(failure.cause, FailureCause::Workflow);
+    assert!(failure.message.contains("GONE.md"), "{}", failure.message);
+}
+
+#[test]
+fn state_with_join_waits_before_its_prompt_is_asked() {
+    let scene = in_state("SUM.md");
+    let source = files(&[("SUM.md", "---\njoin: all\n---\nSum up {{results}}")]);
+    for input in [ResumeInput::Entered, ResumeInput::Permitted(TurnPermit::default())] {
+        let next = resumed_with(&LoadedWorkflow::Prompts, &scene, input, &source);
+        assert!(matches!(next, ResumeOutcome::JoinDue(_)), "{next:?}");
+    }
+}
+
+#[test]
+fn state_that_widens_permissions_fails_before_its_turn() {
+    let scene = in_state("WIDE.md");
+    let source = files(&[("WIDE.md", "---\npermission_mode: bypassPermissions\n---\nx")]);
+    let input = ResumeInput::Permitted(TurnPermit::default());
+    let next = resumed_with(&LoadedWorkflow::Prompts, &scene, input, &source);
+    let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };
+    assert!(failure.message.contains("permission_mode"), "{}", failure.message);
 }
 
 #[test]
@@ -105,7 +190,15 @@ fn script_runs_and_its_last_line_is_the_reply() {
     assert_eq!((file.as_str(), interpreter, timeout_ms), ("b.sh", vec!["sh".to_owned()], 1000));
     let output = ActivityResult::Value(json!({"stdout": "x\n<result>y</result>\n"}));
     let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(output)));
-    assert!(matches!(next, ResumeOutcome::Replied(reply) if reply == "<result>y</result>"));
+    let ResumeOutcome::Judged(judged) = next else { panic!("{next:?}") };
+    let TurnJudgement::Accepted(accepted) = judged.reply.judgement else { panic!("{judged:?}") };
+    let Transition::Result { payload, .. } = accepted.transition else { panic!("{accepted:?}") };
+    assert_eq!(payload, "y");
+    let silent = ActivityResult::Value(json!({"stdout": "no tag\n"}));
+    let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(silent)));
+    let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };
+    assert_eq!(failure.cause, FailureCause::Protocol);
+    assert!(failure.message.contains("it is `no tag`"), "{}", failure.message);
     let failed = resumed(&workflow, &scene, ResumeInput::Activity(Err("it broke".to_owned())));
     assert!(
         matches!(failed, ResumeOutcome::Failed(failure) if failure.cause == FailureCause::Crash)

@@ -103,7 +103,11 @@ fn fork_beyond_max_agents_is_rejected_and_can_be_repaired() {
 
 #[test]
 fn plain_fork_beyond_max_agents_pauses_run() {
-    let others = json!({"NEXT.md": [r#"<fork next="NEXT.md">WORKER.md</fork>"#]});
+    // The worker lives on while it waits for a person.
+    let others = json!({
+        "NEXT.md": [r#"<fork next="NEXT.md">WORKER.md</fork>"#],
+        "WORKER.md": [r#"<ask next="NEXT.md">well?</ask>"#],
+    });
     let start = r#"<fork next="NEXT.md">WORKER.md</fork>"#;
     let test = answering(place("join: all"), start, &others).prompt("NEXT.md", "next");
     let paused = play(&test, &["--max-agents", "1"]);

@@ -106,6 +106,35 @@ fn stopped_turn_that_ignores_sigterm_is_killed() {
 }
 
 #[test]
+fn rest_stop_ends_script_and_command_with_their_descendants() {
+    let slow = b"sleep 600 & echo $! > \"$0.pid\"; mv \"$0.pid\" slow.pid; wait\n";
+    let graph = r#"{"name": "slow", "version": "1.0.0", "description": "d", "entry_preconditions": [],
+        "initial_state": {}, "start_node": "s",
+        "nodes": {"s": {"type": "action", "on_success": "e", "on_failure": "e", "actions": [
+            {"type": "bash_exec", "command": "sh ./wait.sh", "store_as": "computed.o"}]}},
+        "endings": {"e": {"type": "success", "message": "done"}}}"#;
+    for (worker, text) in [("WORKER.sh", &slow[..]), ("WORKER.yaml", graph.as_bytes())] {
+        let start = "echo '<fork next=\"MORE.sh\">QUICK.sh</fork>'\n";
+        let more = format!("echo '<fork next=\"JOIN.md\">{worker}</fork>'\n");
+        let quick = b"until [ -s slow.pid ]; do sleep 0.02; done; echo '<result>quick</result>'\n";
+        let test = place("join: any\nrest: stop")
+            .file("START.sh", start.as_bytes())
+            .file("MORE.sh", more.as_bytes())
+            .file("QUICK.sh", quick)
+            .file("wait.sh", slow)
+            .file(worker, text)
+            .rule(when("merge").reply("<result>merged</result>"));
+        test.run(&["START.sh", "--stagger", "0s", "--trust"]).ok().ended("main", "merged");
+        let pid = std::fs::read_to_string(test.flow().join("slow.pid")).expect("the slow worker");
+        let pid: i32 = pid.trim().parse().expect("a process id");
+        assert!(!alive(pid), "{worker}: its command runs on");
+        test.assert_no_survivors();
+        assert_eq!(joins(&test), ["main met 2 1 0"]);
+        assert_eq!(ended(&test, "main.2")["cause"], json!("unneeded"));
+    }
+}
+
+#[test]
 fn rest_stop_keeps_queued_workers_from_starting() {
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[1, 2, 3, 4, 5, 6]")))

@@ -8,7 +8,7 @@ use super::intents;
 use super::log;
 use super::operations::is_true;
 use super::results::{ActionOutcome, as_data, hash, is_page};
-use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
+use super::{ActionProgress, GraphAction, GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
 use crate::language::expression::{ValueTemplate, truth};
@@ -23,7 +23,7 @@ impl<'graph> GraphInterpreter<'graph> {
             if self.is_long() && self.wait_result.is_none() && self.state.cursor.partial.is_none() {
                 return ActionProgress::Needs(GraphYield::Record(AdvanceNext::Continue));
             }
-            self.computed += ACTION;
+            self.fuel.spend_action();
             let list = self.inner(root);
             let Some(level) = self.state.cursor.levels.last_mut() else {
                 return ActionProgress::Over(Ok(()));

@@ -154,7 +154,7 @@ impl GraphInterpreter<'_> {
         let mut fuel = Fuel::default();
         let before = fuel.steps;
         let value = expression.evaluate(&self.scope(), &mut fuel);
-        self.computed += before - fuel.steps;
+        self.fuel.spend(before - fuel.steps);
         value.map_err(|error| error.to_string())
     }
 

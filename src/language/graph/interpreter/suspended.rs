@@ -4,6 +4,7 @@ use super::{GraphEnvironment, GraphInterpreter};
 use crate::domain::event::GraphEntry;
 use crate::domain::graph_execution::{GraphState, GraphStateChange, NodeCursor, NodeExecution};
 use crate::domain::operation::OperationResult;
+use crate::language::advance_fuel::AdvanceFuel;
 use crate::language::graph::checked_graph::Graph;
 
 /// A walk that needs an operation, apart from its graph.
@@ -17,7 +18,7 @@ pub struct SuspendedWalk {
     changes: Vec<GraphStateChange>,
     shown: Vec<String>,
     answers: Vec<OperationResult>,
-    computed: u64,
+    fuel: AdvanceFuel,
 }
 
 impl<'graph> GraphInterpreter<'graph> {
@@ -33,7 +34,7 @@ impl<'graph> GraphInterpreter<'graph> {
             changes: self.changes,
             shown: self.shown,
             answers: self.answers,
-            computed: self.computed,
+            fuel: self.fuel,
         }
     }
 
@@ -44,17 +45,8 @@ impl<'graph> GraphInterpreter<'graph> {
         around: &'graph GraphEnvironment,
         walk: SuspendedWalk,
     ) -> Self {
-        let SuspendedWalk {
-            state,
-            entered,
-            gate,
-            began,
-            visits,
-            changes,
-            shown,
-            answers,
-            computed,
-        } = walk;
+        let SuspendedWalk { state, entered, gate, began, visits, changes, shown, answers, fuel } =
+            walk;
         Self {
             entered,
             gate,
@@ -63,7 +55,7 @@ impl<'graph> GraphInterpreter<'graph> {
             changes,
             shown,
             answers,
-            computed,
+            fuel,
             ..Self::resume(graph, around, state)
         }
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::conditions::ArmCheck;
-use super::{MAX_COMMANDS, ProgramInterpreter, ProgramSuspension};
+use super::{ProgramInterpreter, ProgramSuspension};
 use crate::domain::activity::Activity;
 use crate::domain::advance::AdvanceOutput;
 use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::StateName;
 use crate::domain::program_execution::{BlockFrame, RequestBody, RequestEntry, RequestStatus};
+use crate::language::advance_fuel::MAX_ACTIONS_PER_ADVANCE;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{
     BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,
@@ -70,7 +71,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             InstructionKind::Log(template) => {
                 let text = self.fill(template, at)?;
                 self.log(text, false);
-                self.is_within_bounds(at)?;
+                self.spend_fuel(at)?;
                 self.next();
                 Ok(())
             }
@@ -176,16 +177,18 @@ impl<'environment> ProgramInterpreter<'environment> {
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());
         self.commands.push(AdvanceOutput::Request { role, handle, cwd, name, body, session: None });
-        self.is_within_bounds(at)?;
+        self.spend_fuel(at)?;
         self.next();
         Ok(())
     }
 
-    fn is_within_bounds(&self, at: SourcePlace) -> Result<(), ProgramSuspension> {
-        if self.commands.len() <= MAX_COMMANDS {
+    /// Spends the fuel of an output.
+    fn spend_fuel(&mut self, at: SourcePlace) -> Result<(), ProgramSuspension> {
+        self.fuel.spend_action();
+        if !self.fuel.is_used_up() {
             return Ok(());
         }
-        let why = format!("it has done {MAX_COMMANDS} things without ever blocking");
+        let why = format!("it has done {MAX_ACTIONS_PER_ADVANCE} things without ever blocking");
         Err(ProgramSuspension::Fail { at, why })
     }
 

@@ -7,8 +7,8 @@ use crate::domain::activity::Activity;
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::decide::{
-    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, delegated_answer,
-    program_started, role_delegated, role_stopped,
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_started,
+    role_event,
 };
 use crate::domain::event::Event;
 use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus};
@@ -53,9 +53,7 @@ impl Journal {
     /// Advances a role that has no turn to take: it ends, passes on an answer, or delegates to an agent.
     pub(super) fn serve(&mut self, role: &Agent) {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
-        let event = role_stopped(role)
-            .or_else(|| delegated_answer(role))
-            .or_else(|| role_delegated(role, AgentOptions::default(), session));
+        let event = role_event(role, AgentOptions::default(), session);
         if let Some(event) = event {
             self.record(event);
         }

@@ -1,0 +1,107 @@
+//! The supervisor and activities: agents perform them, and the execution that waits for one continues with its outcome.
+//!
+//! What is not recorded yet is kept here while an activity is performed for it.
+
+use actix::{Context as Ctx, Handler};
+
+use super::Supervisor;
+use crate::actor::message::{ActivityDone, PerformActivity};
+use crate::domain::activity::{Activity, ActivityOutcome};
+use crate::domain::decide::TurnReport;
+use crate::domain::run::PauseReason;
+use crate::language::resume::{
+    InterruptedActivity, LoadedWorkflow, ResumeInput, SuspendedExecution, interrupted,
+};
+
+/// An execution that waits for an activity.
+pub(super) struct PendingActivity {
+    pub(super) workflow: LoadedWorkflow,
+    pub(super) suspended: SuspendedExecution,
+    pub(super) activity: Activity,
+    /// The report that the advance will be part of: it has the cost of the turn before.
+    pub(super) report: TurnReport,
+}
+
+impl Supervisor {
+    /// Has an agent perform an activity. One in a record that is not durable yet is due again once it is.
+    pub(super) fn perform_activity(&mut self, pending: PendingActivity) {
+        let id = pending.report.turn.agent.clone();
+        let is_recorded = matches!(pending.suspended, SuspendedExecution::Recorded);
+        let Some(agent) = self.run.agents.get(&id) else { return };
+        if is_recorded && self.is_pending(&id) {
+            return;
+        }
+        let (turn, working_dir) = (agent.turn_id(), agent.spec.working_dir.clone());
+        let activity = pending.activity.clone();
+        let may_have_begun = self.may_have_begun.remove(&id);
+        self.performing.insert(id.clone(), pending);
+        self.advancing.insert(id.clone());
+        let due = PerformActivity { turn, working_dir, activity, may_have_begun };
+        self.actor_of(&id).do_send(due);
+    }
+
+    /// Continues an execution with the outcome of its activity.
+    fn continue_with(
+        &mut self,
+        pending: PendingActivity,
+        outcome: ActivityOutcome,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let PendingActivity { workflow, suspended, activity, report } = pending;
+        let input = match outcome {
+            ActivityOutcome::Done(result) => ResumeInput::Activity(result),
+            ActivityOutcome::Refused(why) => ResumeInput::Refused(why),
+            ActivityOutcome::Lost(why) => ResumeInput::Lost(format!("{}: {why}", activity.name())),
+            ActivityOutcome::Ended | ActivityOutcome::Stuck(_) => {
+                return self.interrupt_activity(&workflow, suspended, &activity, report, ctx);
+            }
+        };
+        self.resume(workflow, suspended, input, report, ctx);
+    }
+
+    /// Records the consequence of an activity that was ended because the run was stopped.
+    fn interrupt_activity(
+        &mut self,
+        workflow: &LoadedWorkflow,
+        suspended: SuspendedExecution,
+        activity: &Activity,
+        report: TurnReport,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let Some(agent) = self.run.agents.get(&report.turn.agent) else { return };
+        let source = match self.context.source_of_agent(agent) {
+            Ok(source) => source,
+            Err(failure) => return self.fail_advance(report, failure, ctx),
+        };
+        let environment = self.environment_of(agent, &*source);
+        match interrupted(workflow, suspended, activity, &environment) {
+            InterruptedActivity::Advanced(advance) => self.record_advance(report, *advance, ctx),
+            InterruptedActivity::StillDue => {}
+            InterruptedActivity::Failed(failure) => self.fail_advance(report, failure, ctx),
+        }
+    }
+}
+
+impl Handler<ActivityDone> for Supervisor {
+    type Result = ();
+
+    /// Continues the agent with the outcome. If the run's disk failed, the run is held and the activity stays due.
+    fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
+        let id = done.turn.agent.clone();
+        self.advancing.remove(&id);
+        let pending = self.performing.remove(&id);
+        if !self.run.agents.contains_key(&id) {
+            self.dismiss(&id);
+        }
+        let is_due = self.run.agents.get(&id).is_some_and(|agent| agent.turn_id() == done.turn);
+        match (pending, done.outcome) {
+            _ if !is_due => {}
+            (_, ActivityOutcome::Stuck(message)) => {
+                self.hold(Some(PauseReason::Storage { message }), ctx);
+            }
+            (Some(pending), outcome) => self.continue_with(pending, outcome, ctx),
+            (None, _) => {}
+        }
+        self.schedule(ctx);
+    }
+}

@@ -1,0 +1,102 @@
+//! Resumes a graph: from a position to the next operation, turn or record.
+
+use super::{ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, lost, turn};
+use crate::domain::activity::Activity;
+use crate::domain::advance::{Advance, AdvanceNext};
+use crate::domain::graph_execution::WaitResult;
+use crate::domain::operation::RecoveryClass;
+use crate::domain::time::Timestamp;
+use crate::language::graph::checked_graph::Graph;
+use crate::language::graph::interpreter::{
+    GraphEnvironment, GraphInterpreter, GraphYield, SuspendedWalk,
+};
+
+/// Resumes a graph. The turn that one of its nodes asks for is prepared and judged like any other.
+pub(super) fn resume_graph(
+    graph: &Graph,
+    suspended: SuspendedExecution,
+    input: ResumeInput,
+    environment: &ResumeEnvironment<'_>,
+) -> ResumeOutcome {
+    let result = match input {
+        ResumeInput::Entered => environment.agent.wait_result().cloned(),
+        ResumeInput::Activity(Ok(result)) => Some(WaitResult::Done(result.into_value())),
+        ResumeInput::Activity(Err(why)) | ResumeInput::Refused(why) => {
+            Some(WaitResult::Failed(why))
+        }
+        // The restart policy says whether the operation is done again.
+        ResumeInput::Lost(why) => return ResumeOutcome::Failed(lost(&why)),
+        ResumeInput::Permitted(permit) => return turn::prepare(permit, environment),
+        ResumeInput::Replied { rules, reply } => {
+            match turn::task_result(*rules, &reply, environment) {
+                Ok(result) => Some(result),
+                Err(outcome) => return *outcome,
+            }
+        }
+    };
+    let around = graph_environment(environment);
+    let interpreter = match (suspended, environment.agent.graph()) {
+        (SuspendedExecution::Walk(walk), _) => {
+            GraphInterpreter::continue_with(graph, &around, *walk)
+        }
+        (SuspendedExecution::Entered | SuspendedExecution::Recorded, Some(own)) => {
+            GraphInterpreter::resume(graph, &around, (*own.state).clone())
+        }
+        (SuspendedExecution::Entered | SuspendedExecution::Recorded, None) => {
+            GraphInterpreter::begin(graph, &around)
+        }
+    };
+    walk(interpreter, result, environment.now)
+}
+
+/// Returns the advance of a walk whose operation was ended, if there is one to keep.
+pub(super) fn interrupted_walk(
+    graph: &Graph,
+    walk: SuspendedWalk,
+    environment: &ResumeEnvironment<'_>,
+) -> Option<Advance> {
+    let around = graph_environment(environment);
+    let walk = GraphInterpreter::continue_with(graph, &around, walk);
+    walk.is_worth_keeping().then(|| walk.finish(AdvanceNext::Continue))
+}
+
+/// Executes nodes up to the next operation that can be performed now, or to the next record.
+///
+/// An operation that changes the world runs only after the record of its intent is durable: the nodes before it
+/// are recorded first, and then the graph comes back to it. What only reads is not recorded.
+fn walk(
+    mut interpreter: GraphInterpreter<'_>,
+    result: Option<WaitResult>,
+    now: Timestamp,
+) -> ResumeOutcome {
+    let operation = match interpreter.next(result, now) {
+        GraphYield::Record(next) => {
+            return ResumeOutcome::Advanced(Box::new(interpreter.finish(next)));
+        }
+        GraphYield::Operation(operation) => operation,
+    };
+    if operation.class() == RecoveryClass::Read || interpreter.is_recorded() {
+        let suspended = SuspendedExecution::Walk(Box::new(interpreter.suspend()));
+        return ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended };
+    }
+    let kind = operation.name().to_owned();
+    ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
+}
+
+fn graph_environment(environment: &ResumeEnvironment<'_>) -> GraphEnvironment {
+    let agent = environment.agent;
+    let mut builtins = environment.builtins.clone();
+    let mut variables = environment.settings.variables.clone();
+    variables.extend(agent.placeholder_values());
+    let arguments = variables.remove("input").unwrap_or_default();
+    builtins.insert("arguments".to_owned(), arguments.into());
+    if let Some(directory) = &environment.working_dir {
+        builtins.insert("PWD".to_owned(), directory.as_str().into());
+    }
+    GraphEnvironment {
+        file: agent.current_state.clone(),
+        folder: agent.folder(),
+        builtins,
+        variables,
+    }
+}

@@ -1,0 +1,68 @@
+//! Resumes a script: executes it, and judges the last line of its output as its reply.
+
+use super::turn::{TurnRules, judged};
+use super::{ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, lost, turn};
+use crate::domain::activity::Activity;
+use crate::domain::decide::TurnJudgement;
+use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
+use crate::language::prompt::context::RESERVED;
+use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
+use crate::language::prompt::script::{self, PreparedScript};
+
+/// Resumes a script.
+pub(super) fn resume_script(
+    script: &PreparedScript,
+    input: ResumeInput,
+    environment: &ResumeEnvironment<'_>,
+) -> ResumeOutcome {
+    match input {
+        ResumeInput::Entered => execute(script, environment),
+        ResumeInput::Activity(Ok(result)) => {
+            let value = result.into_value();
+            let stdout = value["stdout"].as_str().unwrap_or_default();
+            let reply =
+                TurnReply { text: script::reply(stdout).to_owned(), ..TurnReply::default() };
+            judge_script(&reply, environment)
+        }
+        ResumeInput::Activity(Err(why)) => {
+            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Crash, why))
+        }
+        // A repetition would be refused, too.
+        ResumeInput::Refused(why) => {
+            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Workflow, why))
+        }
+        ResumeInput::Lost(why) => ResumeOutcome::Failed(lost(&why)),
+        // A script takes no turns.
+        ResumeInput::Permitted(permit) => turn::prepare(permit, environment),
+        ResumeInput::Replied { rules, reply } => turn::judge(*rules, &reply, environment),
+    }
+}
+
+fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    let agent = environment.agent;
+    let mut variables = environment.settings.variables.clone();
+    variables.extend(agent.placeholder_values());
+    let own = [environment.run.as_str(), agent.id.as_str(), agent.current_state.as_str()];
+    variables.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+    let operation = script.operation(&variables, environment.limits.timeout_ms);
+    let suspended = SuspendedExecution::Entered;
+    ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }
+}
+
+/// Judges the reply of a script, which may take any transition. It is not reminded: it would do the same again.
+fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    let rules = TurnRules::of(environment.agent, ReplyRules::default());
+    let JudgedReply { judgement, warning } = rules.reply.judge(reply, environment.source);
+    let TurnJudgement::Violated { violation, .. } = judgement else {
+        return judged(rules, reply, JudgedReply { judgement, warning });
+    };
+    let path = environment.source.path(&environment.agent.current_state);
+    let line = match reply.text.as_str() {
+        "" => "it printed nothing".to_owned(),
+        line => format!("it is `{line}`"),
+    };
+    let why = format!(
+        "{path}: the last line of a script's output says what comes next by one tag; {line}: {violation}"
+    );
+    ResumeOutcome::Failed(TurnFailure::new(FailureCause::Protocol, why))
+}

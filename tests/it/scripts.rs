@@ -319,3 +319,15 @@ fn picture_has_the_ways_out_of_scripts() {
     let arrows = drawn.ok().stdout.lines().filter(|line| line.contains("->")).count();
     drawn.assert(arrows >= 4, "start, A.sh, B.md and the end");
 }
+
+#[test]
+fn join_leads_to_a_script_after_a_failure() {
+    let test = Test::new()
+        .prompt("START.md", "start <fork next=\"ALL.md\">WORK.md</fork>")
+        .prompt("WORK.md", "work <result>x</result>")
+        .prompt("ALL.md", "---\njoin: all\non_failure: FIX.sh\n---\nall <result>x</result>")
+        .file("FIX.sh", b"echo '<result>fixed</result>'\n")
+        .rule(when("start").reply("<fork next=\"ALL.md\">WORK.md</fork>"))
+        .rule(when("work").reply("no tag"));
+    test.run(&["START.md"]).ended("main", "fixed");
+}

@@ -12,7 +12,6 @@ use super::verdicts::is_bare_verdict;
 use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
 use crate::domain::id::{Folder, StateName};
 use crate::language::position::SourcePlace;
-use crate::language::prompt::kind::StateKind;
 use crate::language::report::quoted;
 
 impl ProgramReader<'_> {
@@ -256,7 +255,7 @@ impl ProgramReader<'_> {
         };
         let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
         let name = StateName::parse(name).map_err(|error| error.to_string())?;
-        if StateKind::of(&name).is_none() {
+        if !(name.is_prompt() || name.is_graph() || name.is_program() || name.is_script()) {
             return Err(format!(
                 "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh",
                 quoted(path)

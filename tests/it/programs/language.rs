@@ -76,6 +76,17 @@ fn run_finds_a_defined_program_by_its_name() {
 }
 
 #[test]
+fn run_folder_begins_at_a_script() {
+    let test = written(
+        "(workflow nightly (roles (a)) (state s
+          (action (run-folder :agent a :start \"sub/RUN.sh\" :request-id r) (await (transcript-response :request-id r)))
+          (terminal :result (response r))))",
+    )
+    .file("sub/RUN.sh", b"echo '<result>ran</result>'\n");
+    test.run(&["p.lisp"]).ok().ended("main", "ran");
+}
+
+#[test]
 fn defined_program_runs_after_its_files_are_gone() {
     let test = written(
         "(require lib.lisp) (workflow nightly (roles (a)) (state s

@@ -120,7 +120,7 @@ mod tests {
 
     fn published(seq: u64) -> Published {
         let event = Event::CommandReceived { id: String::new(), command: RunCommand::Stop };
-        let record = Arc::new(Record { seq, at: Timestamp(0), event });
+        let record = Arc::new(Record { seq, at: Timestamp(0), folder: None, event });
         Published { record, agent: None, total_cost: Usd::ZERO, missed: 0 }
     }
 

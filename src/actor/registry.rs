@@ -66,7 +66,7 @@ impl AgentView {
     pub fn of(agent: &Agent) -> Self {
         Self {
             id: agent.id.clone(),
-            began: agent.spec.state.clone(),
+            began: agent.spec.shown_state(),
             state: agent.shown_place(),
             item: item_of(agent),
             session: agent.session.id.clone(),
@@ -153,7 +153,7 @@ impl AgentRegistry {
 
     /// Counts an agent that has ended, and no longer shows it.
     pub fn end(&self, agent: &FinishedAgent) {
-        let key = FanOutKey::of(&agent.id, agent.state.as_ref());
+        let key = FanOutKey::of(&agent.id, agent.began().as_ref());
         let mut ended = self.ended();
         self.live.remove(&agent.id);
         if ended.keys.insert(agent.id.clone(), key.clone()).is_none() {

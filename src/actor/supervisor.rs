@@ -231,7 +231,7 @@ impl Supervisor {
         let mut records = Vec::with_capacity(events.len());
         let mut due_effects = Vec::with_capacity(events.len());
         for event in events {
-            let record = Record { seq: self.run.seq + 1, at, event };
+            let record = Record::next(&self.run, at, event);
             match apply(&mut self.run, &record) {
                 Ok(effects) => due_effects.push((effects, self.run.total_cost_usd)),
                 Err(refused) => {

@@ -175,7 +175,7 @@ impl FoldSource for AgentTable<'_> {
     }
 
     fn began(&self, index: usize) -> Option<&StateName> {
-        self.tree.nodes()[index].member.began()
+        self.tree.nodes()[index].began.as_ref()
     }
 
     fn stands_out(&self, index: usize) -> Option<u8> {

@@ -31,6 +31,6 @@ pub(super) fn taken_from_inbox(
 
 /// Applies an event to this view of the run.
 pub(super) fn apply_event(run: &mut Run, event: Event) {
-    let record = Record { seq: run.seq + 1, at: now(), event };
+    let record = Record::next(run, now(), event);
     let _ = apply(run, &record);
 }

@@ -28,6 +28,7 @@ mod help;
 mod import;
 mod inbox_answers;
 mod interrupts;
+mod left_running;
 pub mod list;
 pub mod log;
 mod log_line;

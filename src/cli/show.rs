@@ -1,6 +1,7 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
 mod choose;
+mod script;
 
 use std::fmt::Write as _;
 
@@ -85,7 +86,7 @@ fn painted(text: &str, colours: bool) -> String {
     let tone = |(number, line): (usize, &str)| match line.trim_start() {
         words if number == 0 && words.contains("  failed: ") => TextTone::Bad,
         _ if number == 0 || line.starts_with("step ") => TextTone::Strong,
-        "prompt" | "answer" | "reminder"
+        "prompt" | "answer" | "reminder" | "stdout" | "stderr"
             if line.starts_with("    ") && !line.starts_with("     ") =>
         {
             TextTone::Faint
@@ -147,7 +148,8 @@ impl AgentDetails<'_> {
     }
 
     fn step(&self, step: &HistoryStep) -> Result<String, Error> {
-        let HistoryStep { number, state, since, turns } = step;
+        let HistoryStep { number, state, folder, since, turns } = step;
+        let state = state.shown_in(folder.as_ref());
         let mut text =
             format!("\nstep {number}  {state}  since {}  {}\n", date(*since), step.cost());
         let mut is_cut = false;
@@ -165,6 +167,9 @@ impl AgentDetails<'_> {
                 is_cut |= self.quote(&mut text, "answer", prompt_and_reply.answer.as_deref());
             } else if let Some(reminder) = turn.reminder.as_deref().filter(|_| is_new) {
                 is_cut |= self.quote(&mut text, "reminder", Some(reminder));
+            }
+            if is_new {
+                is_cut |= self.script(&mut text, step, turn)?;
             }
             self.end(&mut text, turn);
         }
@@ -232,13 +237,17 @@ impl AgentDetails<'_> {
         let mut all = Vec::new();
         for step in steps {
             let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
-            all.push(json!({
+            let mut value = json!({
                 "step": step.number,
                 "state": step.state,
                 "since": step.since,
                 "cost_usd": step.cost(),
                 "turns": turns.collect::<Result<Vec<_>, _>>()?,
-            }));
+            });
+            if let Some(folder) = &step.folder {
+                value["folder"] = json!(folder);
+            }
+            all.push(value);
         }
         let mut value = json!({
             "run": self.view.run.workflow_id,
@@ -272,6 +281,9 @@ impl AgentDetails<'_> {
         value["session_id"] = json!(turn.session);
         value["prompt"] = json!(prompt_and_reply.prompt);
         value["answer"] = json!(prompt_and_reply.answer);
+        if let Some(script) = self.script_json(step, turn)? {
+            value["script"] = script;
+        }
         if let Some(evaluator) = &turn.evaluator {
             value["evaluator"] = json!(evaluator);
         }

@@ -6,6 +6,7 @@ use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
+use super::left_running::left_running;
 use super::table::{self, TableCell};
 use super::{agent_statuses, arrived, output, questions, run_choice, status_word, summary};
 use crate::actor::clock::now;
@@ -14,10 +15,7 @@ use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
-use crate::process::child::orphans;
-use crate::process::command::EnvironmentMarker;
 use crate::runtime::directories;
-use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond status`.
@@ -162,22 +160,6 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
         cost.into(),
         TableCell::of(tone, &summary),
     ]
-}
-
-/// Returns a note about processes that run on after a raymond was killed; empty if there are none.
-#[must_use]
-pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
-    if view.held {
-        return String::new();
-    }
-    let id = &view.run.workflow_id;
-    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    match orphans::find(&marker).iter().filter(|process| process.leads).count() {
-        0 => String::new(),
-        count => format!(
-            "{count} of its processes still run; `raymond resume {id}` takes them over, and ends them if it is interrupted\n"
-        ),
-    }
 }
 
 #[cfg(test)]

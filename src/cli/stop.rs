@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::args::StopArgs;
 use super::exit::{CliExitCode, Error};
-use super::status::left_running;
+use super::left_running::left_running;
 use super::status_word::word;
 use super::{output, person, run_choice};
 use crate::actor::clock::now;

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 
 use super::args::Cli;
 use super::exit::Error;
+use super::output;
 use crate::domain::id::RunId;
 use crate::language::hint::closest;
 use crate::runtime::{FIRST_STATE, Workflow, directories};
@@ -40,7 +41,9 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
         )));
     }
     if path.is_dir() || path.symlink_metadata().is_ok() {
-        return Ok(RunTarget::Workflow(Box::new(Workflow::open(path)?)));
+        let workflow = Workflow::open(path)?;
+        note_defined(target, root);
+        return Ok(RunTarget::Workflow(Box::new(workflow)));
     }
     if let Some(run) = run {
         return Ok(RunTarget::Run(run));
@@ -51,6 +54,17 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
         // A target that cannot be the name of a program is a path.
         Ok(None) | Err(store::Error::Unfit(_)) => Err(Error::Usage(nothing(target, root))),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells that a path has the name of a defined program, too.
+fn note_defined(target: &str, root: &RunsRoot) {
+    let key = directories::user_state().ok().and_then(|state| state.key().ok());
+    let defined = key.map(|key| Dataspace::of(root).with_key(&key).defined(target));
+    if let Some(Ok(Some(_))) = defined {
+        output::tell(&format!(
+            "note: {target} is a path and a defined program, and the path is taken; `raymond run {target}` in another directory takes the program"
+        ));
     }
 }
 

@@ -83,6 +83,9 @@ pub struct Agent {
     /// The number of turns it has had in each state.
     #[serde(default, skip_serializing_if = "VisitCounts::is_empty")]
     pub visits: VisitCounts,
+    /// The number of scripts in a row that it has run since the last turn or answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub script_steps: u32,
     /// The times of its recent restarts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Timestamp>,
@@ -135,6 +138,7 @@ impl Agent {
             variables: spec.variables.clone(),
             forked_count: 0,
             visits: VisitCounts::default(),
+            script_steps: 0,
             restarts: Vec::new(),
             throttles: 0,
             since,

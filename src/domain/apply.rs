@@ -220,7 +220,11 @@ fn step_finished(
         agent.count_turn(event.cost.amount);
         agent.note_reply(event.message.clone());
     }
+    if event.without_turn && event.state.is_script() {
+        agent.script_steps = agent.script_steps.saturating_add(1);
+    }
     if event.restarted.is_some() {
+        agent.script_steps = 0;
         agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     }
     let program = agent.execution.take_program();

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::id::StateName;
+use super::id::{Folder, StateName};
 use super::model::ModelName;
 use super::money::Usd;
 use super::time::Timestamp;
@@ -37,6 +37,9 @@ pub struct TurnStartQuery {
     pub turn: TurnId,
     /// The state that the turn belongs to.
     pub state: StateName,
+    /// The folder of the state below the run's root, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
     /// The model, or the one Claude Code would take by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
@@ -53,6 +56,9 @@ pub struct TransitionQuery {
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
+    /// The folder of the state below the run's root, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
     /// The transition it asks for.
     pub transition: Transition,
     /// The cost of the turn.

@@ -10,6 +10,7 @@ mod fork;
 mod join;
 mod program;
 mod questions;
+mod script_circle;
 
 use self::advance::advanced;
 pub use self::advice::out_of_money;
@@ -24,6 +25,8 @@ pub use self::program::{ProgramStart, program_started, role_event};
 use self::program::{delegated_answer, role_delegated, role_stopped};
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
+pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
+use self::script_circle::end_script_circle;
 use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
@@ -225,6 +228,9 @@ fn step_finished(
     if let Some(mailbox) = agent.mailbox() {
         return vec![role_responded(agent, mailbox, accepted, report)];
     }
+    if let Some(circle) = end_script_circle(agent, accepted, report) {
+        return vec![circle];
+    }
     if let Some(instead) = reject_fork(run, agent, accepted, report) {
         return vec![instead];
     }
@@ -289,6 +295,7 @@ fn step_finished(
     let ended = FailedTurn {
         turn: next,
         state: agent.spec.state.clone(),
+        folder: agent.folder(),
         cause: FailureCause::Restarts,
         cost: TurnCost::default(),
         why: format!("the permanent agent ended again ({because}); raise max_restarts"),
@@ -325,7 +332,7 @@ fn repair(
             FailureCause::Protocol,
             format!(
                 "{violation}; list allowed_transitions in the frontmatter of {} and the agent is reminded of them",
-                agent.current_state
+                agent.shown_state()
             ),
         ),
     }

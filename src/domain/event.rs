@@ -31,14 +31,14 @@ pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
 };
 
-use super::agent::AgentOptions;
+use super::agent::{Agent, AgentOptions};
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
 use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
-use super::run::PauseReason;
+use super::run::{PauseReason, Run};
 use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
@@ -52,8 +52,19 @@ pub struct Record {
     pub seq: u64,
     /// The time of the event.
     pub at: Timestamp,
+    /// The folder of its agent's state below the run's root, if it is another one.
+    pub folder: Option<Folder>,
     /// The event.
     pub event: Event,
+}
+
+impl Record {
+    /// Returns the record of an event that happens next in a run.
+    #[must_use]
+    pub fn next(run: &Run, at: Timestamp, event: Event) -> Self {
+        let agent = event.agent().and_then(|id| run.agents.get(id));
+        Self { seq: run.seq + 1, at, folder: agent.and_then(Agent::folder), event }
+    }
 }
 
 /// An event of a run.

@@ -45,15 +45,15 @@ impl AgentFailures {
     /// Counts the failures of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
-        let mut counts: BTreeMap<(Option<&StateName>, String), FailureGroup> = BTreeMap::new();
+        let mut counts: BTreeMap<(Option<StateName>, String), FailureGroup> = BTreeMap::new();
         let mut failures = Self { ended: run.finished.len(), ..Self::default() };
         for agent in run.finished.iter().filter(|agent| has_failed(agent)) {
             failures.failed += 1;
             failures.kept += usize::from(agent.parent_notified);
-            let state = agent.failed_in.as_ref().or(agent.state.as_ref());
-            let key = (state, word(agent.cause));
+            let state = agent.shown_failed_in().or_else(|| agent.began());
+            let key = (state.clone(), word(agent.cause));
             let group = counts.entry(key).or_insert_with(|| FailureGroup {
-                state: state.cloned(),
+                state,
                 cause: agent.cause,
                 agents: 0,
             });
@@ -150,7 +150,9 @@ mod tests {
         let finished = (1..).zip(agents).map(|(number, (last, cause, kept))| FinishedAgent {
             id: AgentId::main().child(number),
             state: Some(state("BEGIN.md")),
+            folder: None,
             failed_in: cause.map(|_| state(last)),
+            failed_folder: None,
             ending: match cause {
                 Some(cause) => AgentEnding::Error(cause.to_string()),
                 None => AgentEnding::Result(String::new()),

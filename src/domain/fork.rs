@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentOptions;
-use super::id::{Folder, ScopePath, SessionId, StateName};
+use super::id::{Folder, ScopePath, SessionId, StateName, TagTarget};
 use super::time::Timestamp;
 use super::transition::Variables;
 
@@ -59,6 +59,14 @@ pub struct ForkGroup {
     pub not_before: Option<Timestamp>,
     /// The agents.
     pub agents: Vec<ChildSpec>,
+}
+
+impl ForkGroup {
+    /// Returns the first state of these agents, as a tag names it.
+    #[must_use]
+    pub fn target(&self) -> TagTarget {
+        TagTarget { scope: self.scope.clone(), state: self.state.clone() }
+    }
 }
 
 /// One agent of a [`ForkGroup`].

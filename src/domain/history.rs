@@ -4,7 +4,7 @@
 //! the agent as it was before. So each record is read together with the run before it.
 
 use super::event::{Event, Record};
-use super::id::{AgentId, SessionId, StateName};
+use super::id::{AgentId, Folder, SessionId, StateName};
 use super::ledger::cost_of;
 use super::money::Usd;
 use super::run::Run;
@@ -18,6 +18,8 @@ pub struct HistoryStep {
     pub number: u64,
     /// The state.
     pub state: StateName,
+    /// The folder of the state below the run's root, if it is another one.
+    pub folder: Option<Folder>,
     /// The time at which the agent entered it.
     pub since: Timestamp,
     /// The turns of this step. A turn that failed and was resumed is listed twice.
@@ -81,6 +83,7 @@ impl AgentHistory {
         let step = HistoryStep {
             number: agent.step,
             state: agent.current_state.clone(),
+            folder: agent.folder(),
             since: agent.since,
             turns: Vec::new(),
         };

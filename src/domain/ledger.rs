@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::agent::Agent;
 use super::event::Event;
 use super::id::{AgentId, StateName};
 use super::money::Usd;
@@ -115,7 +116,7 @@ pub struct Ledger {
     pub total: LedgerLine,
     /// The charges by agent.
     pub agents: BTreeMap<AgentId, LedgerLine>,
-    /// The charges by prompt: a state's, or its evaluator's.
+    /// The charges by prompt, as people see its name: a state's, or its evaluator's.
     pub states: BTreeMap<StateName, LedgerLine>,
     /// The charges by model; `None` for costs without a model. A turn counts for each model it used.
     pub models: BTreeMap<Option<String>, LedgerLine>,
@@ -130,12 +131,13 @@ impl Ledger {
         self.agents.entry(charge.turn.agent.clone()).or_default().add(line);
         let unbilled = || before.finished.iter().filter_map(|ended| ended.unbilled_turn.as_ref());
         let late = || {
-            unbilled()
-                .find(|unbilled| unbilled.turn == *charge.turn)
-                .map(|unbilled| &unbilled.state)
+            let unbilled = unbilled().find(|unbilled| unbilled.turn == *charge.turn)?;
+            Some(unbilled.state.shown_in(unbilled.folder.as_ref()))
         };
-        if let Some(state) = charge.prompt.or_else(late) {
-            self.states.entry(state.clone()).or_default().add(line);
+        let folder = before.agents.get(&charge.turn.agent).and_then(Agent::folder);
+        let known = charge.prompt.map(|state| state.shown_in(folder.as_ref()));
+        if let Some(state) = known.or_else(late) {
+            self.states.entry(state).or_default().add(line);
         }
         self.count_models(&charge, line);
     }

@@ -2,12 +2,15 @@
 //!
 //! Serialized, it is the snapshot `state.json`.
 
+mod finished_agent;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::finished_agent::{AgentEnding, FinishedAgent, UnbilledTurn};
 use super::agent::Agent;
 use super::agents::LiveAgents;
 use super::budget::{Budget, BudgetShare};
@@ -21,8 +24,6 @@ use super::refusal::ToolRefusals;
 use super::settings::Settings;
 use super::supervision::SupervisionPolicy;
 use super::time::Timestamp;
-use super::transition::Variables;
-use super::turn::{FailureCause, TurnId};
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
@@ -185,67 +186,6 @@ pub enum PauseReason {
         /// The error.
         message: String,
     },
-}
-
-/// An agent that has ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FinishedAgent {
-    /// Its id.
-    pub id: AgentId,
-    /// The state it began in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<StateName>,
-    /// The state it failed in, if it has failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_in: Option<StateName>,
-    /// The agent's ending.
-    #[serde(flatten)]
-    pub ending: AgentEnding,
-    /// True if its result is a JSON object that was checked against a schema.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub structured: bool,
-    /// The kind of failure, if it was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<FailureCause>,
-    /// The cost of its turns.
-    pub cost_usd: Usd,
-    /// The turn that may have been running when the whole run ended; its cost is still to be counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unbilled_turn: Option<UnbilledTurn>,
-    /// The values it started with, for the agent that forked it and may wait for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variables: Option<Variables>,
-    /// True if a waiting agent was notified; then a bad ending does not fail the run.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub parent_notified: bool,
-}
-
-impl FinishedAgent {
-    /// Returns whether it has failed; an agent that was only no longer needed has not.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        matches!(self.ending, AgentEnding::Error(_)) && self.cause != Some(FailureCause::Unneeded)
-    }
-}
-
-/// A turn that was running when the whole run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnbilledTurn {
-    /// The turn.
-    #[serde(flatten)]
-    pub turn: TurnId,
-    /// The prompt it was about.
-    pub state: StateName,
-}
-
-/// An agent's ending.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AgentEnding {
-    /// With the payload of its last `<result>`.
-    Result(String),
-    /// With an error.
-    Error(String),
 }
 
 impl Run {

@@ -35,6 +35,8 @@ pub struct AgentNode<'run> {
     pub id: &'run AgentId,
     /// The live or ended agent.
     pub member: TreeMember<'run>,
+    /// The state it began in, as people see it; `None` for agents that ended in a run of an earlier version.
+    pub began: Option<StateName>,
     /// The number of its ancestors.
     pub depth: usize,
     /// The cost of its own turns.
@@ -55,12 +57,10 @@ pub enum TreeMember<'run> {
 }
 
 impl<'run> TreeMember<'run> {
-    /// Returns the state it began in; `None` for agents that ended in a run of an earlier version.
-    #[must_use]
-    pub fn began(self) -> Option<&'run StateName> {
+    fn began(self) -> Option<StateName> {
         match self {
-            Self::Live(agent) => Some(&agent.spec.state),
-            Self::Ended(agent) => agent.state.as_ref(),
+            Self::Live(agent) => Some(agent.spec.shown_state()),
+            Self::Ended(agent) => agent.began(),
         }
     }
 
@@ -147,7 +147,15 @@ impl<'run> AgentTree<'run> {
 impl<'run> AgentNode<'run> {
     fn of(member: TreeMember<'run>) -> Self {
         let cost = member.cost();
-        Self { id: member.id(), member, depth: 0, cost, total_cost: cost, descendants: 0 }
+        Self {
+            id: member.id(),
+            began: member.began(),
+            member,
+            depth: 0,
+            cost,
+            total_cost: cost,
+            descendants: 0,
+        }
     }
 }
 

@@ -215,12 +215,15 @@ mod tests {
             settings: Settings::default(),
         };
         let event = Event::RunStarted(Box::new(started));
-        let (mut run, _) = begin(&Record { seq: 1, at: Timestamp(1), event }).expect("it begins");
+        let (mut run, _) =
+            begin(&Record { seq: 1, at: Timestamp(1), folder: None, event }).expect("it begins");
         assert!(unused_worktrees(&run).is_empty());
         let ended = |id: AgentId| FinishedAgent {
             id,
             state: None,
+            folder: None,
             failed_in: None,
+            failed_folder: None,
             ending: AgentEnding::Result(String::new()),
             structured: false,
             cause: None,

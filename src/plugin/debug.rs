@@ -97,7 +97,8 @@ impl DebugPlugin {
             self.keep_turn(&published.record.event, step.prompt())
         };
         let tag = step.transition.tag();
-        let to = match (&published.agent, destination(&step.transition)) {
+        let folder = published.record.folder.as_ref();
+        let to = match (&published.agent, destination(&step.transition, folder)) {
             (None, _) => format!("({tag}, terminated)"),
             (Some(_), Some(state)) => format!("{state} ({tag})"),
             (Some(agent), None) => format!("{} ({tag})", agent.state),
@@ -112,13 +113,17 @@ impl DebugPlugin {
             details.push(("implicit", "true".to_owned()));
         }
         match (&step.transition, &step.new_session) {
-            (Transition::Fork { target, .. }, Some(session)) => {
+            (Transition::Fork { .. }, Some(session)) => {
+                let target = step.transition.destination();
+                let target = target.map(|target| target.shown_in(folder).to_string());
+                let target = target.unwrap_or_default();
                 details.push(("forked", format!("{target} (session_id: {session})")));
             }
             (Transition::Fork { .. }, None) => {
                 for group in &step.children {
                     let many = group.agents.len();
-                    details.push(("forked", format!("{} ({many} agents)", group.state)));
+                    let at = group.target().shown_in(folder);
+                    details.push(("forked", format!("{at} ({many} agents)")));
                 }
             }
             (_, Some(session)) => details.push(("new_session_id", session.to_string())),
@@ -136,7 +141,7 @@ impl DebugPlugin {
             details.extend(asked.map(|asked| ("asked", asked)));
         }
         details.extend(output);
-        self.log(&published.record, &format!("{} -> {to}", step.state), &details);
+        self.log(&published.record, &format!("{} -> {to}", step.state.shown_in(folder)), &details);
     }
 
     /// Logs a turn without a transition.
@@ -144,6 +149,7 @@ impl DebugPlugin {
         let event = &published.record.event;
         let Some(from) = event.turn_state() else { return };
         let output = self.keep_turn(event, from);
+        let from = from.shown_in(published.record.folder.as_ref());
         let mut details = vec![("error", why.to_owned())];
         details.extend(costs(published));
         details.extend(output);
@@ -156,7 +162,9 @@ impl DebugPlugin {
         let mut details = vec![("asked", proposed.transition.to_string())];
         details.extend(costs(published));
         details.extend(output);
-        let what = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
+        let shown = |state: &StateName| state.shown_in(published.record.folder.as_ref());
+        let (from, evaluator) = (shown(&proposed.state), shown(&proposed.evaluator));
+        let what = format!("{from} -> {evaluator} (evaluator)");
         self.log(&published.record, &what, &details);
     }
 
@@ -165,7 +173,8 @@ impl DebugPlugin {
         let output = self.keep_turn(&published.record.event, &answered.state);
         let mut details = costs(published);
         details.extend(output);
-        let what = format!("{} answers {}", answered.state, answered.request);
+        let state = answered.state.shown_in(published.record.folder.as_ref());
+        let what = format!("{state} answers {}", answered.request);
         self.log(&published.record, &what, &details);
     }
 
@@ -175,6 +184,7 @@ impl DebugPlugin {
         let path = nodes.chain([&*progress.node]).collect::<Vec<_>>().join(" -> ");
         let output = self.keep_turn(&published.record.event, file);
         let details: Vec<_> = output.into_iter().collect();
+        let file = file.shown_in(published.record.folder.as_ref());
         self.log(&published.record, &format!("{file}: {path}"), &details);
     }
 }
@@ -198,14 +208,15 @@ impl Handler<Published> for DebugPlugin {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         let record = &published.record;
+        let shown = |state: &StateName| state.shown_in(record.folder.as_ref());
         match &record.event {
             Event::StepFinished(step) => self.step(step, &published),
             Event::TurnRejected(rejected) => {
-                let to = format!("{} (reminder)", rejected.state);
+                let to = format!("{} (reminder)", shown(&rejected.state));
                 self.no_step(&to, &rejected.violation, &published);
             }
             Event::TurnFailed(failed) => {
-                let to = format!("{} (run again)", failed.state);
+                let to = format!("{} (run again)", shown(&failed.state));
                 self.no_step(&to, &failed.message, &published);
             }
             Event::AgentFailed(failed)
@@ -234,7 +245,8 @@ impl Handler<Published> for DebugPlugin {
                 self.log(record, &what, &[("answer", answered.answer.raw.clone())]);
             }
             Event::QuestionTimedOut(late) => {
-                let what = format!("{} -> {} (nobody answered)", late.state, late.enters);
+                let (from, to) = (shown(&late.state), shown(&late.enters));
+                let what = format!("{from} -> {to} (nobody answered)");
                 self.log(record, &what, &[]);
             }
             Event::TurnHeld(held) => {

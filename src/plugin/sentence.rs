@@ -1,17 +1,15 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
 mod fork;
+mod graph;
 mod program;
 pub mod wait;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::event::{
-    AdvancePosition, Advanced, Event, GraphProgress, NextAction, Record, RunCommand, StepFinished,
-    TurnFailed,
-};
-use crate::domain::id::StateName;
+use crate::domain::event::{AdvancePosition, Event, Record, RunCommand, StepFinished, TurnFailed};
+use crate::domain::id::{Folder, StateName};
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::refusal::headline;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -30,28 +28,30 @@ pub fn sentence(record: &Record) -> String {
 }
 
 fn event_sentence(record: &Record) -> String {
+    let folder = record.folder.as_ref();
+    let shown = |state: &StateName| state.shown_in(folder);
     match &record.event {
         Event::RunStarted(started) => {
             format!(
                 "run {} starts at {}{}{}",
                 started.workflow_id,
-                started.entry,
+                started.entry.shown_in(started.folder.as_ref()),
                 origin(&started.settings),
                 answered(&started.settings)
             )
         }
-        Event::StepFinished(event) => step(event),
+        Event::StepFinished(event) => step(event, folder),
         Event::TransitionProposed(event) => format!(
             "{}  {} → {} looks at it ({})  {}",
             event.turn.agent,
-            event.state,
-            event.evaluator,
+            shown(&event.state),
+            shown(&event.evaluator),
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
         Event::Advanced(event) => match &event.position {
-            AdvancePosition::Graph(progress) => graph_sentence(event, progress),
-            AdvancePosition::Program(progress) => program::advanced(event, progress),
+            AdvancePosition::Graph(progress) => graph::advanced(event, progress, folder),
+            AdvancePosition::Program(progress) => program::advanced(event, progress, folder),
         },
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
@@ -59,7 +59,7 @@ fn event_sentence(record: &Record) -> String {
         | Event::RoleRequested(_)
         | Event::RoleResponded(_)
         | Event::RoleDelegated(_)
-        | Event::FactsSeen { .. } => program::sentence(&record.event),
+        | Event::FactsSeen { .. } => program::sentence(record),
         Event::QuestionAnswered(event) => format!(
             "{}  {}: answered {}{}",
             event.turn.agent,
@@ -69,21 +69,23 @@ fn event_sentence(record: &Record) -> String {
         ),
         Event::QuestionTimedOut(event) => format!(
             "{}  no answer in time, so it continues at {} instead of {}",
-            event.turn.agent, event.enters, event.state
+            event.turn.agent,
+            shown(&event.enters),
+            shown(&event.state)
         ),
-        Event::JoinBegun(_) | Event::JoinFinished(_) => fork::joins(&record.event),
+        Event::JoinBegun(_) | Event::JoinFinished(_) => fork::joins(record),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
             event.turn.agent,
-            event.state,
+            shown(&event.state),
             event.by,
             date(event.until),
             because(&event.reason)
         ),
         Event::TurnRejected(event) => {
-            format!("{}  {}: {}; reminded", event.turn.agent, event.state, event.violation)
+            format!("{}  {}: {}; reminded", event.turn.agent, shown(&event.state), event.violation)
         }
-        Event::TurnFailed(event) => failed(event),
+        Event::TurnFailed(event) => failed(event, folder),
         Event::AgentFailed(event) => {
             let others = if event.ends_run { "; all other agents end with it" } else { "" };
             format!("{}  failed ({}): {}{others}", event.turn.agent, event.cause, event.error)
@@ -105,35 +107,6 @@ fn event_sentence(record: &Record) -> String {
             format!("someone answers {}: {}", given.node, one_line(&given.text))
         }
     }
-}
-
-/// Returns the executed nodes and the next action.
-fn graph_sentence(event: &Advanced, progress: &GraphProgress) -> String {
-    const MAX_SHOWN_NODES: usize = 4;
-    let agent = &event.turn.agent;
-    let nodes: Vec<String> =
-        progress.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
-    let skipped = nodes.len().saturating_sub(MAX_SHOWN_NODES);
-    let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
-    let way = nodes[skipped..].join(" → ");
-    let arrow = if way.is_empty() { "" } else { " → " };
-    let next = match &event.next_action {
-        NextAction::Walk | NextAction::Wait | NextAction::Nothing => progress.node.to_string(),
-        NextAction::Operation(kind) => format!("{}: {kind}", progress.node),
-        NextAction::Task(_) => format!("{}: a turn of Claude Code", progress.node),
-        NextAction::Question(question) => {
-            format!("{}: asks: {}", progress.node, one_line(&question.text))
-        }
-        NextAction::Join(join) => {
-            format!("{}: waits for {} of its agents", progress.node, join.need)
-        }
-        NextAction::Agent { spec, background, joined } => {
-            let waits = if *background || *joined { "" } else { ", and waits for it" };
-            format!("{}: starts an agent at {}{waits}", progress.node, spec.state)
-        }
-    };
-    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
-    format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.file)
 }
 
 /// Returns a point in time in the local date format.
@@ -178,7 +151,7 @@ fn answered(settings: &Settings) -> &'static str {
     }
 }
 
-fn failed(event: &TurnFailed) -> String {
+fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
     let again = match event.cause {
         FailureCause::Crash | FailureCause::Timeout | FailureCause::Stall | FailureCause::Panic
             if !event.counts =>
@@ -209,24 +182,28 @@ fn failed(event: &TurnFailed) -> String {
         | FailureCause::Authentication
         | FailureCause::Unavailable => "",
     };
-    format!("{}  {}: {}: {}{again}", event.turn.agent, event.state, event.cause, event.message)
+    let state = event.state.shown_in(folder);
+    format!("{}  {state}: {}: {}{again}", event.turn.agent, event.cause, event.message)
 }
 
-fn step(event: &StepFinished) -> String {
+fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
     let agent = &event.turn.agent;
-    let from = &event.state;
+    let shown = |state: &StateName| state.shown_in(folder);
+    let from = shown(&event.state);
     let tag = event.transition.tag();
     let way = if event.implicit { format!("{tag}, implied") } else { tag.to_string() };
-    let target = event.transition.destination().map(|target| target.to_string());
+    let target = event.transition.destination().map(|target| target.shown_in(folder).to_string());
     let target = target.unwrap_or_default();
     let to = match &event.transition {
         Transition::Goto { .. } | Transition::Reset { .. } => target,
         Transition::Call { return_to, .. } | Transition::Function { return_to, .. } => {
-            format!("{target}, returning to {return_to}")
+            format!("{target}, returning to {}", shown(return_to))
         }
-        Transition::Fork { next, .. } => format!("{next}, {}", fork::forked_agents(event)),
+        Transition::Fork { next, .. } => {
+            format!("{}, {}", shown(next), fork::forked_agents(event, folder))
+        }
         Transition::Ask { question, next, .. } => {
-            format!("{next}, when someone answers: {}", one_line(question))
+            format!("{}, when someone answers: {}", shown(next), one_line(question))
         }
         Transition::Result { payload, .. } => one_line(payload),
     };
@@ -240,7 +217,7 @@ fn step(event: &StepFinished) -> String {
     let unseen =
         event.evaluator.as_ref().filter(|_| event.without_turn && event.overruled.is_none());
     let unseen = unseen.map_or(String::new(), |evaluator| {
-        format!("; {evaluator} did not check it, because no budget is left")
+        format!("; {} did not check it, because no budget is left", shown(evaluator))
     });
     let cost = event.cost.amount;
     format!("{agent}  {from} → {to} ({way})  {cost}  {seconds}.{tenths}s{overruled}{unseen}")
@@ -264,10 +241,10 @@ pub fn shown_texts(event: &Event) -> &[String] {
 
 /// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.
 #[must_use]
-pub fn destination(transition: &Transition) -> Option<&StateName> {
+pub fn destination(transition: &Transition, folder: Option<&Folder>) -> Option<StateName> {
     match transition {
-        Transition::Fork { next, .. } | Transition::Ask { next, .. } => Some(next),
-        other => other.entered().map(|(_, state)| state),
+        Transition::Fork { next, .. } | Transition::Ask { next, .. } => Some(next.shown_in(folder)),
+        other => other.destination().map(|target| target.shown_in(folder)),
     }
 }
 
@@ -317,7 +294,12 @@ mod tests {
             call_budget_usd: None,
             restarted: None,
         };
-        sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })
+        sentence(&Record {
+            seq: 1,
+            at: Timestamp(0),
+            folder: None,
+            event: Event::StepFinished(event),
+        })
     }
 
     #[test]

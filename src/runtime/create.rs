@@ -103,7 +103,8 @@ pub fn create(
         variables,
         settings,
     };
-    let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(beginning)) };
+    let first =
+        Record { seq: 1, at: now(), folder: None, event: Event::RunStarted(Box::new(beginning)) };
     let parts = NewRun {
         workflow: Some(&examined.capture),
         key: Some(key.clone()),

@@ -23,7 +23,8 @@ use serde::Deserialize;
 
 use self::event::StoredEvent;
 use super::migrate;
-use crate::domain::event::Record;
+use crate::domain::event::{Event, Record};
+use crate::domain::id::Folder;
 use crate::domain::time::Timestamp;
 use crate::proof::{PROOF_LENGTH, ProofKey};
 
@@ -91,13 +92,17 @@ pub fn encode_before(
     more: bool,
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
-    let Record { seq, at, event } = record;
+    let Record { seq, at, folder, event } = record;
     let stored = StoredEvent::from(event.clone());
     let event = serde_json::to_string(&stored).map_err(|error| error.to_string())?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
     let mut line = format!("{FORMAT_KEY}{FORMAT},\"seq\":{seq},\"at\":\"{at}\",{more}{event}");
+    if let Some(folder) = folder {
+        let folder = serde_json::to_string(folder).map_err(|error| error.to_string())?;
+        line.extend([",\"folder\":", &folder]);
+    }
     if let Some(key) = key {
         let proof = key.proof(PURPOSE, line.as_bytes());
         line.extend([PROOF, &proof, "\""]);
@@ -172,6 +177,8 @@ struct RecordHead {
     format: u32,
     seq: u64,
     at: Timestamp,
+    #[serde(default)]
+    folder: Option<Folder>,
 }
 
 fn first_format() -> u32 {
@@ -190,7 +197,7 @@ pub fn time(line: &[u8]) -> Option<Timestamp> {
 /// [`RecordError::Newer`] and [`RecordError::Meaning`].
 pub fn decode(line: &str) -> Result<Record, RecordError> {
     let meaning = |error: serde_json::Error| RecordError::Meaning(error.to_string());
-    let RecordHead { format, seq, at } = serde_json::from_str(line).map_err(meaning)?;
+    let RecordHead { format, seq, at, folder } = serde_json::from_str(line).map_err(meaning)?;
     let stored: StoredEvent = match format {
         FORMAT => serde_json::from_str(line).map_err(meaning)?,
         newer if newer > FORMAT => return Err(RecordError::Newer { format: newer }),
@@ -200,7 +207,10 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
             serde_json::from_value(newest.into()).map_err(meaning)?
         }
     };
-    Ok(Record { seq, at, event: stored.into() })
+    let event = Event::from(stored);
+    // Some events without an agent have a folder of their own.
+    let folder = folder.filter(|_| event.agent().is_some());
+    Ok(Record { seq, at, folder, event })
 }
 
 #[cfg(test)]

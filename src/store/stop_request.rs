@@ -126,6 +126,7 @@ mod tests {
         let story = crate::store::record::encode(&crate::domain::event::Record {
             seq: 1,
             at: crate::domain::time::Timestamp(0),
+            folder: None,
             event: crate::domain::event::Event::CommandReceived {
                 id: "0001-abc".to_owned(),
                 command: RunCommand::Stop,

@@ -37,6 +37,7 @@ mod protected_paths;
 pub mod registry;
 mod retention;
 mod script;
+pub mod script_note;
 mod shell;
 mod tools;
 mod web;

@@ -39,6 +39,52 @@ fn call_of_folder_begins_at_its_entry_and_returns_into_folder_of_caller() {
 }
 
 #[test]
+fn every_view_names_a_state_of_another_folder_alike() {
+    let test = composed();
+    let outcome = test.run(&["START.md"]);
+    outcome.ok();
+    outcome.stderr_has("main  review/START.md → review/NEXT.md (goto)");
+    outcome.stderr_has("main  review/NEXT.md → good (result)");
+    outcome.stderr_has("main  BACK.md → done (result)");
+    let log = test.raymond(&["log", "t"]);
+    log.ok().stdout_has("main  review/START.md → review/NEXT.md (goto)");
+    test.raymond(&["show", "t", "main"]).ok().stdout_has("step 3  review/NEXT.md  since");
+    test.raymond(&["costs", "t"]).ok().stdout_has("review/NEXT.md");
+    let costs: Value = test.raymond(&["costs", "t", "--json"]).ok().json();
+    let states = costs["states"].as_array().expect("a list");
+    assert!(states.iter().any(|one| one["state"] == "review/START.md"), "{states:?}");
+    let folders: Vec<Value> =
+        test.events("step_finished").iter().map(|step| step["folder"].clone()).collect();
+    assert_eq!(json!(folders), json!([null, "review", "review", null]));
+    let shown: Value = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+    assert_eq!(shown["steps"][2]["folder"], "review");
+}
+
+#[test]
+fn forked_agents_of_another_folder_are_counted_under_its_name() {
+    let each = "<fork next=\"NEXT.md\" each='[1, 2, 3]'>lib:worker/</fork>";
+    let test = Test::new()
+        .prompt("START.md", &format!("start\n{each}"))
+        .prompt("NEXT.md", "next\n<result>x</result>")
+        .prompt("lib/worker/START.md", "work\n<result>x</result>")
+        .rule(when("start").reply(each))
+        .rule(when("next").reply("<result>led</result>"))
+        .rule(when("work").reply("no tag"));
+    let outcome = test.run(&["START.md"]);
+    outcome.code(1);
+    outcome.stderr_has("START.md → NEXT.md, 3 new agents at lib/worker/START.md (fork)");
+    outcome.stderr_has("(lib/worker/START.md: 3 protocol)");
+    outcome.stderr_has("in lib/worker/START.md: the reply has no transition tag");
+    let tree: Value = test.raymond(&["status", "t", "--json"]).ok().json();
+    let ended = tree["finished"].as_array().expect("a list");
+    let child = ended.iter().find(|one| one["id"] == "main.1").expect("main.1");
+    assert_eq!(
+        (&child["folder"], &child["failed_folder"]),
+        (&json!("lib/worker"), &json!("lib/worker"))
+    );
+}
+
+#[test]
 fn folder_is_shown_while_agent_is_in_it_and_survives_a_kill() {
     let test = composed().rule(always().reply("<result>unused</result>"));
     test.script(&[

@@ -273,3 +273,61 @@ fn file_that_script_names_is_trusted_with_it() {
     let again = test.env("RAYMOND_TRUST", "").start(&["run", "START.sh", "--id", "again"]).wait();
     again.assert(again.status.code() == Some(77), "exit code 77");
 }
+
+#[test]
+fn show_has_output_exit_code_and_tag_of_a_script() {
+    let script = "echo noise\nfor i in 1 2 3 4 5 6 7 8 9; do echo line $i; done\necho oops >&2\necho '<result>x</result>'\n";
+    let test = Test::new().file("BUILD.sh", script.as_bytes());
+    test.run(&["BUILD.sh"]).ok();
+    let shown = test.raymond(&["show", "t", "main"]);
+    shown.ok();
+    for part in
+        ["    stdout\n", "<result>x</result>", "line 9", "    stderr\n      oops", "exit code 0"]
+    {
+        shown.stdout_has(part);
+    }
+    shown.assert(!shown.stdout.contains("noise"), "the end only");
+    test.raymond(&["show", "t", "main", "--step", "1"]).ok().stdout_has("noise");
+    let json: serde_json::Value = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+    let script = &json["steps"][0]["turns"][0]["script"];
+    assert_eq!((&script["exit_code"], &script["stderr"]), (&json!(0), &json!("oops\n")));
+}
+
+#[test]
+fn status_after_a_kill_says_that_a_script_is_run_again() {
+    let test = Test::new().file(
+        "BUILD.sh",
+        b"echo $$ > running\nwhile [ ! -e go ]; do sleep 0.05; done\necho '<result>x</result>'\n",
+    );
+    let live = test.spawn(&["BUILD.sh"]);
+    wait_until("the script runs", || !file(&test, "running").is_empty());
+    live.kill9();
+    test.raymond(&["status", "t"]).ok().stdout_has(
+        "1 of its scripts still run; `raymond resume t` ends them and runs them again, as the restart policy says",
+    );
+    std::fs::write(test.flow().join("go"), "").expect("written");
+    test.resume(&[]).ok().ended("main", "x");
+}
+
+#[test]
+fn picture_has_the_ways_out_of_scripts() {
+    let test = Test::new()
+        .prompt("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: A.sh }\n---\nGo.")
+        .file("A.sh", b"echo \"<goto>B.md</goto>\"\n")
+        .prompt("B.md", "<result>x</result>");
+    let drawn = test.raymond(&["graph", ".", "--format", "mermaid"]);
+    let arrows = drawn.ok().stdout.lines().filter(|line| line.contains("->")).count();
+    drawn.assert(arrows >= 4, "start, A.sh, B.md and the end");
+}
+
+#[test]
+fn join_leads_to_a_script_after_a_failure() {
+    let test = Test::new()
+        .prompt("START.md", "start <fork next=\"ALL.md\">WORK.md</fork>")
+        .prompt("WORK.md", "work <result>x</result>")
+        .prompt("ALL.md", "---\njoin: all\non_failure: FIX.sh\n---\nall <result>x</result>")
+        .file("FIX.sh", b"echo '<result>fixed</result>'\n")
+        .rule(when("start").reply("<fork next=\"ALL.md\">WORK.md</fork>"))
+        .rule(when("work").reply("no tag"));
+    test.run(&["START.md"]).ended("main", "fixed");
+}

@@ -26,6 +26,7 @@ impl AgentActor {
         let question = Consultation::Start(TurnStartQuery {
             turn: input.turn.clone(),
             state: input.state.clone(),
+            folder: input.folder.clone(),
             model: input.model.clone(),
             spent: turn_context.spent,
         });
@@ -57,6 +58,7 @@ impl AgentActor {
         let question = Consultation::Transition(TransitionQuery {
             turn: report.turn.clone(),
             state: turn_context.rules.state.clone(),
+            folder: turn_context.rules.folder.clone(),
             transition: accepted.transition.clone(),
             cost_usd: report.cost.amount,
             spent: turn_context.spent,

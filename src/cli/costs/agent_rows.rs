@@ -40,7 +40,7 @@ pub(super) fn rows(run: &Run, ledger: &Ledger, all: bool) -> Vec<AgentCostRow> {
     let began = first_states(run);
     let mut fan_outs: BTreeMap<FanOutKey, Vec<(&AgentId, &LedgerLine)>> = BTreeMap::new();
     for (agent, line) in agents {
-        let key = FanOutKey::of(agent, began.get(agent).copied());
+        let key = FanOutKey::of(agent, began.get(agent));
         fan_outs.entry(key).or_default().push((agent, line));
     }
     let mut rows = Vec::new();
@@ -57,9 +57,9 @@ pub(super) fn rows(run: &Run, ledger: &Ledger, all: bool) -> Vec<AgentCostRow> {
 }
 
 /// Returns the state that each agent began in.
-fn first_states(run: &Run) -> BTreeMap<&AgentId, &StateName> {
-    let live = run.agents.values().map(|agent| (&agent.id, &agent.spec.state));
-    let ended = run.finished.iter().filter_map(|ended| Some((&ended.id, ended.state.as_ref()?)));
+fn first_states(run: &Run) -> BTreeMap<&AgentId, StateName> {
+    let live = run.agents.values().map(|agent| (&agent.id, agent.spec.shown_state()));
+    let ended = run.finished.iter().filter_map(|ended| Some((&ended.id, ended.began()?)));
     live.chain(ended).collect()
 }
 

@@ -48,15 +48,15 @@ impl<'run> StateSummary<'run> {
 
 /// Returns a table with a line for each state.
 pub(super) fn table(run: &Run, times: &TurnTimes) -> String {
-    let mut states: BTreeMap<Option<&StateName>, StateSummary<'_>> = BTreeMap::new();
+    let mut states: BTreeMap<Option<StateName>, StateSummary<'_>> = BTreeMap::new();
     for agent in &run.finished {
-        let state = states.entry(agent.state.as_ref()).or_default();
+        let state = states.entry(agent.began()).or_default();
         state.add(&agent.id, agent.cost_usd, times);
         state.finished += usize::from(matches!(agent.ending, AgentEnding::Result(_)));
         state.failed += usize::from(agent.has_failed());
     }
     for agent in run.agents.values() {
-        let state = states.entry(Some(&agent.spec.state)).or_default();
+        let state = states.entry(Some(agent.spec.shown_state())).or_default();
         state.add(&agent.id, agent.cost_usd, times);
         state.live += 1;
     }
@@ -65,7 +65,7 @@ pub(super) fn table(run: &Run, times: &TurnTimes) -> String {
     let head = [&["state", "agents", "ok", "failed"], live, &["cost", "slowest"]].concat();
     let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     for (name, state) in &states {
-        let mut row = vec![name.map_or("unknown state".to_owned(), ToString::to_string)];
+        let mut row = vec![name.as_ref().map_or("unknown state".to_owned(), ToString::to_string)];
         row.extend([state.agents, state.finished, state.failed].map(|count| count.to_string()));
         row.extend(has_live.then(|| state.live.to_string()));
         let slowest = state.slowest.map(|(took, id)| format!("{} {id}", time(took)));

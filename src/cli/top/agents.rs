@@ -162,7 +162,7 @@ fn live<'run>(
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     AgentEntry {
         id: agent.id.clone(),
-        began: Some(agent.spec.state.clone()),
+        began: Some(agent.spec.shown_state()),
         state: Some(agent.shown_place()),
         status,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
@@ -174,7 +174,7 @@ fn live<'run>(
 fn ended(place: usize, agent: &FinishedAgent) -> AgentEntry {
     AgentEntry {
         id: agent.id.clone(),
-        began: agent.state.clone(),
+        began: agent.began(),
         state: None,
         status: match (&agent.ending, agent.cause) {
             (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => TopAgentStatus::Unneeded,

@@ -54,6 +54,12 @@ pub const OCCASIONAL_PLACEHOLDERS: [&str; 7] =
     ["result", "answer", "ask_id", "results", "results_file", "output", "transition"];
 
 impl AgentSpec {
+    /// Returns the state it begins in, as people see it.
+    #[must_use]
+    pub fn shown_state(&self) -> StateName {
+        self.state.shown_in(self.folder.as_ref())
+    }
+
     /// Returns the variables that stay with the agent in all its states.
     pub fn own_variables(&self) -> impl Iterator<Item = (&String, &String)> {
         let stays = |name: &str| !OCCASIONAL_PLACEHOLDERS.contains(&name);

@@ -157,6 +157,7 @@ impl Agent {
     pub(in crate::domain) fn count_turn(&mut self, cost: Usd) {
         let prompt = self.visited(self.prompt());
         self.visits.add(&prompt);
+        self.script_steps = 0;
         self.throttles = 0;
         self.count_cost(cost);
     }

@@ -25,11 +25,13 @@ impl Agent {
     /// Returns its place, for people: its folder, if that is not the run's root, and its state there.
     #[must_use]
     pub fn shown_place(&self) -> StateName {
-        let place = self.place();
-        match self.folder() {
-            None => place,
-            Some(folder) => StateName::beyond(&ScopePath::from_root(Some(&folder)), &place),
-        }
+        self.place().shown_in(self.folder().as_ref())
+    }
+
+    /// Returns the name under which people see its state.
+    #[must_use]
+    pub fn shown_state(&self) -> StateName {
+        self.current_state.shown_in(self.folder().as_ref())
     }
 
     /// Returns whether its result leaves the folder of its state: it ends the agent, or goes to a caller elsewhere.

@@ -6,6 +6,7 @@ use super::forks::count_end_at_parent;
 use super::money::{EstimateUpdate, close_shares, spend};
 use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};
+use crate::domain::agent::Agent;
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
 use crate::domain::id::{AgentId, StateName};
@@ -37,11 +38,13 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
     run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
         ending: AgentEnding::Error(format!(
             "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
-            agent.current_state
+            agent.shown_state()
         )),
-        unbilled_turn: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
+        unbilled_turn: Some(UnbilledTurn::of(&agent)),
+        failed_folder: agent.folder(),
         id: agent.id,
         state: Some(agent.spec.state),
+        folder: agent.spec.folder,
         failed_in: Some(agent.current_state),
         cause: Some(FailureCause::Interrupted),
         structured: false,
@@ -101,6 +104,8 @@ pub(super) fn retire(
     run.finished.push(FinishedAgent {
         id: id.clone(),
         state: agent.as_ref().map(|agent| agent.spec.state.clone()),
+        folder: agent.as_ref().and_then(|agent| agent.spec.folder.clone()),
+        failed_folder: agent.as_ref().filter(|_| failed_in.is_some()).and_then(Agent::folder),
         failed_in,
         ending,
         structured,

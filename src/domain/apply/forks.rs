@@ -47,6 +47,8 @@ pub(super) fn create_children(
             let id = agent.id.child(agent.forked_count);
             let mut child = Agent::from_spec(id, spec, child.session.clone(), at);
             let stagger = group.not_before.filter(|_| index > 0);
+            // A circle of scripts that fork each other has a bound, too.
+            child.script_steps = agent.script_steps;
             child.hold = stagger.map(|until| TurnHold::Stagger { until });
             children.push(child);
         }

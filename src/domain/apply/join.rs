@@ -86,21 +86,22 @@ fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> V
     for StoppedChild { agent: id, at_work } in stopped {
         let Some(agent) = run.agents.remove(id) else { continue };
         close_shares(run, id);
-        let state = &agent.current_state;
+        let state = agent.shown_state();
         run.finished.push(FinishedAgent {
             ending: AgentEnding::Error(format!(
                 "stopped in {state}: {parent} continues without it (rest: stop)"
             )),
             cause: Some(FailureCause::Unneeded),
             cost_usd: agent.cost_usd,
-            unbilled_turn: at_work
-                .then(|| UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
+            unbilled_turn: at_work.then(|| UnbilledTurn::of(&agent)),
             structured: false,
             variables: None,
             parent_notified: true,
             id: agent.id,
             state: Some(agent.spec.state),
+            folder: agent.spec.folder,
             failed_in: None,
+            failed_folder: None,
         });
         effects.push(Effect::Discard(id.clone()));
     }

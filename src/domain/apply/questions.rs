@@ -14,6 +14,7 @@ pub(super) fn question_answered(
     event: &QuestionAnswered,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
+    agent.script_steps = 0;
     let Some(asked) = agent.question() else {
         return Err(ApplyError::NotAsked(event.turn.agent.clone()));
     };

@@ -113,7 +113,9 @@ fn result_without_caller_ends_agent() {
         [FinishedAgent {
             id: AgentId::main(),
             state: Some(state("A.md")),
+            folder: None,
             failed_in: None,
+            failed_folder: None,
             ending: AgentEnding::Result(" as it\nstands ".into()),
             structured: false,
             cause: None,

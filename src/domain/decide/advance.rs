@@ -202,6 +202,7 @@ fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
     FailedTurn {
         turn,
         state: agent.current_state.clone(),
+        folder: agent.folder(),
         cause,
         cost: TurnCost::default(),
         why: why.to_owned(),

@@ -170,6 +170,7 @@ fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
     FailedTurn {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
+        folder: agent.folder(),
         cause: FailureCause::Budget,
         cost: TurnCost::default(),
         why,
@@ -203,6 +204,7 @@ fn stopped_by_plugin(agent: &Agent, report: &TurnReport, by: &str, reason: &str)
     FailedTurn {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
+        folder: agent.folder(),
         cause: FailureCause::Stopped,
         cost: report.cost.clone(),
         why: if reason.is_empty() {

@@ -3,7 +3,7 @@
 use super::{NondeterministicInputs, TurnReport, settled};
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 use crate::domain::restart::{RestartContext, RestartDecision, decide_restart};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::supervision::{OnExhausted, SupervisionPolicy};
@@ -35,6 +35,7 @@ pub(super) fn turn_failed(
     let ended = |why| FailedTurn {
         turn: report.turn.clone(),
         state: agent.prompt().clone(),
+        folder: agent.folder(),
         cause: failure.cause,
         cost: cost.clone(),
         why,
@@ -81,6 +82,8 @@ pub(super) fn restart_context<'run>(
 pub(super) struct FailedTurn {
     pub(super) turn: TurnId,
     pub(super) state: StateName,
+    /// The folder of the state below the run's root, if it is another one.
+    pub(super) folder: Option<Folder>,
     pub(super) cause: FailureCause,
     pub(super) cost: TurnCost,
     pub(super) why: String,
@@ -89,7 +92,7 @@ pub(super) struct FailedTurn {
 impl FailedTurn {
     pub(super) fn fail(self, ends_run: bool) -> Event {
         Event::AgentFailed(AgentFailed {
-            error: format!("in {}: {}", self.state, self.why),
+            error: format!("in {}: {}", self.state.shown_in(self.folder.as_ref()), self.why),
             turn: self.turn,
             state: self.state,
             cause: self.cause,
@@ -105,7 +108,7 @@ pub(super) fn restarts_exhausted(ended: FailedTurn, then: OnExhausted) -> Event 
         OnExhausted::FailAgent => ended.fail(false),
         OnExhausted::FailRun => ended.fail(true),
         OnExhausted::Wait => Event::AgentParked(AgentParked {
-            reason: format!("in {}: {}", ended.state, ended.why),
+            reason: format!("in {}: {}", ended.state.shown_in(ended.folder.as_ref()), ended.why),
             turn: ended.turn,
             state: ended.state,
         }),
@@ -121,6 +124,7 @@ pub(super) fn give_up(
     FailedTurn {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
+        folder: agent.folder(),
         cause,
         cost: report.cost.clone(),
         why,

@@ -74,6 +74,7 @@ fn end_join(
         FailedTurn {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
+            folder: agent.folder(),
             cause: FailureCause::Join,
             cost: TurnCost::default(),
             why: unmet_reason(run, agent, join, outcome, tally),

@@ -64,6 +64,7 @@ pub(super) fn role_responded(
         return FailedTurn {
             turn: report.turn.clone(),
             state: agent.prompt().clone(),
+            folder: agent.folder(),
             cause: FailureCause::Protocol,
             cost: report.cost.clone(),
             why: format!(

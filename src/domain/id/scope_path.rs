@@ -90,6 +90,44 @@ impl ScopePath {
         }
     }
 
+    /// Returns the folder that a further path leads to from this one, as a path from where this one begins; `None` if
+    /// that cannot be told.
+    #[must_use]
+    pub fn then(&self, further: &Self) -> Option<Self> {
+        if further.0.starts_with(LIBRARY_PREFIX) {
+            return Some(further.clone());
+        }
+        let own = self.0.strip_prefix(LIBRARY_PREFIX);
+        let mut parts: Vec<&str> =
+            own.unwrap_or(&self.0).split('/').filter(|part| *part != ".").collect();
+        for part in further.0.split('/') {
+            match part {
+                "." => {}
+                ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        let path = parts.join("/");
+        match own {
+            Some(_) => Self::parse(&format!("{LIBRARY_PREFIX}{path}")).ok(),
+            None if path.is_empty() => Some(Self::from_root(None)),
+            None => Self::parse(&path).ok(),
+        }
+    }
+
+    /// Returns the name under which the beginning of this path sees a state that a map of its folder names.
+    #[must_use]
+    pub fn see(&self, name: &StateName) -> StateName {
+        let Some((further, state)) = name.in_other_folder() else {
+            return StateName::beyond(self, name);
+        };
+        match self.then(&further) {
+            Some(path) if path.is_here() => state,
+            Some(path) => StateName::beyond(&path, &state),
+            None => name.clone(),
+        }
+    }
+
     /// Returns whether it is the folder of the state itself.
     #[must_use]
     pub fn is_here(&self) -> bool {
@@ -115,6 +153,15 @@ impl StateName {
     pub fn beyond(scope: &ScopePath, state: &Self) -> Self {
         let target = TagTarget { scope: Some(scope.clone()), state: state.clone() };
         Self::unchecked(&target.to_string())
+    }
+
+    /// Returns the name under which people see it: with its folder below the run's root, if it has one.
+    #[must_use]
+    pub fn shown_in(&self, folder: Option<&Folder>) -> Self {
+        folder.map_or_else(
+            || self.clone(),
+            |folder| Self::beyond(&ScopePath::from_root(Some(folder)), self),
+        )
     }
 
     /// Returns the state of another folder that it stands for in a map, if it does.
@@ -160,6 +207,16 @@ impl TagTarget {
         let state = if file.is_empty() { StateName::entry() } else { StateName::parse(file) }?;
         let scope = ScopePath::parse(folder)?;
         Ok(Self { scope: Some(scope).filter(|scope| !scope.is_here() || file.is_empty()), state })
+    }
+
+    /// Returns the name under which people see the state that a tag in a folder leads to.
+    #[must_use]
+    pub fn shown_in(&self, here: Option<&Folder>) -> StateName {
+        match self.scope.as_ref().map_or(Ok(here.cloned()), |scope| scope.seen_from(here)) {
+            Ok(folder) => self.state.shown_in(folder.as_ref()),
+            // No run has such a folder.
+            Err(_) => StateName::unchecked(&self.to_string()),
+        }
     }
 }
 
@@ -207,6 +264,41 @@ mod tests {
         for bad in ["", "/etc/passwd", "a\\b.md", "a/../../b/", "lib:", "lib:../x/"] {
             assert!(TagTarget::parse(bad).is_err(), "{bad:?} was taken");
         }
+    }
+
+    #[test]
+    fn state_is_seen_from_the_beginning_of_a_path() {
+        let seen = |path: &str, name: &str| {
+            let path = ScopePath::parse(path).expect("a path");
+            let TagTarget { scope, state } = TagTarget::parse(name).expect("a name");
+            let name = scope.map_or(state.clone(), |scope| StateName::beyond(&scope, &state));
+            path.see(&name).to_string()
+        };
+        for (path, name, expected) in [
+            ("review", "A.md", "review/A.md"),
+            ("review", "../A.md", "A.md"),
+            ("review", "../b/A.md", "b/A.md"),
+            ("../review", "../A.md", "../A.md"),
+            ("..", "../A.md", "../../A.md"),
+            ("lib:b", "../c/A.md", "lib:c/A.md"),
+            ("a", "lib:b/A.md", "lib:b/A.md"),
+        ] {
+            assert_eq!(seen(path, name), expected, "{name} from {path}");
+        }
+    }
+
+    #[test]
+    fn people_see_a_state_with_its_folder_below_the_root() {
+        let shown = |text: &str, here: &str| {
+            let target = TagTarget::parse(text).expect("a target");
+            target.shown_in(Folder::parse(here).ok().as_ref()).to_string()
+        };
+        assert_eq!(shown("A.md", ""), "A.md");
+        assert_eq!(shown("A.md", "review"), "review/A.md");
+        assert_eq!(shown("../b/A.md", "review"), "b/A.md");
+        assert_eq!(shown("../A.md", "review"), "A.md");
+        assert_eq!(shown("lib:b/A.md", "review"), "lib/b/A.md");
+        assert_eq!(shown("../A.md", ""), "../A.md", "no run has it");
     }
 
     #[test]

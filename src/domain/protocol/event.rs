@@ -27,6 +27,7 @@ pub use self::turns::{
 };
 use crate::domain::event::{Event, ProgramDefined, Record, RunCommand};
 use crate::domain::fact::FactChange;
+use crate::domain::id::Folder;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -41,14 +42,17 @@ pub struct PublicRecord {
     pub seq: u64,
     /// The time of the event.
     pub at: Timestamp,
+    /// The folder of its agent's state below the run's root, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
     /// The event.
     #[serde(flatten)]
     pub event: PublicEvent,
 }
 
 impl From<Record> for PublicRecord {
-    fn from(Record { seq, at, event }: Record) -> Self {
-        Self { seq, at, event: event.into() }
+    fn from(Record { seq, at, folder, event }: Record) -> Self {
+        Self { seq, at, folder, event: event.into() }
     }
 }
 

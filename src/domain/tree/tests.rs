@@ -20,7 +20,7 @@ impl FoldSource for Failures<'_, '_> {
     }
 
     fn began(&self, place: usize) -> Option<&StateName> {
-        self.0.nodes()[place].member.began()
+        self.0.nodes()[place].began.as_ref()
     }
 
     fn stands_out(&self, place: usize) -> Option<u8> {
@@ -51,7 +51,9 @@ fn ended(id: AgentId) -> FinishedAgent {
     FinishedAgent {
         id,
         state: Some(state("W.md")),
+        folder: None,
         failed_in: None,
+        failed_folder: None,
         ending: AgentEnding::Result(String::new()),
         structured: false,
         cause: None,

@@ -32,7 +32,7 @@ pub fn draw(workflow_map: &WorkflowMap, title: &str) -> WorkflowDrawing {
     }
     let mut picture = FolderDrawingBuilder { workflow_map, drawing };
     picture.edge(START, workflow_map.entry.as_str(), "", EdgeKind::Goes, true);
-    for (name, prompt) in workflow_map.prompts() {
+    for (name, prompt) in workflow_map.texts() {
         picture.ways(name, prompt);
         picture.mentions(name, prompt);
         if let Some(evaluator) = prompt.evaluator() {
@@ -139,9 +139,7 @@ impl<'a> FolderDrawingBuilder<'a> {
     /// Draws the edges that results lead along.
     fn results(&mut self) {
         let workflow_map = self.workflow_map;
-        let ways = || {
-            workflow_map.prompts().flat_map(|(_, prompt)| &prompt.ways).map(|way| &way.transition)
-        };
+        let ways = || workflow_map.ways();
         let (joined_children, joined) = self.joined();
         let on_their_own = ways().filter_map(|transition| match transition {
             Transition::Reset { target, .. } => Some(target).filter(|to| !joined.contains(to)),
@@ -159,7 +157,7 @@ impl<'a> FolderDrawingBuilder<'a> {
                 self.edge(name.as_str(), END, "result", EdgeKind::Ends, certain);
             }
         }
-        for (caller, prompt) in workflow_map.prompts() {
+        for (caller, prompt) in workflow_map.texts() {
             for way in &prompt.ways {
                 if let Transition::Call { target, return_to, .. }
                 | Transition::Function { target, return_to, .. } = &way.transition
@@ -178,9 +176,9 @@ impl<'a> FolderDrawingBuilder<'a> {
         let mut begun: BTreeSet<&StateName> = from.into_iter().collect();
         loop {
             let reached = self.workflow_map.level(begun.iter().copied());
-            let prompts =
-                reached.iter().filter_map(|name| self.workflow_map.states.get(*name)?.prompt());
-            let resets = prompts.flat_map(|prompt| &prompt.ways).filter_map(|way| {
+            let texts =
+                reached.iter().filter_map(|name| self.workflow_map.states.get(*name)?.text());
+            let resets = texts.flat_map(|state| &state.ways).filter_map(|way| {
                 way.transition.target().filter(|_| way.transition.tag() == TagName::Reset)
             });
             let more: Vec<&StateName> = resets.filter(|to| !begun.contains(to)).collect();

@@ -256,9 +256,9 @@ impl ProgramReader<'_> {
         };
         let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
         let name = StateName::parse(name).map_err(|error| error.to_string())?;
-        if !(name.is_prompt() || name.is_graph() || name.is_program()) {
+        if !(name.is_prompt() || name.is_graph() || name.is_program() || name.is_script()) {
             return Err(format!(
-                "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp",
+                "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh",
                 quoted(path)
             ));
         }

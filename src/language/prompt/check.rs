@@ -79,12 +79,15 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.ends(&workflow_map, manifest.budget.is_some());
+        if manifest.budget.is_none() {
+            report.loops_through_folders(&WorkflowMap::across(&entry, subject.source, reach));
+        }
         report.returns(&workflow_map);
         report.joins(&workflow_map);
         report.budgets(&workflow_map);
         report.outputs(&workflow_map);
         let variables = report.with_outputs(&workflow_map, subject.variables);
-        report.variables(&workflow_map, &variables);
+        report.variables(&workflow_map, &variables, false);
         files += workflow_map.read() + report.replies(&workflow_map);
         files += report.folders(&workflow_map, subject.variables);
         if subject.entry.is_none() {
@@ -162,6 +165,16 @@ impl FolderDiagnostics<'_> {
         self.add(name, place, code, (Severity::Warning, message));
     }
 
+    /// Returns the path of a state as people see it, also of one of another folder.
+    fn path_of(&self, name: &StateName) -> String {
+        let elsewhere = name.in_other_folder().and_then(|(path, state)| {
+            let there = self.source.scope(&path).ok()?;
+            // A source in memory has no name of its own.
+            Some(there.path(&state)).filter(|shown| shown != state.as_str())
+        });
+        elsewhere.unwrap_or_else(|| self.source.path(name))
+    }
+
     fn add(
         &mut self,
         name: &StateName,
@@ -170,7 +183,7 @@ impl FolderDiagnostics<'_> {
         (severity, message): (Severity, String),
     ) {
         let SourcePlace { line, column } = place;
-        let path = self.source.path(name);
+        let path = self.path_of(name);
         self.diagnostics.push(Diagnostic { path, line, column, code, severity, message });
     }
 }

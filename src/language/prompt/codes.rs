@@ -11,7 +11,10 @@ pub const CODES: [(&str, &str); 44] = [
     ("RF007", "a workflow in one file, which is imported, is wrong"),
     ("RF101", "a policy or a join names a file that there is not, or that is no state"),
     ("RF102", "the prompt of an evaluator is missing"),
-    ("RF103", "the text shows a tag to such a file (in code, or in a comment: warning)"),
+    (
+        "RF103",
+        "the text shows a tag to such a file (in code, in a comment, or in a script: warning)",
+    ),
     (
         "RF104",
         "the text shows what is nearly a tag, around the name of a state (of anything else: warning)",

@@ -16,6 +16,7 @@
 
 use serde_json::{Value, json};
 
+use super::kind::StateKind;
 use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::language::hint::closest;
@@ -95,7 +96,10 @@ fn join_fallback(text: &str) -> Result<JoinFallback, String> {
         _ => {}
     }
     let state = StateName::parse(text).map_err(|error| error.to_string())?;
-    if state.is_prompt() || state.is_graph() || state.is_program() {
+    // A script without an ending could be any word.
+    let is_state =
+        StateKind::of(&state).is_some_and(|kind| kind != StateKind::Script || state.has_ending());
+    if is_state {
         return Ok(JoinFallback::State(state));
     }
     let meant = closest(text, ["fail", "keep"]).map(|word| format!("; did you mean `{word}`?"));
@@ -187,6 +191,9 @@ mod tests {
         assert_eq!(whole.on_timeout, JoinFallback::State(late));
         assert_eq!((whole.on_failure, whole.rest), (JoinFallback::Keep, UnjoinedPolicy::Stop));
         assert_eq!(read("join: any\n").need, JoinCondition::Any);
+        let script = StateName::parse("FIX.sh").expect("a state");
+        let failed = read("join: all\non_failure: FIX.sh\n").on_failure;
+        assert_eq!(failed, JoinFallback::State(script));
     }
 
     #[test]

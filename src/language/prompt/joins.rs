@@ -38,7 +38,7 @@ impl JoinableAgents<'_> {
 /// Returns the agents that each state may wait for, if it waits.
 #[must_use]
 pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
-    let called = workflow_map.prompts().flat_map(|(_, prompt)| &prompt.ways).filter_map(|way| {
+    let called = workflow_map.texts().flat_map(|(_, state)| &state.ways).filter_map(|way| {
         let is_call = way.transition.continuation().is_some_and(|_| !is_fork(&way.transition));
         way.transition.target().filter(|_| is_call)
     });
@@ -47,6 +47,10 @@ pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgent
         workflow_map,
         all: BTreeMap::new(),
     };
+    if workflow_map.is_entered {
+        let from_outside = JoinableAgents { others: true, ..JoinableAgents::default() };
+        behind.all.insert(&workflow_map.entry, from_outside);
+    }
     while behind.advance() {}
     behind.all
 }
@@ -67,7 +71,7 @@ impl<'a> JoinAnalysis<'a> {
     /// Advances the analysis by one step from each state; returns whether it found something new.
     fn advance(&mut self) -> bool {
         let mut is_new = false;
-        for (name, prompt) in self.workflow_map.prompts() {
+        for (name, prompt) in self.workflow_map.texts() {
             let left = self.left(name, prompt);
             let ways =
                 prompt.ways.iter().filter_map(|way| self.behind(name, &way.transition, &left));
@@ -118,7 +122,9 @@ impl<'a> JoinAnalysis<'a> {
             Transition::Call { target, return_to, .. }
             | Transition::Function { target, return_to, .. } => {
                 for name in self.levels.get(target).into_iter().flatten() {
-                    let state = self.workflow_map.states.get(*name).and_then(FolderState::prompt);
+                    let state = self.workflow_map.states.get(*name).and_then(FolderState::text);
+                    // What a subroutine leaves in another folder is not known here.
+                    behind.others |= name.in_other_folder().is_some();
                     if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
                         behind.add(&self.left(name, prompt));
                     }

@@ -45,9 +45,17 @@ impl ReplyRules {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
     #[must_use]
     pub fn reminder(&self, violation: &ProtocolViolation) -> Option<String> {
+        self.reminder_of(&self.policy, violation)
+    }
+
+    fn reminder_of(
+        &self,
+        policy: &TransitionPolicy,
+        violation: &ProtocolViolation,
+    ) -> Option<String> {
         match &self.output {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
-            None => reminder(&self.policy, violation),
+            None => reminder(policy, violation),
         }
     }
 
@@ -78,7 +86,7 @@ impl ReplyRules {
         }
         match answer {
             Ok(accepted) => self.evaluate(accepted, &reply.text),
-            Err(violation) => self.violated(&violation),
+            Err(violation) => self.violated(&violation, source),
         }
         .into()
     }
@@ -98,7 +106,7 @@ impl ReplyRules {
                 .map_err(|why| ProtocolViolation::Contract { why }),
             other => Err(ProtocolViolation::NotAllowed { asked: other.in_short() }),
         });
-        result.map_err(|violation| Box::new(self.violated(&violation)))
+        result.map_err(|violation| Box::new(self.violated(&violation, source)))
     }
 
     fn read(
@@ -147,8 +155,13 @@ impl ReplyRules {
         }
     }
 
-    fn violated(&self, violation: &ProtocolViolation) -> TurnJudgement {
-        let reminder = self.reminder(violation);
+    fn violated(
+        &self,
+        violation: &ProtocolViolation,
+        source: &dyn WorkflowSource,
+    ) -> TurnJudgement {
+        let policy = scopes::with_inputs_of_folders(&self.policy, source);
+        let reminder = self.reminder_of(&policy, violation);
         TurnJudgement::Violated { reminder, violation: violation.to_string() }
     }
 }

@@ -3,6 +3,7 @@
 use super::kind::StateKind;
 use super::scopes::first_state;
 use super::script::PreparedScript;
+use super::state_error::Error;
 use crate::domain::id::{Folder, SCRIPT_ENDINGS, ScopePath, StateName};
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::policy::TransitionPolicy;
@@ -100,18 +101,24 @@ pub fn why_no_entry(
         let why = first_state(&*there).err()?;
         return Some(format!("this folder cannot be entered: {why}"));
     }
-    if let Some(why) = ambiguity(state, &*there) {
+    why_no_state(state, &*there)
+}
+
+/// Returns why a state of the folder itself cannot be entered, if it cannot.
+#[must_use]
+pub fn why_no_state(state: &StateName, source: &dyn WorkflowSource) -> Option<String> {
+    if let Some(why) = ambiguity(state, source) {
         return Some(why);
     }
-    if let Err(error) = there.check(state) {
+    if let Err(error) = source.check(state) {
         return Some(error.to_string());
     }
     match StateKind::of(state) {
         Some(StateKind::Prompt | StateKind::Graph | StateKind::Program) => None,
         Some(StateKind::Script) => {
-            PreparedScript::read(state, None, &*there).err().map(|error| error.to_string())
+            PreparedScript::read(state, None, source).err().map(|error| error.to_string())
         }
-        None => Some(format!("{}: this is no state", there.path(state))),
+        None => Some(Error::NotAPrompt { path: source.path(state) }.to_string()),
     }
 }
 

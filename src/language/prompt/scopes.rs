@@ -1,7 +1,7 @@
 //! Folders that a tag leads to. Each is a scope of its own, with a first state and the inputs that it needs.
 
 use crate::domain::id::{ScopePath, StateName};
-use crate::domain::policy::ProtocolViolation;
+use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{Transition, Variables};
 use crate::language::manifest::{self, Manifest};
 use crate::language::source::WorkflowSource;
@@ -116,6 +116,35 @@ pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Op
     missing_input(&mut transition.clone(), source)
 }
 
+/// Returns a transition as an agent has to write it: with the inputs that its folders require.
+#[must_use]
+pub fn with_required_inputs(transition: &Transition, source: &dyn WorkflowSource) -> Transition {
+    let mut shown = transition.clone();
+    shown.change_given(|scope, variables, has_list| {
+        let there = scope.filter(|_| !has_list).and_then(|path| source.scope(path).ok());
+        let inputs = there.and_then(|there| manifest_of(&*there).ok());
+        for input in inputs.into_iter().flat_map(|manifest| manifest.inputs) {
+            let is_lacking = input.default.is_none() && !variables.contains_key(&input.name);
+            if input.is_required && is_lacking {
+                variables.insert(input.name.clone(), format!("your {}", input.name));
+            }
+        }
+    });
+    shown
+}
+
+/// Returns a policy whose entries are [as an agent has to write them](with_required_inputs).
+pub(super) fn with_inputs_of_folders(
+    policy: &TransitionPolicy,
+    source: &dyn WorkflowSource,
+) -> TransitionPolicy {
+    let mut shown = policy.clone();
+    for entry in &mut shown.allowed {
+        *entry = with_required_inputs(entry, source);
+    }
+    shown
+}
+
 /// Gives a result the outputs of its folder that are fields of its object; returns the first that is missing.
 pub(super) fn take_outputs(
     payload: &str,
@@ -145,6 +174,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::domain::transition::TagName;
 
     #[test]
     fn fields_of_result_become_outputs_and_missing_one_is_named() {
@@ -159,5 +189,26 @@ mod tests {
         assert_eq!(pairs, [("score", "8"), ("verdict", "publish")]);
         let why = take_outputs("text", &mut Variables::new(), &files).expect("missing");
         assert!(why.contains("`verdict`"), "{why}");
+    }
+
+    #[test]
+    fn shown_transition_has_the_inputs_that_its_folder_requires() {
+        let manifest = "inputs: [{ name: text }, { name: tone, default: kind }]\n";
+        let files: BTreeMap<String, String> =
+            [("review/raymond.yaml", manifest), ("review/START.md", "x"), ("B.md", "x")]
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .into();
+        let call = |more: &[(&str, &str)]| {
+            let all = [&[("return", "B.md")], more].concat();
+            let owned = all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+            Transition::from_parts(TagName::Call, owned, "review/").expect("a call")
+        };
+        let shown = with_required_inputs(&call(&[]), &files).to_string();
+        assert_eq!(shown, "<call return=\"B.md\" text=\"your text\">review/</call>");
+        let given = call(&[("text", "x")]);
+        assert_eq!(with_required_inputs(&given, &files), given);
+        let policy = TransitionPolicy { allowed: vec![call(&[])], ..TransitionPolicy::default() };
+        let shown = with_inputs_of_folders(&policy, &files);
+        assert_eq!(shown.allowed[0].variables()["text"], "your text");
     }
 }

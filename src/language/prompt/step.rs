@@ -5,8 +5,6 @@ pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_
 use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
-use super::kind::StateKind;
-use super::script::PreparedScript;
 pub use super::state_error::Error;
 use super::{named, scopes};
 use crate::domain::agent::AgentOptions;
@@ -263,25 +261,12 @@ pub fn check(
     transition: &Transition,
     source: &dyn WorkflowSource,
 ) -> Result<(), ProtocolViolation> {
-    for state in transition.states() {
-        let no_such_state = |why: Error| ProtocolViolation::NoSuchState {
-            asked: transition.to_string(),
-            why: why.to_string(),
-        };
-        if let Some(why) = named::ambiguity(state, source) {
-            return Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why });
-        }
-        source.check(state).map_err(|error| no_such_state(error.into()))?;
-        match StateKind::of(state) {
-            Some(StateKind::Prompt | StateKind::Graph | StateKind::Program) => {}
-            Some(StateKind::Script) => {
-                PreparedScript::read(state, None, source).map_err(no_such_state)?;
-            }
-            None => return Err(no_such_state(Error::NotAPrompt { path: source.path(state) })),
-        }
-    }
-    let mut crossings = transition.crossings();
-    match crossings.find_map(|(path, state)| named::why_no_entry(path, state, source)) {
+    let here = transition.states().find_map(|state| named::why_no_state(state, source));
+    let elsewhere = || {
+        let mut crossings = transition.crossings();
+        crossings.find_map(|(path, state)| named::why_no_entry(path, state, source))
+    };
+    match here.or_else(elsewhere) {
         None => Ok(()),
         Some(why) => Err(ProtocolViolation::NoSuchState { asked: transition.to_string(), why }),
     }

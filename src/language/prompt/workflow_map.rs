@@ -3,8 +3,10 @@
 //! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
 
+mod across;
 mod flow;
 mod prompt;
+mod script_text;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,6 +27,8 @@ use crate::language::source::{self, WorkflowSource};
 pub struct WorkflowMap {
     /// The first.
     pub entry: StateName,
+    /// True if agents of other folders come to the first state, perhaps with agents that they have forked.
+    pub is_entered: bool,
     /// All reachable states, and the named states that cannot be used.
     pub states: BTreeMap<StateName, FolderState>,
     /// The prompts of evaluators.
@@ -91,6 +95,7 @@ impl WorkflowMap {
     ) -> Self {
         let mut workflow_map = Self {
             entry: entry.clone(),
+            is_entered: false,
             states: BTreeMap::new(),
             evaluators: BTreeMap::new(),
             order: Vec::new(),
@@ -119,6 +124,17 @@ impl WorkflowMap {
     /// Returns the prompts among its states, the near ones first.
     pub fn prompts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
         self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.prompt()?)))
+    }
+
+    /// Returns the prompts and the scripts among its states, the near ones first.
+    pub fn texts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
+        self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.text()?)))
+    }
+
+    /// Returns the scripts among its states, the near ones first.
+    pub fn scripts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
+        self.texts()
+            .filter(|(name, _)| matches!(self.states.get(*name), Some(FolderState::Script(_))))
     }
 
     /// Returns the states that an agent reaches from these without calling, being called, or forgetting.
@@ -167,20 +183,8 @@ fn read_state(
     }
     match (StateKind::of(name), reach.graphs) {
         (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
-        (Some(StateKind::Prompt), _) => match source.read(name) {
-            Ok(text) => {
-                let mut prompt = FolderPrompt::of(&text);
-                prompt.resolve_names(source);
-                FolderState::Prompt(Box::new(prompt))
-            }
-            Err(error) => FolderState::Unreadable(error),
-        },
-        (Some(StateKind::Script), _) => match source.read(name) {
-            Ok(text) => {
-                let mut script = FolderPrompt::of(&text);
-                script.resolve_names(source);
-                FolderState::Script(Box::new(script))
-            }
+        (Some(kind @ (StateKind::Prompt | StateKind::Script)), _) => match source.read(name) {
+            Ok(text) => read_text(kind, &text, source),
             Err(error) => FolderState::Unreadable(error),
         },
         (Some(StateKind::Graph), read) => match source.check(name) {
@@ -198,6 +202,14 @@ fn read_state(
     }
 }
 
+fn read_text(kind: StateKind, text: &str, source: &dyn WorkflowSource) -> FolderState {
+    let is_script = kind == StateKind::Script;
+    let of = if is_script { FolderPrompt::of_script } else { FolderPrompt::of };
+    let mut state = Box::new(of(text));
+    state.resolve_names(source);
+    if is_script { FolderState::Script(state) } else { FolderState::Prompt(state) }
+}
+
 impl FolderState {
     /// Returns the prompt, if the state is one.
     #[must_use]
@@ -208,17 +220,23 @@ impl FolderState {
         }
     }
 
-    /// Returns the ways from a prompt or a script.
+    /// Returns the text of a prompt or a script, taken apart.
     #[must_use]
-    pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
+    pub fn text(&self) -> Option<&FolderPrompt> {
         match self {
-            Self::Prompt(state) | Self::Script(state) => Some(&state.ways),
+            Self::Prompt(state) | Self::Script(state) => Some(state),
             Self::Graph(_)
             | Self::Program(_)
             | Self::Beyond(..)
             | Self::Unreadable(_)
             | Self::Other => None,
         }
+    }
+
+    /// Returns the ways from a prompt or a script.
+    #[must_use]
+    pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
+        self.text().map(|state| &state.ways)
     }
 
     /// Returns the next states.
@@ -233,7 +251,9 @@ impl FolderState {
                 let mut next: Vec<StateName> =
                     ways.flat_map(|way| way.transition.states()).cloned().collect();
                 if reach.by_text && prompt.is_open() {
-                    let there = |name: &&StateName| source.check(name).is_ok();
+                    let there = |name: &&StateName| {
+                        name.in_other_folder().is_some() || source.check(name).is_ok()
+                    };
                     next.extend(prompt.mentioned.iter().filter(there).cloned());
                 }
                 next

@@ -161,7 +161,9 @@ impl NotificationTracker {
                 NotificationKind::AgentParked,
                 format!(
                     "{} of run {run} waits for a person at {}: {}",
-                    event.turn.agent, event.state, event.reason
+                    event.turn.agent,
+                    event.state.shown_in(published.record.folder.as_ref()),
+                    event.reason
                 ),
             ),
             Event::AgentFailed(event) => {
@@ -170,7 +172,10 @@ impl NotificationTracker {
                     NotificationKind::AgentFailed,
                     format!(
                         "{} of run {run} failed at {} ({}): {}{others}",
-                        event.turn.agent, event.state, event.cause, event.error
+                        event.turn.agent,
+                        event.state.shown_in(published.record.folder.as_ref()),
+                        event.cause,
+                        event.error
                     ),
                 )
             }

@@ -1,15 +1,18 @@
 //! The records of programs, a line each for people.
 
 use crate::domain::activity::Activity;
-use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus};
+use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus, Record};
 use crate::domain::fact::{Fact, FactChange};
+use crate::domain::id::Folder;
 use crate::domain::printable::one_line;
 use crate::domain::program_execution::{RequestBody, RequestStatus};
 
-pub(super) fn sentence(event: &Event) -> String {
-    match event {
+pub(super) fn sentence(record: &Record) -> String {
+    let folder = record.folder.as_ref();
+    match &record.event {
         Event::ProgramDefined(event) => {
-            format!("{} defines {}", event.file, one_line(&event.name))
+            let file = event.file.shown_in(event.folder.as_ref());
+            format!("{file} defines {}", one_line(&event.name))
         }
         Event::ProgramStarted(event) => {
             let label = one_line(&event.label);
@@ -37,10 +40,12 @@ pub(super) fn sentence(event: &Event) -> String {
                 RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
             };
             let (agent, name) = (&event.turn.agent, one_line(&event.name));
-            format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost.amount)
+            let state = event.state.shown_in(folder);
+            format!("{agent}  {state} answers ({name}): {said}  {}", event.cost.amount)
         }
         Event::RoleDelegated(event) => {
-            format!("{}  {} starts an agent at {}", event.turn.agent, event.state, event.spec.state)
+            let (state, begins) = (event.state.shown_in(folder), event.spec.shown_state());
+            format!("{}  {state} starts an agent at {begins}", event.turn.agent)
         }
         Event::FactsSeen { changes } => {
             const MAX_SHOWN_FACTS: usize = 4;
@@ -54,8 +59,12 @@ pub(super) fn sentence(event: &Event) -> String {
 }
 
 /// Returns the state that a program has reached, and what it waits for.
-pub(super) fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
-    let place = format!("{}  {}#{}", event.turn.agent, event.file, progress.state);
+pub(super) fn advanced(
+    event: &Advanced,
+    progress: &ProgramProgress,
+    folder: Option<&Folder>,
+) -> String {
+    let place = format!("{}  {}#{}", event.turn.agent, event.file.shown_in(folder), progress.state);
     let round = progress.iteration.map_or(String::new(), |round| format!(" (round {round})"));
     let then = match (progress.status, progress.awaiting.as_deref()) {
         (ProgramStatus::Running, _) => match &progress.position.activity {

@@ -91,7 +91,7 @@ impl StepSpanState {
     pub(super) fn of(agent: &Agent) -> Self {
         Self {
             number: agent.step,
-            state: agent.current_state.clone(),
+            state: agent.shown_state(),
             began: agent.since,
             free: agent.not_before().unwrap_or(agent.since).max(agent.since),
             turns: 0,

@@ -102,7 +102,12 @@ mod tests {
             options: crate::domain::agent::AgentOptions::default(),
             settings: crate::domain::settings::Settings::default(),
         };
-        Record { seq: 1, at: Timestamp(1), event: Event::RunStarted(Box::new(started)) }
+        Record {
+            seq: 1,
+            at: Timestamp(1),
+            folder: None,
+            event: Event::RunStarted(Box::new(started)),
+        }
     }
 
     #[test]

@@ -38,7 +38,12 @@ impl Story {
         while told.len() < records {
             let event = next(&scene, told.len());
             let seq = scene.next();
-            told.push(Record { seq, at: Timestamp(seq * 1000), event: event.clone() });
+            told.push(Record {
+                seq,
+                at: Timestamp(seq * 1000),
+                folder: None,
+                event: event.clone(),
+            });
             scene.happens(event);
         }
         Self::told(&told)

@@ -68,6 +68,22 @@ fn run_finds_a_defined_program_by_its_name() {
     let test = test.file("p.lisp", b"(workflow nightly (state s (terminal :result other)))");
     test.raymond(&["run", "nightly"]).ok().stdout_has("with result: as defined");
     test.raymond(&["run", "nigtly"]).code(64).stderr_has("there is no such file");
+    let test = test.prompt("nightly/START.md", "one");
+    let test = test.rule(crate::support::when("one").reply("<result>a path</result>"));
+    let outcome = test.raymond(&["run", "nightly", "--id", "path"]);
+    outcome.ok().ended("main", "a path");
+    outcome.stderr_has("note: nightly is a path and a defined program, and the path is taken");
+}
+
+#[test]
+fn run_folder_begins_at_a_script() {
+    let test = written(
+        "(workflow nightly (roles (a)) (state s
+          (action (run-folder :agent a :start \"sub/RUN.sh\" :request-id r) (await (transcript-response :request-id r)))
+          (terminal :result (response r))))",
+    )
+    .file("sub/RUN.sh", b"echo '<result>ran</result>'\n");
+    test.run(&["p.lisp"]).ok().ended("main", "ran");
 }
 
 #[test]

@@ -290,7 +290,7 @@ impl Journal {
     }
 
     fn record(&mut self, event: Event) {
-        let record = Record { seq: self.run.seq + 1, at: self.now(), event };
+        let record = Record::next(&self.run, self.now(), event);
         let before = self.run.clone();
         apply(&mut self.run, &record).expect("what was decided can happen");
         self.records.push((Some(before), record));

@@ -70,7 +70,12 @@ pub(crate) fn first() -> Record {
         options: AgentOptions::default(),
         settings: Settings::default(),
     };
-    Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
+    Record {
+        seq: 1,
+        at: Timestamp(1000),
+        folder: None,
+        event: Event::RunStarted(Box::new(started)),
+    }
 }
 
 /// A run and the events that are applied to it.
@@ -92,7 +97,7 @@ impl Scene {
 
     pub(crate) fn offer(&mut self, event: Event) -> Result<Vec<Effect>, ApplyError> {
         let seq = self.next();
-        apply(&mut self.run, &Record { seq, at: Timestamp(seq * 1000), event })
+        apply(&mut self.run, &Record { seq, at: Timestamp(seq * 1000), folder: None, event })
     }
 
     pub(crate) fn happens(&mut self, event: Event) -> Vec<Effect> {

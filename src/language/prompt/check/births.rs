@@ -53,8 +53,8 @@ impl FolderDiagnostics<'_> {
 /// Returns the states that known calls lead to. What a state without policy mentions may be forked as well, so that is
 /// among the births.
 fn called(workflow_map: &WorkflowMap) -> BTreeSet<&StateName> {
-    let prompts = workflow_map.prompts();
-    let known = prompts.flat_map(|(_, prompt)| known_transitions(prompt, workflow_map));
+    let known =
+        workflow_map.texts().flat_map(|(_, prompt)| known_transitions(prompt, workflow_map));
     known
         .filter_map(|transition| match transition {
             Transition::Call { target, .. } | Transition::Function { target, .. } => Some(target),
@@ -71,7 +71,7 @@ fn called(workflow_map: &WorkflowMap) -> BTreeSet<&StateName> {
 pub(super) fn births(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
     let mut births = GivenToStates::new();
     births.entry(&workflow_map.entry).or_default().variables.insert("input");
-    for (_, prompt) in workflow_map.prompts() {
+    for (_, prompt) in workflow_map.texts() {
         for transition in known_transitions(prompt, workflow_map) {
             let Transition::Fork { target, each, .. } = transition else { continue };
             let born = births.entry(target).or_default();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::FolderDiagnostics;
+use super::fan_out::filled_by;
 use super::shown_tags::unescaped;
 use crate::domain::id::{ScopePath, StateName};
 use crate::domain::transition::Transition;
@@ -13,8 +14,26 @@ use crate::language::prompt::scopes::{lacking_input, manifest_of};
 use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, ShownTag, WorkflowMap};
 use crate::language::source::WorkflowSource;
 
-/// A folder that is entered: its files, the state, and the names of the values that it is given.
-type EnteredFolder = (Arc<dyn WorkflowSource>, StateName, Vec<String>);
+/// A folder that is entered.
+pub(super) struct EnteredFolder {
+    /// Its files.
+    pub(super) source: Arc<dyn WorkflowSource>,
+    /// The state that is entered.
+    pub(super) start: StateName,
+    /// The values that its agents have.
+    pub(super) given: GivenFromOutside,
+}
+
+/// The values that the agents of a folder have from outside.
+#[derive(Debug, Default)]
+pub(super) struct GivenFromOutside {
+    /// The names of the known values.
+    pub(super) names: Vec<String>,
+    /// True if there may be others: the fields of a list in a file.
+    pub(super) has_unknown: bool,
+    /// True if a tag leads there, and no program.
+    pub(super) is_by_tag: bool,
+}
 
 impl FolderDiagnostics<'_> {
     /// Notes a way into another folder, and reports one that cannot be entered.
@@ -87,16 +106,22 @@ impl FolderDiagnostics<'_> {
         for (name, path, state) in beyond(workflow_map) {
             let Ok(there) = self.source.scope(path) else { continue };
             let inputs = manifest_of(&*there).map(|manifest| manifest.inputs).unwrap_or_default();
-            let mut given: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
-            given.push("input".to_owned());
-            let ways = workflow_map.steps().map(|(_, transition, _)| transition);
+            let mut names: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
+            names.push("input".to_owned());
+            let ways = workflow_map.ways();
             let here = ways.filter(|transition| transition.target() == Some(name));
-            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
-            let shown = workflow_map.prompts().flat_map(|(_, prompt)| &prompt.shown);
+            let ways_here: Vec<&Transition> = here.collect();
+            let shown = workflow_map.texts().flat_map(|(_, prompt)| &prompt.shown);
             let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
             let here = shown.filter(|one| one.crossings().any(|to| to == (path, state)));
-            given.extend(here.flat_map(|transition| transition.variables().keys().cloned()));
-            folders.push((there, state.clone(), given));
+            let all: Vec<&Transition> = ways_here.into_iter().chain(here).collect();
+            let has_unknown = all.iter().any(|transition| {
+                let has_list = matches!(transition, Transition::Fork { each: Some(_), .. });
+                has_list && filled_by(transition).is_none()
+            });
+            names.extend(all.into_iter().flat_map(given_by));
+            let given = GivenFromOutside { names, has_unknown, is_by_tag: true };
+            folders.push(EnteredFolder { source: there, start: state.clone(), given });
         }
         folders
     }
@@ -115,6 +140,16 @@ impl FolderDiagnostics<'_> {
         }
         known
     }
+}
+
+/// Returns the names of the values that a transition gives: its attributes, and what the entries of its list fill.
+fn given_by(transition: &Transition) -> Vec<String> {
+    let mut names: Vec<String> = transition.variables().keys().cloned().collect();
+    if let Transition::Fork { each: Some(each), .. } = transition {
+        names.push(each.name.clone());
+        names.extend(filled_by(transition).into_iter().flatten());
+    }
+    names
 }
 
 /// Returns the states of other folders in a map.

@@ -10,7 +10,7 @@ use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::policy_entry::EntryPlace;
-use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
+use crate::language::prompt::workflow_map::{FolderPrompt, TransitionEdge, WorkflowMap};
 
 /// A set of states.
 type StateSet<'a> = BTreeSet<&'a StateName>;
@@ -87,6 +87,25 @@ impl FolderDiagnostics<'_> {
                 );
                 self.warning(name, place.entry, "RF305", message);
             }
+        }
+    }
+
+    /// Reports a loop through several folders that nothing leaves.
+    pub(super) fn loops_through_folders(&mut self, across: &WorkflowMap) {
+        let folder = |name: &StateName| name.in_other_folder().map(|(path, _)| path);
+        let bounded = across.states_where(&StateSet::new(), may_end_wholly);
+        let loops = across.flow_map().loops();
+        let is_crossing = |name: &StateName, way: &TransitionEdge| {
+            let mut next = way.transition.states();
+            next.any(|next| folder(next) != folder(name) && loops.leads_back(next, name))
+        };
+        let endless = across.prompts().filter(|(name, _)| !bounded.contains(name)).find_map(
+            |(name, prompt)| Some((name, prompt.ways.iter().find(|way| is_crossing(name, way))?)),
+        );
+        if let Some((name, way)) = endless {
+            let place = way.place.target.unwrap_or(way.place.entry);
+            let message = "an agent that comes here goes round through several folders and never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
+            self.warning(name, place, "RF304", message.to_owned());
         }
     }
 

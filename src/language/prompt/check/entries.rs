@@ -6,6 +6,7 @@ use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::{TagName, Transition};
 use crate::language::diagnostic::Severity;
+use crate::language::prompt::scopes::{lacking_input, with_required_inputs};
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
@@ -73,7 +74,14 @@ impl FolderDiagnostics<'_> {
         if only.tag() == TagName::Ask {
             return;
         }
-        let message = format!("this is the only way, so a reply without a tag takes it: {only}");
+        let shown = with_required_inputs(&only, self.source);
+        let message = if lacking_input(&only, self.source).is_some() {
+            format!(
+                "this is the only way, and a reply has to give the inputs of its folder: {shown}"
+            )
+        } else {
+            format!("this is the only way, so a reply without a tag takes it: {only}")
+        };
         self.add(name, place.entry, "RF601", (Severity::Info, message));
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::crossings::{EnteredFolder, GivenFromOutside};
 use super::{CheckFindings, FolderDiagnostics};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::widening::PermissionCeiling;
@@ -19,11 +20,13 @@ impl FolderDiagnostics<'_> {
         let mut files = 0;
         for (folder, start) in run_by(workflow_map) {
             let Ok(source) = self.source.within(&folder) else { continue };
-            files += self.below(&*source, &start, variables);
+            let given =
+                GivenFromOutside { names: variables.to_vec(), ..GivenFromOutside::default() };
+            files += self.below(&*source, &start, &given);
         }
-        for (source, start, own) in self.entered(workflow_map) {
-            let variables: Vec<String> = variables.iter().cloned().chain(own).collect();
-            files += self.below(&*source, &start, &variables);
+        for EnteredFolder { source, start, mut given } in self.entered(workflow_map) {
+            given.names.extend(variables.iter().cloned());
+            files += self.below(&*source, &start, &given);
         }
         files
     }
@@ -33,13 +36,13 @@ impl FolderDiagnostics<'_> {
         &mut self,
         source: &dyn WorkflowSource,
         start: &StateName,
-        variables: &[String],
+        given: &GivenFromOutside,
     ) -> usize {
         if !self.seen.insert(source.path(start)) {
             return 0;
         }
         let seen = std::mem::take(&mut self.seen);
-        let (found, seen) = below(source, start, variables, (&self.ceiling, seen));
+        let (found, seen) = below(source, start, given, (&self.ceiling, seen));
         self.seen = seen;
         self.diagnostics.extend(found.diagnostics);
         found.files
@@ -49,14 +52,15 @@ impl FolderDiagnostics<'_> {
 fn below(
     source: &dyn WorkflowSource,
     start: &StateName,
-    variables: &[String],
+    given: &GivenFromOutside,
     (ceiling, seen): (&PermissionCeiling, BTreeSet<String>),
 ) -> (CheckFindings, BTreeSet<String>) {
     let mut report =
         FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new(), seen };
     let unread = |_: &StateName| FolderGraph::default();
     let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&unread) };
-    let workflow_map = WorkflowMap::of(start, source, reach);
+    let mut workflow_map = WorkflowMap::of(start, source, reach);
+    workflow_map.is_entered = given.is_by_tag;
     report.files(&workflow_map);
     report.ways(&workflow_map);
     report.shown_tags(&workflow_map);
@@ -67,9 +71,9 @@ fn below(
     report.ends(&workflow_map, false);
     report.returns(&workflow_map);
     report.joins(&workflow_map);
-    let known = report.with_outputs(&workflow_map, variables);
-    report.variables(&workflow_map, &known);
-    let files = workflow_map.read() + report.folders(&workflow_map, variables);
+    let known = report.with_outputs(&workflow_map, &given.names);
+    report.variables(&workflow_map, &known, given.has_unknown);
+    let files = workflow_map.read() + report.folders(&workflow_map, &given.names);
     (CheckFindings { diagnostics: report.diagnostics, files }, report.seen)
 }
 

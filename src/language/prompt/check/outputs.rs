@@ -122,7 +122,7 @@ impl FolderDiagnostics<'_> {
 /// Returns for each state the states whose answers it may be given as `{{result}}`.
 pub(super) fn origins(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigins<'_>> {
     let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
-    for (name, prompt) in workflow_map.prompts() {
+    for (name, prompt) in workflow_map.texts() {
         let has_output = prompt.frontmatter.output.is_some();
         for way in &prompt.ways {
             let Some(target) = way.transition.target() else { continue };

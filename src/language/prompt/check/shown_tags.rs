@@ -20,6 +20,32 @@ impl FolderDiagnostics<'_> {
             }
             self.shown_forks(name, prompt);
         }
+        for (name, script) in workflow_map.scripts() {
+            for shown in &script.shown {
+                self.tag_of_script(name, script, shown);
+            }
+        }
+    }
+
+    /// Warns of a tag in a script that will be refused. It is no error, because the script may never print it.
+    fn tag_of_script(&mut self, name: &StateName, script: &FolderPrompt, shown: &ShownTag) {
+        let transition = match &shown.transition {
+            Ok(transition) => transition,
+            Err(error) => {
+                let message = format!("the script has a tag that is refused: {error}");
+                return self.warning(name, shown.place, "RF106", message);
+            }
+        };
+        self.shown_crossing(name, script, (shown, transition));
+        let missing =
+            transition.states().find_map(|state| Some((state, self.why_no_state(state)?)));
+        if let Some((state, why)) = missing {
+            let tag = unescaped(&transition.to_string());
+            let message = format!("the script has {tag}, but {state}: {why}");
+            let is_ambiguous = named::ambiguity(state, self.source).is_some();
+            let code = if is_ambiguous { "RF107" } else { "RF103" };
+            self.warning(name, shown.place, code, message);
+        }
     }
 
     fn shown_tag(&mut self, name: &StateName, prompt: &FolderPrompt, shown: &ShownTag) {

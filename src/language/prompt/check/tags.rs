@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::FolderDiagnostics;
 use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::step::RESERVED;
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
@@ -19,7 +20,7 @@ impl FolderDiagnostics<'_> {
         }
         // What a text only mentions may be no state.
         let mut entered: BTreeSet<&StateName> =
-            workflow_map.steps().flat_map(|(_, transition, _)| transition.states()).collect();
+            workflow_map.ways().flat_map(Transition::states).collect();
         entered.insert(&workflow_map.entry);
         for (name, prompt) in workflow_map.prompts() {
             if entered.contains(name) && prompt.is_without_end() {

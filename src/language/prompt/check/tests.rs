@@ -5,6 +5,9 @@ mod flow;
 mod names;
 mod outputs;
 mod programs;
+mod rules;
+mod scopes;
+mod scripts;
 mod texts;
 
 use std::collections::BTreeMap;

@@ -18,14 +18,21 @@ use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
-    /// Reports the placeholders that nothing fills in a state or in its evaluator's prompt.
-    pub(super) fn variables(&mut self, workflow_map: &WorkflowMap, of_run: &[String]) {
+    /// Reports the placeholders that nothing fills in a state or in its evaluator's prompt; `has_unknown` is true if
+    /// the agents of the folder may have other values as well.
+    pub(super) fn variables(
+        &mut self,
+        workflow_map: &WorkflowMap,
+        of_run: &[String],
+        has_unknown: bool,
+    ) {
         let given = all_given(workflow_map);
         let origins = outputs::origins(workflow_map);
         let mut of_evaluators: BTreeMap<&StateName, BTreeSet<String>> = BTreeMap::new();
         for (name, prompt) in workflow_map.prompts() {
             let nothing = GivenVariables::default();
             let given = given.get(name).unwrap_or(&nothing);
+            let may_have_more = given.unknown || has_unknown;
             let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
             known.extend(RESERVED.map(str::to_owned));
             known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
@@ -34,13 +41,13 @@ impl FolderDiagnostics<'_> {
             if given.joined {
                 known.extend([RESULTS, RESULTS_FILE].map(str::to_owned));
             }
-            if given.unknown {
+            if may_have_more {
                 known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
             }
             self.fields(name, prompt, &mut known, (workflow_map, origins.get(name)));
             self.unfilled(name, prompt, &known, workflow_map);
             if let Some(evaluator) = prompt.evaluator() {
-                let all = workflow_map.evaluators.get(evaluator).filter(|_| given.unknown);
+                let all = workflow_map.evaluators.get(evaluator).filter(|_| may_have_more);
                 let all = all.iter().flat_map(|prompt| &prompt.placeholders);
                 known.extend(all.map(|(name, _)| name.clone()));
                 let shown = evaluator::EVALUATOR_PLACEHOLDERS.map(str::to_owned);
@@ -91,7 +98,7 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
 fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
     let mut given = GivenToStates::new();
     let mut of_results: BTreeSet<&str> = BTreeSet::new();
-    for (_, prompt) in workflow_map.prompts() {
+    for (_, prompt) in workflow_map.texts() {
         for transition in known_transitions(prompt, workflow_map) {
             let variables = variables_of(transition, prompt);
             match transition {

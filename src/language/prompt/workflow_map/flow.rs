@@ -31,6 +31,11 @@ impl WorkflowMap {
         FlowMap::new(self.states.keys(), ways)
     }
 
+    /// Returns the known transitions of its prompts and scripts.
+    pub fn ways(&self) -> impl Iterator<Item = &Transition> {
+        self.texts().flat_map(|(_, state)| &state.ways).map(|way| &way.transition)
+    }
+
     /// Returns the map's own name of a state that it has.
     pub(super) fn known(&self, name: &StateName) -> Option<&StateName> {
         self.states.get_key_value(name).map(|(name, _)| name)

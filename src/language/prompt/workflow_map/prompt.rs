@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::script_text;
 use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::transition::{InvalidTransition, TagName, Transition, Variables};
@@ -133,6 +134,24 @@ impl FolderPrompt {
         prompt
     }
 
+    /// Takes a script apart: the tags in its text are transitions that it may ask for. A tag whose target is computed
+    /// is none of them, nor is one in a comment.
+    #[must_use]
+    pub fn of_script(text: &str) -> Self {
+        let plain = script_text::plain(text);
+        let mut script = Self::of(&plain);
+        for shown in &mut script.shown {
+            shown.is_quoted = true;
+            shown.place = script_text::place(text, shown.place);
+        }
+        let count = script.shown.len();
+        script.shown.retain(|shown| !shown.names(script_text::is_computed));
+        script.shows_filled_tags |= script.shown.len() < count;
+        script.misspelt.clear();
+        script.ways = script.find_ways();
+        script
+    }
+
     /// Adds the endings to the names of states that have none.
     pub(crate) fn resolve_names(&mut self, source: &dyn WorkflowSource) {
         self.frontmatter.resolve_names(source);
@@ -236,11 +255,16 @@ impl TransitionEdge {
 impl ShownTag {
     /// Returns whether a placeholder decides the target, which is therefore unknown.
     fn is_filled_in(&self) -> bool {
+        self.names(|name| name.contains("{{"))
+    }
+
+    /// Returns whether one of the states and folders that it names is such a name.
+    fn names(&self, is_such: impl Fn(&str) -> bool) -> bool {
         let named = |transition: &Transition| {
-            transition.states().any(|name| name.as_str().contains("{{"))
-                || transition.crossings().any(|(path, state)| {
-                    path.as_str().contains("{{") || state.as_str().contains("{{")
-                })
+            transition.states().any(|name| is_such(name.as_str()))
+                || transition
+                    .crossings()
+                    .any(|(path, state)| is_such(path.as_str()) || is_such(state.as_str()))
         };
         self.transition.as_ref().is_ok_and(named)
     }

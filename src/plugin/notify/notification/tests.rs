@@ -48,7 +48,7 @@ fn occasions() -> NotificationTracker {
 
 fn published(event: Event, agent: Option<AgentView>) -> Published {
     Published {
-        record: Arc::new(Record { seq: 2, at: Timestamp(0), event }),
+        record: Arc::new(Record { seq: 2, at: Timestamp(0), folder: None, event }),
         agent,
         total_cost: Usd::from_dollars(0.05),
         missed: 0,

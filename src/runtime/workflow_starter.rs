@@ -237,16 +237,40 @@ impl WorkflowStarter {
         })
     }
 
-    /// Returns the part of the run's budget that is not spent, if it has one.
+    /// Returns the part of the run's budget that neither it nor the runs it has started can spend, if it has one.
     fn budget_left(&self) -> Result<Option<Usd>, String> {
         let Some(budget) = self.settings.budget_usd else { return Ok(None) };
         let view = load_view(&self.root, &self.run).map_err(|error| error.to_string())?;
-        let left = budget.saturating_sub(view.run.total_cost_usd);
+        let started = self.started_runs().map_err(|error| error.to_string())?;
+        let reserved = started.iter().map(reserved_by).fold(Usd::default(), Usd::saturating_add);
+        let left = budget.saturating_sub(view.run.total_cost_usd).saturating_sub(reserved);
         if left == Usd::default() {
-            return Err(format!("the budget of {}, {budget}, is used up", self.run));
+            return Err(format!(
+                "the budget of {}, {budget}, is used up, or reserved by the runs that it has started",
+                self.run
+            ));
         }
         Ok(Some(left))
     }
+
+    /// Returns the runs that this one has started.
+    fn started_runs(&self) -> Result<Vec<RunView>, store::Error> {
+        let views = view::ids(&self.root)?.into_iter().map(|id| load_view(&self.root, &id));
+        let is_own = |view: &RunView| {
+            view.run.settings.started_by.as_ref().is_some_and(|above| above.run == self.run)
+        };
+        // A run that cannot be read is nobody's here; every command that lists runs tells of it.
+        Ok(views.filter_map(Result::ok).filter(is_own).collect())
+    }
+}
+
+/// Returns the amount that a started run may still spend or has spent: its budget, or its cost once it has ended.
+fn reserved_by(started: &RunView) -> Usd {
+    let cost = started.run.total_cost_usd;
+    if started.run.agents.is_empty() {
+        return cost;
+    }
+    started.run.settings.budget_usd.map_or(cost, |budget| budget.max(cost))
 }
 
 /// Returns whether a run was made, and never executed.

@@ -125,7 +125,7 @@ async fn stop_ends_command_and_its_child_processes() {
     };
     let both = async { tokio::join!(running, stopping) };
     let (performed, ()) =
-        tokio::time::timeout(Duration::from_mins(1), both).await.expect("it ends");
+        tokio::time::timeout(Duration::from_mins(1), Box::pin(both)).await.expect("it ends");
     assert_eq!(performed, OperationOutcome::Interrupted);
     let marker =
         EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };

@@ -119,7 +119,7 @@ impl Supervisor {
             tracing::warn!(agent = %id, "{warning}");
         }
         let is_accepted = matches!(judgement, TurnJudgement::Accepted(_));
-        let report = TurnReport { judgement, shown, ..report };
+        let report = TurnReport { shown, judgement, ..report };
         if !is_accepted {
             return self.record_report(&report, ctx);
         }

@@ -1,4 +1,4 @@
-//! Folders that tags lead to: what they are given, and loops through several of them.
+//! Folders that tags lead to, which have paths of their own only if their states have other names: what they are given, and loops through several of them.
 
 use super::*;
 
@@ -9,13 +9,13 @@ fn found(files: &[(&str, &str)]) -> Vec<String> {
 #[test]
 fn item_of_a_fork_into_another_folder_is_known_there() {
     let work = "{{link}} {{kind}} {{other}} <result>x</result>";
-    let inline = "<fork next=\"END.md\" each='[{\"kind\": 1}]' as=\"link\">work/</fork>";
+    let inline = "<fork next=\"END.md\" each='[{\"kind\": 1}]' as=\"link\">work/GO.md</fork>";
     let end = ("END.md", "<result>x</result>");
-    let one = found(&[("START.md", inline), ("work/START.md", work), end]);
+    let one = found(&[("START.md", inline), ("work/GO.md", work), end]);
     assert_eq!(one.len(), 1, "{one:?}");
     assert!(one[0].contains("RF401 nothing fills {{other}}"), "{one:?}");
-    let in_file = "<fork next=\"END.md\" each=\"links.json\" as=\"link\">work/</fork>";
-    let none = found(&[("START.md", in_file), ("work/START.md", work), end]);
+    let in_file = "<fork next=\"END.md\" each=\"links.json\" as=\"link\">work/GO.md</fork>";
+    let none = found(&[("START.md", in_file), ("work/GO.md", work), end]);
     assert!(none.is_empty(), "{none:?}");
 }
 
@@ -24,14 +24,14 @@ fn join_in_another_folder_waits_for_agents_that_were_forked_before() {
     let files = [
         ("START.md", "<fork next=\"NEXT.md\">WORK.md</fork>"),
         ("WORK.md", "<result>x</result>"),
-        ("NEXT.md", &*prompt("tag: goto, target: all/; tag: result", "x")),
-        ("all/START.md", &*format!("---\njoin: all\n{}", &prompt("tag: result", "x")[4..])),
+        ("NEXT.md", &*prompt("tag: goto, target: all/GO.md; tag: result", "x")),
+        ("all/GO.md", &*format!("---\njoin: all\n{}", &prompt("tag: result", "x")[4..])),
     ];
     assert!(found(&files).is_empty(), "{:?}", found(&files));
     let left_there = [
-        ("START.md", &*prompt("tag: call, target: sub/, return: ALL.md; tag: result", "x")),
+        ("START.md", &*prompt("tag: call, target: sub/GO.md, return: ALL.md; tag: result", "x")),
         ("ALL.md", &*format!("---\njoin: all\n{}", &prompt("tag: result", "x")[4..])),
-        ("sub/START.md", "<fork next=\"END.md\">END.md</fork>"),
+        ("sub/GO.md", "<fork next=\"END.md\">END.md</fork>"),
         ("sub/END.md", "<result>x</result>"),
     ];
     assert!(found(&left_there).is_empty(), "{:?}", found(&left_there));

@@ -1,5 +1,4 @@
-//! Finds out whether a graph can come to need Claude Code: by its nodes, or by those of the graphs that its agents begin
-//! in.
+//! Finds out whether a graph can need Claude Code, by its nodes or by the states in which its agents begin.
 
 use std::collections::BTreeSet;
 

@@ -20,6 +20,7 @@ mod parallel;
 mod parameters;
 pub mod profile;
 mod prompts;
+mod prose;
 pub mod read;
 mod reader;
 pub mod section;

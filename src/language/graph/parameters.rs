@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::checked_graph::{GraphAction, GraphCondition};
+use super::prose;
 use super::reader::{GraphReader, MAX_DEPTH};
 use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
@@ -223,7 +224,7 @@ impl GraphReader<'_> {
             if let YamlContent::Text(text) = &node.value
                 && takes == ParameterKind::Expression
                 && kind == "compute"
-                && is_comment(&text.text)
+                && prose::is_comment(&text.text)
             {
                 return self.prose(node, text).map(ParameterValue::Prose);
             }
@@ -236,18 +237,6 @@ impl GraphReader<'_> {
         let message = format!("{} of `{kind}` takes {expected}, not {sort}", quoted(&entry.key));
         self.report.error(node.at, "WF303", message);
         None
-    }
-
-    /// Reads comments in the place of an expression, as the task of a turn of Claude Code.
-    fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
-        let message = "this is prose and no expression, so Claude Code is asked for the value; write an \
-                       expression, or `spawn_agent` to say so";
-        self.lenient(self.beginning(node.at, text), "WF312", message.to_owned());
-        let written = Value::String(text.text.to_string());
-        match ValueTemplate::parse(&written) {
-            Ok(_) => self.template(node),
-            Err(_) => ValueTemplate::parse(&Value::String(text.text.replace("${", "$${"))).ok(),
-        }
     }
 
     fn take(&mut self, node: &YamlValue, takes: ParameterKind) -> Option<ParameterValue> {
@@ -305,12 +294,6 @@ impl GraphReader<'_> {
         self.depth -= 1;
         read
     }
-}
-
-/// Returns whether a text is nothing but comments.
-fn is_comment(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
-    lines.peek().is_some() && lines.all(|line| line.starts_with('#'))
 }
 
 /// Returns a description of the values that a parameter takes, if this one is of another kind.

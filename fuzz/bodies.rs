@@ -100,11 +100,11 @@ pub(crate) fn graph(bytes: &[u8]) {
         BTreeMap::from([("lib/git.md".to_owned(), "# Git\n\n## Clone\n\nIt.\n".to_owned())]);
     let read = |profile| read_graph("g.yaml", None, &text, &VOCABULARY, &source, profile);
     let reading = read(GraphProfile::Lenient);
-    assert_judged(reading.program.is_some(), &reading.diagnostics, &text);
+    assert_judged(reading.graph.is_some(), &reading.diagnostics, &text);
     assert_eq!(read(GraphProfile::Lenient).diagnostics, reading.diagnostics, "the same again");
     let strict = read(GraphProfile::Seed);
-    assert_judged(strict.program.is_some(), &strict.diagnostics, &text);
-    assert!(strict.program.is_none() || reading.program.is_some(), "strict, but not lenient");
+    assert_judged(strict.graph.is_some(), &strict.diagnostics, &text);
+    assert!(strict.graph.is_none() || reading.graph.is_some(), "strict, but not lenient");
 }
 
 /// Checks that a program is either read, or has an error with a reason and a place. A second reading gives

@@ -57,7 +57,7 @@ impl WorkflowCache {
         let path = source.path(file);
         let reading =
             read_graph(&path, None, &text, &self.vocabulary, source, GraphProfile::Lenient);
-        let graph = Rc::new(reading.program.ok_or_else(|| errors(&reading.diagnostics))?);
+        let graph = Rc::new(reading.graph.ok_or_else(|| errors(&reading.diagnostics))?);
         self.graphs.borrow_mut().insert(key, Rc::clone(&graph));
         Ok(graph)
     }

@@ -65,12 +65,12 @@ fn draw(subject: &InspectedWorkflow, title: &str) -> Result<WorkflowDrawing, Vec
     let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&graphs) };
     let workflow_map = WorkflowMap::of(&entry, &subject.scope, reach);
     match workflow_map.states.get(&entry) {
-        Some(FolderState::Graph(FolderGraph { program, diagnostics })) => {
-            let drawn = program.as_ref().map(|program| graph::draw(program, title));
+        Some(FolderState::Graph(FolderGraph { graph: read, diagnostics })) => {
+            let drawn = read.as_ref().map(|read| graph::draw(read, title));
             drawn.ok_or_else(|| errors(diagnostics, ""))
         }
-        Some(FolderState::Program(FolderProgram { definition, diagnostics })) => {
-            let drawn = definition.as_ref().map(|program| program::draw(program, title));
+        Some(FolderState::Program(FolderProgram { program: read, diagnostics })) => {
+            let drawn = read.as_ref().map(|read| program::draw(read, title));
             let text = || subject.scope.read(&entry).unwrap_or_default();
             drawn.ok_or_else(|| errors(diagnostics, &text()))
         }

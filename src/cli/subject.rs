@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Error;
 use super::target::similar_path;
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::FolderGraph;
 use crate::runtime;

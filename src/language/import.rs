@@ -9,11 +9,10 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::manifest;
 use super::output::OrderedJson;
 use super::position::SourcePlace;
-use super::prompt::kind::StateKind;
 use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 
 /// The code of the mistakes in a file that is imported.
 const CODE: &str = "RF007";

@@ -17,10 +17,9 @@ use super::graph::vocabulary::GraphVocabulary;
 use super::manifest;
 use super::position::SourcePlace;
 use super::program;
-use super::prompt::kind::StateKind;
 use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use super::prompt::workflow_map::FolderPrompt;
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::domain::plugin::PlugIn;
 use crate::domain::privilege::{PRIVILEGED, Privilege};
 use crate::domain::widening::PermissionCeiling;
@@ -137,7 +136,7 @@ impl PrivilegeSurvey<'_> {
             Some(StateKind::Graph) => {
                 let reading =
                     read(name.as_str(), None, text, self.vocabulary, source, GraphProfile::Lenient);
-                match reading.program {
+                match reading.graph {
                     Some(graph) => {
                         let mut requests = graphs::operations(&graph);
                         requests

@@ -137,18 +137,18 @@ fn first_graph(
     let reading = read(&path, folder, &text, graphs.vocabulary(), &source, GraphProfile::Lenient);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         reading.diagnostics.into_iter().partition(Diagnostic::is_error);
-    let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
+    let Some(graph) = reading.graph.filter(|_| errors.is_empty()) else {
         return Err(Error::Graph { diagnostics: errors, text: String::new() });
     };
-    refuse_widenings(scope, settings, |ceiling| in_graph(entry, &program, ceiling))?;
+    refuse_widenings(scope, settings, |ceiling| in_graph(entry, &graph, ceiling))?;
     for (node, text) in prepared_answers(settings) {
-        answers::check(&program, node, text).map_err(|why| wrong_answer(node, text, why))?;
+        answers::check(&graph, node, text).map_err(|why| wrong_answer(node, text, why))?;
     }
     let warnings = warnings.iter().map(Diagnostic::without_severity).collect();
     Ok(PreflightResult {
         options: step::agent_options(entry, &source),
         warnings,
-        asks: asks_claude(&program, &source, graphs.vocabulary()),
+        asks: asks_claude(&graph, &source, graphs.vocabulary()),
         budget: None,
         definition: None,
     })

@@ -53,7 +53,7 @@ pub fn read_graph(
     let folder = scope.root().file_name().and_then(|name| name.to_str());
     let directory = folder.filter(|_| is_first);
     let reading = read(&scope.path(name), directory, &text, vocabulary, scope, profile);
-    FolderGraph { program: reading.program, diagnostics: reading.diagnostics }
+    FolderGraph { graph: reading.graph, diagnostics: reading.diagnostics }
 }
 
 /// Returns a graph that only has the error of reading it. A missing one is reported where it is named.
@@ -70,7 +70,7 @@ fn unreadable(scope: &WorkflowDir, name: &StateName, error: &source::Error) -> F
         severity: Severity::Error,
         message: error.reason(),
     };
-    FolderGraph { program: None, diagnostics: vec![diagnostic] }
+    FolderGraph { graph: None, diagnostics: vec![diagnostic] }
 }
 
 /// Returns all errors of a workflow whose manifest has some: without its manifest no run can begin.

@@ -156,18 +156,18 @@ fn check_graph(
     let text = source.read(file).map_err(step::Error::from)?;
     let path = source.path(file);
     let reading = read(&path, None, &text, graphs.vocabulary(), source, GraphProfile::Lenient);
-    let Some(program) = reading.program else {
+    let Some(graph) = reading.graph else {
         let diagnostics = reading.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
         return Err(Error::Graph { diagnostics, text: String::new() });
     };
-    if *program.hash == *state.program {
+    if *graph.hash == *state.program {
         return Ok(());
     }
     let (agent, node, run) = (agent.id.clone(), state.current_node.to_string(), &run.workflow_id);
     if !graphs.migrate {
         return Err(Error::Edited { path, agent, node, run: run.clone() });
     }
-    let is_there = program.nodes.contains_key(&*state.current_node)
-        || program.endings.contains_key(&*state.current_node);
+    let is_there = graph.nodes.contains_key(&*state.current_node)
+        || graph.endings.contains_key(&*state.current_node);
     if is_there { Ok(()) } else { Err(Error::NodeGone { path, agent, node, run: run.clone() }) }
 }

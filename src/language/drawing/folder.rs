@@ -128,7 +128,7 @@ impl<'a> FolderDrawingBuilder<'a> {
     fn started(&mut self) {
         let workflow_map = self.workflow_map;
         for (name, state) in &workflow_map.states {
-            if let FolderState::Program(FolderProgram { definition: Some(program), .. }) = state {
+            if let FolderState::Program(FolderProgram { program: Some(program), .. }) = state {
                 for first in started(program) {
                     self.edge(name.as_str(), first.as_str(), "run-folder", EdgeKind::Forks, true);
                 }

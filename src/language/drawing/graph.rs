@@ -229,7 +229,7 @@ endings:
             [("GUIDE.md".to_owned(), "# How \"to\"\nSo.".to_owned())].into();
         let vocabulary = GraphVocabulary::default();
         let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, GraphProfile::Lenient);
-        let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
+        let program = reading.graph.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
         let expected = r#"%% all.yaml
 flowchart TD
     n0((" ")):::begins

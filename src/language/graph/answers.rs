@@ -149,7 +149,7 @@ mod tests {
         let vocabulary = GraphVocabulary::default();
         let reading =
             read_graph("g/workflow.yaml", None, GRAPH, &vocabulary, &files, GraphProfile::Lenient);
-        reading.program.expect("a graph")
+        reading.graph.expect("a graph")
     }
 
     #[test]

@@ -7,9 +7,8 @@ use super::profile::GraphProfile;
 use super::read::read;
 use super::spawned::{literal, tasks};
 use super::vocabulary::GraphVocabulary;
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::program;
-use crate::language::prompt::kind::StateKind;
 use crate::language::source::WorkflowSource;
 
 /// Returns whether a graph needs Claude Code. A script does not, and what cannot be told beforehand does.
@@ -57,7 +56,7 @@ impl AskSearch<'_> {
             Some(StateKind::Script) => false,
             Some(StateKind::Graph) => source.read(name).map_or(true, |text| {
                 let lenient = GraphProfile::Lenient;
-                let graph = read(&path, None, &text, self.vocabulary, source, lenient).program;
+                let graph = read(&path, None, &text, self.vocabulary, source, lenient).graph;
                 graph.is_none_or(|graph| self.of_graph(&graph, source))
             }),
             Some(StateKind::Program) => source.read(name).map_or(true, |text| {

@@ -1,8 +1,7 @@
 //! Checks that the states in which a graph has further agents begin are there, as far as they are written out.
 
 use super::reader::GraphReader;
-use crate::domain::id::{Folder, StateName};
-use crate::language::prompt::kind::StateKind;
+use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
 use crate::language::yaml::content::YamlValue;

@@ -36,7 +36,7 @@ const DEFAULT_MAX_STEPS: u64 = 10_000;
 #[derive(Debug)]
 pub struct ParsedGraph {
     /// The graph, if there are no errors.
-    pub program: Option<Graph>,
+    pub graph: Option<Graph>,
     /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -75,7 +75,7 @@ pub fn read(
     let program = root.and_then(|root| reader.program(&root, directory));
     let diagnostics = reader.report.sorted();
     let sound = !diagnostics.iter().any(Diagnostic::is_error);
-    ParsedGraph { program: program.filter(|_| sound), diagnostics }
+    ParsedGraph { graph: program.filter(|_| sound), diagnostics }
 }
 
 impl GraphReader<'_> {

@@ -56,7 +56,7 @@ fn asking(condition: &str) -> String {
 fn program(text: &str) -> Graph {
     let reading = reading(text, GraphProfile::Lenient);
     let found: Vec<String> = reading.diagnostics.iter().map(ToString::to_string).collect();
-    reading.program.unwrap_or_else(|| panic!("{found:#?}\n{text}"))
+    reading.graph.unwrap_or_else(|| panic!("{found:#?}\n{text}"))
 }
 
 /// Returns the only action of a graph.

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::PrivilegeSurvey;
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::language::manifest;
-use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::FolderPrompt;
 

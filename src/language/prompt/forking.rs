@@ -16,8 +16,7 @@
 
 use serde_json::{Value, json};
 
-use super::kind::StateKind;
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::language::hint::closest;
 use crate::language::schema::shape;

@@ -1,7 +1,6 @@
 //! Files that lie beside prompts and are none.
 
-pub use crate::domain::id::StateKind;
-use crate::domain::id::StateName;
+pub use crate::domain::id::{StateKind, StateName};
 
 /// Markdown that lies beside prompts and is for others.
 const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::kind::StateKind;
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 
 /// Returns the names in a text that a state could have, each once.
 #[must_use]

@@ -1,10 +1,9 @@
 //! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
-use super::kind::StateKind;
 use super::scopes::first_state;
 use super::script::PreparedScript;
 use super::state_error::Error;
-use crate::domain::id::{Folder, SCRIPT_ENDINGS, ScopePath, StateName};
+use crate::domain::id::{Folder, SCRIPT_ENDINGS, ScopePath, StateKind, StateName};
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;

@@ -33,10 +33,10 @@ pub fn in_outline(
     found.extend(prompts.flat_map(|(name, prompt)| in_prompt(name, prompt, source, ceiling)));
     for (name, state) in &workflow_map.states {
         match state {
-            FolderState::Graph(FolderGraph { program: Some(graph), .. }) => {
+            FolderState::Graph(FolderGraph { graph: Some(graph), .. }) => {
                 found.extend(in_graph(name, graph, ceiling));
             }
-            FolderState::Program(FolderProgram { definition: Some(program), .. }) => {
+            FolderState::Program(FolderProgram { program: Some(program), .. }) => {
                 found.extend(in_program(name, program, ceiling));
             }
             FolderState::Prompt(_)

@@ -11,8 +11,7 @@ mod script_text;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin};
-use super::kind::StateKind;
-use crate::domain::id::{ScopePath, StateName};
+use crate::domain::id::{ScopePath, StateKind, StateName};
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
@@ -60,7 +59,7 @@ pub enum FolderState {
 #[derive(Debug, Default)]
 pub struct FolderGraph {
     /// The graph, if it has no mistakes.
-    pub program: Option<graph::checked_graph::Graph>,
+    pub graph: Option<graph::checked_graph::Graph>,
     /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -69,7 +68,7 @@ pub struct FolderGraph {
 #[derive(Debug, Default)]
 pub struct FolderProgram {
     /// The program, if it has no mistakes.
-    pub definition: Option<Program>,
+    pub program: Option<Program>,
     /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -258,8 +257,8 @@ impl FolderState {
                 }
                 next
             }
-            Self::Graph(graph) => graph.program.as_ref().map(spawned).unwrap_or_default(),
-            Self::Program(program) => program.definition.as_ref().map(started).unwrap_or_default(),
+            Self::Graph(graph) => graph.graph.as_ref().map(spawned).unwrap_or_default(),
+            Self::Program(program) => program.program.as_ref().map(started).unwrap_or_default(),
             Self::Beyond(..) | Self::Unreadable(_) | Self::Other => Vec::new(),
         }
     }
@@ -270,6 +269,6 @@ impl FolderProgram {
     #[must_use]
     pub fn of(path: &str, text: &str, source: &dyn WorkflowSource) -> Self {
         let read::ParsedProgram { program, diagnostics } = read::read(path, text, source);
-        Self { definition: program, diagnostics }
+        Self { program, diagnostics }
     }
 }

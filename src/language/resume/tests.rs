@@ -91,7 +91,7 @@ fn graph(actions: &serde_json::Value) -> LoadedWorkflow {
         &files,
         GraphProfile::Lenient,
     );
-    LoadedWorkflow::Graph(Rc::new(reading.program.expect("a graph")))
+    LoadedWorkflow::Graph(Rc::new(reading.graph.expect("a graph")))
 }
 
 #[test]

@@ -7,10 +7,9 @@ use std::fmt;
 use std::ops::Range;
 
 use super::{NearMiss, TagFinder, name_at, next_open, open};
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::domain::transition::TagName;
 use crate::language::hint::{closest_slip, is_slip};
-use crate::language::prompt::kind::StateKind;
 
 /// Names that resemble those of tags, and that prompts and HTML use for other things.
 const OTHER_NAMES: [&str; 18] = [

@@ -53,7 +53,7 @@ fn graph_asks_claude_only_if_an_agent_does() {
     let asks = |text: &str, source: &BTreeMap<String, String>| {
         let vocabulary = GraphVocabulary::new();
         let reading = read("g.yaml", None, text, &vocabulary, source, GraphProfile::Lenient);
-        let graph = reading.program.unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
+        let graph = reading.graph.unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
         asks_claude(&graph, source, &vocabulary)
     };
     let run = |state: &str| acting(&format!("      - {{ type: run_state, state: {state} }}"));

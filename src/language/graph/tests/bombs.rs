@@ -55,7 +55,7 @@ fn condition_and_loop_nesting_is_limited() {
             deep(times, "{ type: all_of, conditions: [", "] }", "{ type: config_exists }")
         ))
     };
-    assert!(reading(&all(16), GraphProfile::Seed).program.is_some());
+    assert!(reading(&all(16), GraphProfile::Seed).graph.is_some());
     assert!(first(&all(17)).ends_with("WF303 this is nested too deeply; 16 levels are allowed"));
     let each = |times| {
         acting(&format!(
@@ -63,7 +63,7 @@ fn condition_and_loop_nesting_is_limited() {
             deep(times, "{ type: foreach, items: [], actions: [", "] }", "")
         ))
     };
-    assert!(reading(&each(16), GraphProfile::Seed).program.is_some());
+    assert!(reading(&each(16), GraphProfile::Seed).graph.is_some());
     assert!(first(&each(17)).ends_with("WF303 this is nested too deeply; 16 levels are allowed"));
 }
 
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn mixed_fragments_give_program_or_diagnostics(text in pieces()) {
         let reading = reading(&text, GraphProfile::Seed);
-        prop_assert_eq!(reading.program.is_none(), !reading.diagnostics.is_empty());
+        prop_assert_eq!(reading.graph.is_none(), !reading.diagnostics.is_empty());
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn example_graph_is_valid_in_every_profile() {
         let vocabulary = GraphVocabulary::new();
         let read = read("g.yaml", Some("add-source"), EXAMPLE, &vocabulary, &source(), profile);
         assert_eq!(read.diagnostics, [], "{profile:?}");
-        let program = read.program.expect("sound");
+        let program = read.graph.expect("sound");
         assert_eq!((program.name.as_str(), &*program.start), ("add-source", "locate_corpus"));
         assert_eq!(program.max_steps, 10_000);
         assert_eq!(program.initial["flags"]["manifest_detected"], json!(false));

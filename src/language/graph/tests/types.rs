@@ -259,7 +259,7 @@ fn added_types_are_accepted_only_in_their_role() {
         |text: &str| read("g.yaml", None, text, &vocabulary, &source(), GraphProfile::Lenient);
     let reading = read(&acting("      - { type: post, channel: general, text: [1], store_as: x }"));
     assert!(reading.diagnostics.is_empty(), "{:?}", reading.diagnostics);
-    let program = reading.program.expect("sound");
+    let program = reading.graph.expect("sound");
     let Some(GraphNode::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
     let ActionKind::World { work, store: Some(_), .. } = &actions[0].act else { panic!() };
     let parameters: Map<_, _> =
@@ -272,7 +272,7 @@ fn added_types_are_accepted_only_in_their_role() {
         Operation::Own { name, parameters, class: RecoveryClass::Uncertain }
     );
 
-    assert!(read(&asking("      { type: is_open, channel: x }")).program.is_some());
+    assert!(read(&asking("      { type: is_open, channel: x }")).graph.is_some());
     let said = |text: &str| read(text).diagnostics[0].to_string();
     assert_eq!(said(&acting("      - type: post")), "g.yaml:12:15: WF303 `post` needs `channel`");
     assert!(said(&acting("      - { type: is_open, channel: x }")).contains("WF302"));

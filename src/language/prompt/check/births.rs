@@ -94,12 +94,12 @@ pub(super) fn births(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
     let key = |name: &StateName| workflow_map.states.get_key_value(name).map(|(name, _)| name);
     for state in workflow_map.states.values() {
         match state {
-            FolderState::Graph(FolderGraph { program: Some(program), .. }) => {
+            FolderState::Graph(FolderGraph { graph: Some(program), .. }) => {
                 for name in spawned(program).iter().filter_map(key) {
                     births.entry(name).or_default().unknown = true;
                 }
             }
-            FolderState::Program(FolderProgram { definition: Some(program), .. }) => {
+            FolderState::Program(FolderProgram { program: Some(program), .. }) => {
                 for name in started(program).iter().filter_map(key) {
                     births.entry(name).or_default().variables.insert("input");
                 }

@@ -1,11 +1,11 @@
 //! The checks of the files themselves: the manifest, the first prompt, unreadable files, and unreachable ones.
 
 use super::FolderDiagnostics;
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::language::diagnostic::Severity;
 use crate::language::manifest::{self, Manifest};
 use crate::language::position::SourcePlace;
-use crate::language::prompt::kind::{StateKind, is_for_others};
+use crate::language::prompt::kind::is_for_others;
 use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::{

@@ -80,7 +80,7 @@ fn below(
 /// Returns the folders, each with its first state.
 fn run_by(workflow_map: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
     let programs = workflow_map.states.values().filter_map(|state| match state {
-        FolderState::Program(FolderProgram { definition, .. }) => definition.as_ref(),
+        FolderState::Program(FolderProgram { program, .. }) => program.as_ref(),
         _ => None,
     });
     let bodies = programs.flat_map(|program| &program.states).map(|state| &state.body);

@@ -4,9 +4,8 @@
 //! a graph or a role of a program, here or in a folder below.
 
 use super::FolderDiagnostics;
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::hint::closest;
-use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::workflow_map::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
 use crate::language::replies::{self, ScriptedReplies};
 use crate::language::source::{Error, WorkflowSource};
@@ -69,11 +68,11 @@ type FileParts = Option<Vec<String>>;
 
 fn parts(state: &FolderState) -> FileParts {
     match state {
-        FolderState::Graph(FolderGraph { program, .. }) => {
-            Some(program.as_ref()?.nodes.keys().map(ToString::to_string).collect())
+        FolderState::Graph(FolderGraph { graph, .. }) => {
+            Some(graph.as_ref()?.nodes.keys().map(ToString::to_string).collect())
         }
-        FolderState::Program(FolderProgram { definition, .. }) => {
-            Some(definition.as_ref()?.roles.iter().map(|role| role.name.to_string()).collect())
+        FolderState::Program(FolderProgram { program, .. }) => {
+            Some(program.as_ref()?.roles.iter().map(|role| role.name.to_string()).collect())
         }
         _ => None,
     }

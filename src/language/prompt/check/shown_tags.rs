@@ -5,9 +5,8 @@
 
 use super::FolderDiagnostics;
 use super::files::{no_state, why};
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::domain::transition::{InvalidTransition, TagName, Transition};
-use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::{FolderPrompt, ShownTag, WorkflowMap};
 

@@ -4,11 +4,10 @@
 
 use super::FolderDiagnostics;
 use super::files::{no_state, why};
-use crate::domain::id::StateName;
+use crate::domain::id::{StateKind, StateName};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::kind::StateKind;
 use crate::language::prompt::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };

@@ -148,7 +148,7 @@ impl Stage {
         let vocabulary = GraphVocabulary::new();
         let read =
             read("w/flow.yaml", None, &text, &vocabulary, &self.files, GraphProfile::Lenient);
-        read.program.unwrap_or_else(|| panic!("{:#?}", read.diagnostics))
+        read.graph.unwrap_or_else(|| panic!("{:#?}", read.diagnostics))
     }
 
     pub(super) fn play(&self) -> Played {

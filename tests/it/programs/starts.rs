@@ -158,14 +158,24 @@ fn started_run_has_no_more_permission_and_budget_than_its_starter() {
       (state s
         (action (send-prompt :agent b :template \"first\" :request-id r)
           (await (transcript-response :request-id r))
-          (start-workflow child.lisp :label feature-42 :context (item bees)))))";
+          (start-workflow child.lisp :label feature-42 :context (item bees))
+          (start-workflow child.lisp :label feature-43 :on-error spent)
+          (log \"both\"))
+        (terminal))
+      (state spent (terminal :result \"nothing is left\")))";
     let child = CHILD.replace("(publish-state true)", "(publish-state true) (max-budget-usd 5)");
-    let test = place()
-        .file("p.lisp", program.as_bytes())
+    let test = written(program)
         .file("child.lisp", child.as_bytes())
-        .rule(when("first").reply("done").cost(0.25));
+        .rule(when("first").reply("done").cost(0.25))
+        .rule(when("look at bees").hold_before("go").reply("honey"));
     test.run(&["p.lisp", "--budget", "1", "--permission-mode", "plan", "--allow-tools", "Read"])
-        .ok();
+        .ok()
+        .ended("main", "nothing is left");
+    assert_eq!(runs(&test), ["feature-42", "t"], "the first one has reserved the rest");
+    test.release("go");
+    wait_until("its end", || {
+        test.raymond(&["status", "feature-42", "--json"]).json()["status"] == "completed"
+    });
     let own = settings(&test, "feature-42");
     assert_eq!(own["budget_usd"], json!(0.75));
     assert_eq!(own["permission"], json!({"mode": "plan"}));

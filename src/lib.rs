@@ -15,10 +15,10 @@
 //!      └─ domain ──── the state of a run, its events and their effects (pure)
 //! ```
 //!
-//! One step, room by room: [`actor::agent`] reads the prompt through [`language::source`], which
-//! [`store::workflow`] serves, and [`language::prompt::step::step`] renders it. With a permit of
-//! [`domain::admission`], a process actor has [`process::claude`] run the turn. [`language::tag`] finds the tag in
-//! its final text, and [`domain::policy`] judges it. [`domain::decide`] makes an event of the agent's report,
+//! One step, room by room: with a permit of [`domain::admission`], the supervisor has [`language::resume`] prepare the
+//! turn from the files that [`store::workflow`] serves. The agent's actor takes it, and a process actor has
+//! [`process::claude`] run it. [`language::resume`] judges the reply: [`language::tag`] finds its tag, and
+//! [`domain::policy`] says whether it is allowed. [`domain::decide`] makes an event of the agent's report,
 //! [`domain::apply`] applies it to the run, [`store::writer`] makes it durable. Only then the supervisor performs the
 //! effects and publishes the record.
 //!

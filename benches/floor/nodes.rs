@@ -171,7 +171,7 @@ fn begin(program: &Graph) -> GraphState {
 fn program(text: &str) -> Fallible<Graph> {
     let files = std::collections::BTreeMap::<String, String>::new();
     let reading = read(FILE, None, text, &GraphVocabulary::new(), &files, GraphProfile::Lenient);
-    reading.program.ok_or_else(|| format!("{:?}", reading.diagnostics).into())
+    reading.graph.ok_or_else(|| format!("{:?}", reading.diagnostics).into())
 }
 
 /// Returns the text of a graph that counts to a number, two nodes a round.

@@ -1,7 +1,6 @@
 //! The actor of one live agent: it takes the turn that is due and reports its outcome.
 //!
-//! It holds nothing that is not in the persisted state: while it waits it is an assignment, and a
-//! new actor built from the state can take its place at any time.
+//! It holds nothing that is not in the persisted state, so a new actor can take its place at any time.
 
 mod activity;
 mod consult;
@@ -22,6 +21,7 @@ use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
+use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::step::UnfilledPlaceholder;
 use crate::language::resume::turn::{PreparedTurn, TurnRules};
 
@@ -42,6 +42,8 @@ enum AgentWork {
     /// Plug-ins are asked, the children of a fork are planned, or a worktree is made.
     Preparing {
         turn: TurnId,
+        /// The cost of the turn, if it is over.
+        cost: TurnCost,
         handle: SpawnHandle,
     },
     /// An activity is performed.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::id::{AgentId, InvalidName, RunId};
+use super::id::{AgentId, InvalidName, RunId, StateName};
 use super::money::Usd;
 use super::permission::RunPermission;
 use super::transition::Variables;
@@ -53,7 +53,8 @@ pub struct WorkflowStart {
 /// Returns whether a program is named by its file, and not by the name in it.
 #[must_use]
 pub fn is_program_file(name: &str) -> bool {
-    [".lisp", ".duet"].iter().any(|ending| name.ends_with(ending))
+    let file = name.rsplit_once('/').map_or(name, |(_, file)| file);
+    StateName::parse(file).is_ok_and(|file| file.is_program())
 }
 
 impl WorkflowStart {

@@ -1,9 +1,9 @@
 //! The seam of the languages: one function advances an agent, whatever language its state is written in.
 //!
 //! [`resume`] is pure. It gets a position, the input that was waited for and the environment, and returns what
-//! follows: an advance to record, an activity to perform first, a turn of Claude Code, or the judgement on the reply
-//! of one. A language is a reader and an interpreter behind this function; the actors, the journal and the state of a
-//! run know none of them.
+//! follows: an advance to record, an activity to perform first, the beginning of a program, a join, a turn of Claude
+//! Code, or the judgement on the reply of one. A language is a reader and an interpreter behind this function. The
+//! actors only load its files and choose its words for people.
 
 mod graph;
 mod program;

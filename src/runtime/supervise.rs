@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
@@ -38,7 +38,7 @@ use crate::store::workflow::WorkflowDir;
 /// grace, a second ends them at once.
 pub type InterruptReceiver = mpsc::UnboundedReceiver<()>;
 
-/// Returns whether all agents are in graphs and programs, which may never ask anyone.
+/// Returns whether all agents are in graphs, programs and scripts, which may never ask anyone.
 fn asks_nobody_yet(run: &Run) -> bool {
     run.agents.values().all(|agent| !agent.current_state.is_prompt())
 }
@@ -149,6 +149,7 @@ pub async fn supervised(
             pins,
             user_state: user_state.clone(),
             launcher: graphs.launcher.clone(),
+            one_at_a_time: Mutex::default(),
         };
         let starting = (&settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
         graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting)

@@ -4,7 +4,7 @@
 //! its folder has to be trusted by itself. A start is repeated after a crash. It is known by its step, which the new run
 //! has in its first record, so it makes one run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::create::create;
 use super::error::Error;
@@ -27,6 +27,7 @@ use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::hint::closest;
+use crate::language::program::interpreter::STATE_LABEL;
 use crate::language::prompt::step;
 use crate::store;
 use crate::store::capture::WorkflowCapture;
@@ -53,6 +54,8 @@ pub(super) struct WorkflowStarter {
     pub(super) user_state: UserState,
     /// The launcher of processes; `None` if this host has none.
     pub(super) launcher: Option<Arc<dyn RunLauncher>>,
+    /// Held while a run is made, so that no two agents are given the same part of the budget.
+    pub(super) one_at_a_time: Mutex<()>,
 }
 
 /// A program that is about to be started.
@@ -72,9 +75,11 @@ impl ProgramStarter for WorkflowStarter {
         };
         let origin = self.origin(turn)?;
         let id = start.run_id(&origin).map_err(|error| error.to_string())?;
+        let one_at_a_time = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.root.run(&id).path().exists() {
             self.create(&id, origin.clone(), start)?;
         }
+        drop(one_at_a_time);
         let view = load_view(&self.root, &id).map_err(|error| error.to_string())?;
         if view.run.settings.started_by.as_ref() != Some(&origin) {
             return Err(format!(
@@ -107,6 +112,7 @@ impl WorkflowStarter {
         let FoundProgram { workflow, text } = self.find(&start.program)?;
         let settings = self.settings_of_started(&workflow, id, origin, start)?;
         let request = RunRequest { id: Some(id.clone()), program: text, ..RunRequest::default() };
+        self.forget_state(id).map_err(|error| error.to_string())?;
         let state = self.user_state.clone();
         let starter = RunStarter { state, confirmation: None, confirmed: [].into() };
         let graphs = GraphSetup::default();
@@ -124,6 +130,13 @@ impl WorkflowStarter {
             )),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// Retracts the state that an earlier run of this id has published: whoever waits for the new one's must not take
+    /// it for that.
+    fn forget_state(&self, id: &RunId) -> Result<(), store::Error> {
+        let space = Dataspace::of(&self.root).with_key(&self.user_state.key()?);
+        space.retract(STATE_LABEL, id.as_str(), None).map(drop)
     }
 
     /// Refuses another run if too many that programs have started are being executed.
@@ -237,7 +250,8 @@ impl WorkflowStarter {
         })
     }
 
-    /// Returns the part of the run's budget that neither it nor the runs it has started can spend, if it has one.
+    /// Returns the part of the run's budget that it has neither spent nor given to runs that it or they have started; `None`
+    /// without a budget.
     fn budget_left(&self) -> Result<Option<Usd>, String> {
         let Some(budget) = self.settings.budget_usd else { return Ok(None) };
         let view = load_view(&self.root, &self.run).map_err(|error| error.to_string())?;
@@ -253,14 +267,22 @@ impl WorkflowStarter {
         Ok(Some(left))
     }
 
-    /// Returns the runs that this one has started.
+    /// Returns the runs that this one has started, and those that they have.
     fn started_runs(&self) -> Result<Vec<RunView>, store::Error> {
         let views = view::ids(&self.root)?.into_iter().map(|id| load_view(&self.root, &id));
-        let is_own = |view: &RunView| {
-            view.run.settings.started_by.as_ref().is_some_and(|above| above.run == self.run)
-        };
         // A run that cannot be read is nobody's here; every command that lists runs tells of it.
-        Ok(views.filter_map(Result::ok).filter(is_own).collect())
+        let mut rest: Vec<RunView> = views.filter_map(Result::ok).collect();
+        let (mut found, mut starters) = (Vec::new(), vec![self.run.clone()]);
+        while let Some(starter) = starters.pop() {
+            let is_own = |view: &RunView| {
+                view.run.settings.started_by.as_ref().is_some_and(|above| above.run == starter)
+            };
+            let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
+            starters.extend(own.iter().map(|view| view.run.workflow_id.clone()));
+            found.extend(own);
+            rest = others;
+        }
+        Ok(found)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::actor::activity_executor::LookupOutcome;
 use crate::domain::decide::TurnReport;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
+use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::context::JoinResults;
 use crate::store;
 use crate::store::files::{make_dir, replace};
@@ -46,6 +47,6 @@ impl AgentActor {
             }
             LookupOutcome::Ended => this.report(TurnReport::empty(input.turn)),
         }));
-        self.work = AgentWork::Preparing { turn, handle };
+        self.work = AgentWork::Preparing { turn, cost: TurnCost::default(), handle };
     }
 }

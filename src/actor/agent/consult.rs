@@ -11,7 +11,9 @@ use crate::domain::consult::{
     ConsultVerdict, Consultation, PluginVerdict, TransitionQuery, TurnStartQuery, strictest,
 };
 use crate::domain::decide::{TurnJudgement, TurnReport};
+use crate::domain::id::Folder;
 use crate::domain::turn::TurnInput;
+use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::step;
 use crate::language::resume::turn::TurnRules;
 
@@ -30,7 +32,8 @@ impl AgentActor {
             model: input.model.clone(),
             spent: turn_context.spent,
         });
-        self.consult(question, ctx, move |this, verdicts, ctx| {
+        let folder = turn_context.rules.folder.clone();
+        self.consult(question, (TurnCost::default(), folder), ctx, move |this, verdicts, ctx| {
             if strictest(verdicts.clone()).is_none() {
                 return this.start(input, turn_context, ctx);
             }
@@ -63,7 +66,8 @@ impl AgentActor {
             cost_usd: report.cost.amount,
             spent: turn_context.spent,
         });
-        self.consult(question, ctx, move |this, verdicts, ctx| {
+        let place = (report.cost.clone(), turn_context.rules.folder.clone());
+        self.consult(question, place, ctx, move |this, verdicts, ctx| {
             this.report_with(report, verdicts, &turn_context.rules, ctx);
         });
     }
@@ -71,24 +75,27 @@ impl AgentActor {
     fn consult(
         &mut self,
         question: Consultation,
+        (cost, folder): (TurnCost, Option<Folder>),
         ctx: &mut Ctx<Self>,
         then: impl FnOnce(&mut Self, Vec<PluginVerdict>, &mut Ctx<Self>) + 'static,
     ) {
         let turn = question.turn().clone();
         let context = std::rc::Rc::clone(&self.context);
         let handle = async move { consult(&context.interceptors, &question).await };
-        let handle = ctx.spawn(handle.into_actor(self).map(|verdicts, this, ctx| {
-            let verdicts = verdicts.into_iter().filter(|verdict| this.is_possible(verdict));
+        let handle = ctx.spawn(handle.into_actor(self).map(move |verdicts, this, ctx| {
+            let verdicts = verdicts.into_iter();
+            let verdicts = verdicts.filter(|verdict| this.is_possible(verdict, folder.as_ref()));
             let verdicts = verdicts.collect();
             then(this, verdicts, ctx);
         }));
-        self.work = AgentWork::Preparing { turn, handle };
+        self.work = AgentWork::Preparing { turn, cost, handle };
     }
 
     /// Returns whether a plug-in's verdict is possible: the states that it names must exist.
-    fn is_possible(&self, verdict: &PluginVerdict) -> bool {
+    fn is_possible(&self, verdict: &PluginVerdict, folder: Option<&Folder>) -> bool {
         let ConsultVerdict::Override { transition, .. } = &verdict.verdict else { return true };
-        let checked = step::check(transition, &*self.context.source);
+        let Ok(source) = self.context.source_of(folder) else { return false };
+        let checked = step::check(transition, &*source);
         if let Err(violation) = &checked {
             tracing::warn!(agent = %self.id, "the plug-in {} asked for something impossible, which is ignored: {violation}", verdict.by);
         }
@@ -130,11 +137,13 @@ impl AgentActor {
 impl Handler<CancelConsult> for AgentActor {
     type Result = ();
 
-    /// Cancels the consultation. The turn's outcome is on disk, so it is judged again later.
+    /// Cancels the consultation. The turn's outcome is on disk, so it is judged again later, unless the agent has
+    /// ended: then its cost is recorded now.
     fn handle(&mut self, _: CancelConsult, ctx: &mut Self::Context) {
-        if let AgentWork::Preparing { turn, handle } = &self.work {
+        if let AgentWork::Preparing { turn, cost, handle } = &self.work {
             ctx.cancel_future(*handle);
-            self.report(TurnReport::empty(turn.clone()));
+            let report = TurnReport { cost: cost.clone(), ..TurnReport::empty(turn.clone()) };
+            self.report(report);
         }
     }
 }

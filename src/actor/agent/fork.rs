@@ -64,7 +64,7 @@ impl AgentActor {
                 return self.report(report);
             }
         }
-        let (turn, own_rules) = (report.turn.clone(), rules.clone());
+        let (turn, cost, own_rules) = (report.turn.clone(), report.cost.clone(), rules.clone());
         let planner = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
@@ -96,7 +96,7 @@ impl AgentActor {
             }
             this.report(report);
         }));
-        self.work = AgentWork::Preparing { turn, handle };
+        self.work = AgentWork::Preparing { turn, cost, handle };
     }
 }
 

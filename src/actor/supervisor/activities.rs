@@ -95,7 +95,9 @@ impl Handler<ActivityDone> for Supervisor {
         }
         let is_due = self.run.agents.get(&id).is_some_and(|agent| agent.turn_id() == done.turn);
         match (pending, done.outcome) {
-            _ if !is_due => {}
+            // The agent has ended: the permit of the turn before is returned, and its cost recorded.
+            (Some(pending), _) if !is_due => self.record_report(&pending.report, ctx),
+            (None, _) if !is_due => {}
             (_, ActivityOutcome::Stuck(message)) => {
                 self.hold(Some(PauseReason::Storage { message }), ctx);
             }

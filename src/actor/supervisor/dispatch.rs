@@ -192,9 +192,11 @@ impl Supervisor {
     fn reject_over_budget(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let proposed = agent.proposal().map(|proposal| &proposal.transition);
-        let source = &*self.context.source;
-        let child = proposed.map(|wanted| step::child_options(wanted, source)).unwrap_or_default();
-        let call = proposed.and_then(|wanted| step::call_budget(wanted, source));
+        let source = self.context.source_of_agent(agent).ok();
+        let both = proposed.zip(source.as_deref());
+        let child = both.map(|(wanted, source)| step::child_options(wanted, source));
+        let child = child.unwrap_or_default();
+        let call = both.and_then(|(wanted, source)| step::call_budget(wanted, source));
         let events = out_of_money(&self.run, agent, whose, (child, call), choice(None));
         self.commit_all(events, ctx);
     }

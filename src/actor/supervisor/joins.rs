@@ -47,6 +47,7 @@ impl Supervisor {
     /// cost.
     pub(super) fn discard(&mut self, id: &AgentId) {
         self.show_end(id);
+        self.context.performer.stop_agent(id);
         if self.admission.holders().any(|holder| holder == id) {
             self.context.runner.stop(id);
             if let Some(address) = self.agents.get(id) {
@@ -55,7 +56,6 @@ impl Supervisor {
             return;
         }
         self.admission.release(id);
-        self.context.performer.stop_agent(id);
         if !self.advancing.contains(id) {
             self.dismiss(id);
         }

@@ -102,7 +102,7 @@ impl Handler<AgentDown> for Supervisor {
         }
         self.agents.remove(&down.agent);
         self.advancing.remove(&down.agent);
-        self.performing.remove(&down.agent);
+        let cost = self.performing.remove(&down.agent).map(|pending| pending.report.cost);
         self.may_have_begun.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {
@@ -110,7 +110,8 @@ impl Handler<AgentDown> for Supervisor {
                     FailureCause::Panic,
                     "the runtime failed while it served this agent",
                 );
-                self.record_report(&TurnReport::failed(turn, failure), ctx);
+                let report = TurnReport::failed(turn, failure);
+                self.record_report(&TurnReport { cost: cost.unwrap_or_default(), ..report }, ctx);
             }
             None if self.is_pending(&down.agent) => {}
             None => {

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+pub use self::publish::STATE_LABEL;
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};

@@ -135,6 +135,37 @@ fn rest_stop_ends_script_and_command_with_their_descendants() {
 }
 
 #[test]
+fn cost_and_permit_of_stopped_graph_come_back_while_it_reads() {
+    let graph = r#"{"name": "slow", "version": "1.0.0", "description": "d", "entry_preconditions": [],
+        "initial_state": {}, "start_node": "s",
+        "nodes": {
+            "s": {"type": "reference", "doc": "d.md", "next_node": "c"},
+            "c": {"type": "action", "on_success": "e", "on_failure": "e", "actions": [
+                {"type": "bash_check", "command": "sh ./wait.sh", "store_as": "computed.o"}]}},
+        "endings": {"e": {"type": "success", "message": "done"}}}"#;
+    let quick = b"until [ -s slow.pid ]; do sleep 0.02; done; echo '<result>quick</result>'\n";
+    let test = place("join: any\nrest: stop")
+        .file("START.sh", b"echo '<fork next=\"MORE.sh\">QUICK.sh</fork>'\n")
+        .file("MORE.sh", b"echo '<fork next=\"JOIN.md\">WORKER.yaml</fork>'\n")
+        .file("QUICK.sh", quick)
+        .file("wait.sh", b"sleep 600 & echo $! > \"$0.pid\"; mv \"$0.pid\" slow.pid; wait\n")
+        .file("d.md", b"do it well\n")
+        .file("WORKER.yaml", graph.as_bytes())
+        .rule(
+            when("do it well")
+                .reply("<result>{\"status\": \"ok\", \"outputs\": {}}</result>")
+                .cost(0.5),
+        )
+        .rule(when("merge").reply("<result>merged</result>").cost(0.25));
+    // The only permit is that of the graph's turn.
+    test.run(&["START.sh", "--stagger", "0s", "--trust", "--max-procs", "1"])
+        .ok()
+        .ended("main", "merged");
+    test.assert_no_survivors();
+    assert_eq!(test.status()["total_cost_usd"], json!(0.75));
+}
+
+#[test]
 fn rest_stop_keeps_queued_workers_from_starting() {
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[1, 2, 3, 4, 5, 6]")))

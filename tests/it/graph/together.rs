@@ -146,7 +146,7 @@ fn failed_agent_fails_node_waiting_for_it() {
     let place = working(json!([inner]));
     let outcome = place.run(&["workflow.yaml", "--agent", "scripted"]);
     let message = outcome.code(1).failed("main");
-    outcome.assert(message.contains("run_folder: in inner.yaml: It failed"), "the reason");
+    outcome.assert(message.contains("run_folder: in sub/inner.yaml: It failed"), "the reason");
 }
 
 #[test]

@@ -20,9 +20,11 @@ const PARENT: &str = "(workflow parent
     (terminal :result @run)))";
 
 fn place() -> Test {
-    written(PARENT)
-        .file("child.lisp", CHILD.as_bytes())
-        .rule(when("look at bees in feature-42").reply("honey"))
+    place_with_child().rule(when("look at bees in feature-42").reply("honey"))
+}
+
+fn place_with_child() -> Test {
+    written(PARENT).file("child.lisp", CHILD.as_bytes())
 }
 
 /// Returns the ids of the runs.
@@ -150,6 +152,19 @@ fn program_that_starts_itself_ends_at_a_depth() {
     let said = test.raymond(&["log", &last]);
     said.ok().stdout_has("8 runs have started each other down to this one, which is the limit");
     test.assert_no_survivors();
+}
+
+#[test]
+fn state_of_an_earlier_run_of_the_same_name_does_not_count() {
+    let test = place_with_child();
+    test.raymond(&["signal", "workflow/state", "--key", "feature-42", "--value", "completed"]).ok();
+    let test = test.rule(when("look at bees in feature-42").hold_before("go").reply("honey"));
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_for("the started run", |test| test.calls().len() == 1);
+    let status = test.raymond(&["status", "t", "--json"]).ok().json();
+    assert_eq!(status["status"], "running", "it took the state of an earlier run");
+    test.release("go");
+    live.wait().ok().ended("main", "feature-42");
 }
 
 #[test]

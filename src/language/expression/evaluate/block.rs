@@ -34,7 +34,7 @@ impl Lambda {
         environment: ExpressionEnvironment<'_, 'value>,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
-        let mut call = BlockCall { locals: Vec::new(), environment };
+        let mut call = BlockCall { locals: Vec::new(), each_depth: 0, environment };
         let mut names = self.names.iter();
         for (parameter, argument) in self.parameters.iter().zip(arguments) {
             parameter.bind_local(argument, &mut names, &mut call.locals, fuel)?;
@@ -50,6 +50,8 @@ impl Lambda {
 struct BlockCall<'frame, 'value> {
     /// Its variables, the innermost last.
     locals: Vec<LocalVariable<'value>>,
+    /// The number of `forEach` bodies that are executed; a `return` in one ends only that.
+    each_depth: usize,
     /// The environment of the function.
     environment: ExpressionEnvironment<'frame, 'value>,
 }
@@ -104,11 +106,13 @@ impl<'value> BlockCall<'_, 'value> {
                 return self.block(otherwise, fuel);
             }
             Statement::Loop { kind, parameters, names, list, body, span } => {
-                let elements = elements_of(Cow::Owned(self.value(list, fuel)?), fuel);
-                let elements = elements.map_err(|_| {
+                let list = self.value(list, fuel)?;
+                if !list.is_array() {
                     let why = "a loop takes a list; for a map write `Object.entries(map)`";
-                    self.environment.quote(*span, Error::Evaluation(why.to_owned()))
-                })?;
+                    return Err(self.environment.quote(*span, Error::Evaluation(why.to_owned())));
+                }
+                let elements = elements_of(Cow::Owned(list), fuel);
+                let elements = elements.map_err(|error| self.environment.quote(*span, error))?;
                 return self.each(*kind, parameters, names, elements, body, fuel);
             }
             Statement::Block(statements) => return self.block(statements, fuel),
@@ -135,7 +139,9 @@ impl<'value> BlockCall<'_, 'value> {
             for (parameter, given) in parameters.iter().zip([element, count(index)]) {
                 parameter.bind_local(Cow::Owned(given), &mut names, &mut self.locals, fuel)?;
             }
+            self.each_depth += usize::from(kind == LoopKind::ForEach);
             let flow = self.block(body, fuel)?;
+            self.each_depth -= usize::from(kind == LoopKind::ForEach);
             self.locals.truncate(outside);
             match flow {
                 Flow::Next | Flow::Continue => {}
@@ -170,7 +176,8 @@ impl<'value> BlockCall<'_, 'value> {
         node: &ExpressionNode,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
-        if let ExpressionNode::Name(name) = node
+        if self.each_depth == 0
+            && let ExpressionNode::Name(name) = node
             && let Some(at) = self.locals.iter().rposition(|(known, _)| known == name)
         {
             fuel.spend(1)?;

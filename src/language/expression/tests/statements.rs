@@ -59,6 +59,10 @@ fn statements_have_javascript_meaning() {
             json!([{"3": 0, "2": 2}]),
         ),
         (
+            "[list].map(all => { const out = []; all.forEach(n => { if (n == 3) return out; out.push(n); }); return out; })",
+            json!([[1, 2]]),
+        ),
+        (
             "[list].map(all => { const out = []; all.forEach(n => out.unshift(n, 0)); return out; })",
             json!([[2, 0, 1, 0, 3, 0]]),
         ),

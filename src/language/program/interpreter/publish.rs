@@ -8,8 +8,8 @@ use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::program_execution::ProgramEnding;
 
-/// The label of the published states.
-const LABEL: &str = "workflow/state";
+/// The label of the facts that tell the states of programs.
+pub const STATE_LABEL: &str = "workflow/state";
 
 impl ProgramInterpreter<'_> {
     /// Makes the fact due that says in which state the program is, unless it holds already.
@@ -42,7 +42,7 @@ impl ProgramInterpreter<'_> {
 
     fn publish(&mut self, value: String) {
         self.position.published = Some(value.clone());
-        let (label, key) = (LABEL.to_owned(), self.environment.execution.label.clone());
+        let (label, key) = (STATE_LABEL.to_owned(), self.environment.execution.label.clone());
         self.position.activity = Some(Activity::Assert { label, key, value });
     }
 
@@ -52,7 +52,7 @@ impl ProgramInterpreter<'_> {
         &mut self,
         fetched: Option<&Result<ActivityResult, String>>,
     ) -> Option<Result<(), ProgramSuspension>> {
-        let is_published = |activity: &Activity| matches!(activity, Activity::Assert { label, value, .. } if label == LABEL && self.position.published.as_ref() == Some(value));
+        let is_published = |activity: &Activity| matches!(activity, Activity::Assert { label, value, .. } if label == STATE_LABEL && self.position.published.as_ref() == Some(value));
         let is_own = self.position.activity.as_ref().is_some_and(is_published)
             && (self.position.cursor.is_empty() || self.position.ending.is_some());
         let fetched = fetched.filter(|_| is_own)?;

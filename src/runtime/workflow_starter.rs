@@ -76,7 +76,8 @@ impl ProgramStarter for WorkflowStarter {
         let origin = self.origin(turn)?;
         let id = start.run_id(&origin).map_err(|error| error.to_string())?;
         let one_at_a_time = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.root.run(&id).path().exists() {
+        let is_new = !self.root.run(&id).path().exists();
+        if is_new {
             self.create(&id, origin.clone(), start)?;
         }
         drop(one_at_a_time);
@@ -87,7 +88,7 @@ impl ProgramStarter for WorkflowStarter {
             ));
         }
         // A run that has gone further was executed, and may have been stopped since.
-        if is_untouched(&view) {
+        if is_new || is_untouched(&view) {
             launcher.launch(&self.root, &id)?;
         }
         Ok(id)

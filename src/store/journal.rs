@@ -18,7 +18,7 @@ use crate::plain_file;
 const CHUNK: usize = 256 * 1024;
 
 /// The longest line, in bytes: a longer one is damage, and is not read into memory.
-const MAX_LINE: u64 = 256 * 1024 * 1024;
+pub(super) const MAX_LINE: u64 = 256 * 1024 * 1024;
 
 /// The part of a journal that has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,7 +28,15 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// A held lock, until it is dropped.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for RunLock {
+    /// Gives the lock back at once. Closing the file would not, while a process that another thread starts just now
+    /// still shares it.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 /// Takes the lock of a run.
@@ -55,7 +63,7 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
         .and_then(|()| file.rewind())
         .and_then(|()| write!(file, "{}", std::process::id()));
     named.map_err(Error::io("write", path))?;
-    Ok(RunLock { _file: file })
+    Ok(RunLock { file })
 }
 
 /// Returns whether a process holds the lock now, and its id, if it is known.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::acknowledged::{self, AcknowledgedEnd};
+use super::journal::MAX_LINE;
 use super::layout::{RunDir, RunsRoot};
 use super::lock::{self, RunLock};
 use super::replay::replay_whole;
@@ -151,6 +152,13 @@ impl LockedRun {
             .map(|(place, record)| record::encode_before(record, place < last, key))
             .collect::<Result<_, _>>()
             .map_err(|why| Error::Stopped { path: journal.clone(), why })?;
+        if let Some(long) = lines.iter().find(|line| line.len() as u64 >= MAX_LINE) {
+            let why = format!(
+                "a record of {} bytes could not be read again, the longest may have {MAX_LINE}; have the step that is due store less",
+                long.len()
+            );
+            return Err(Error::Stopped { path: journal, why });
+        }
         let Some(writer) = &self.writer else {
             return Err(Error::Stopped { path: journal, why: "it was not started".to_owned() });
         };

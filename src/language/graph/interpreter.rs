@@ -281,6 +281,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
+        self.fuel.store(&change).map_err(|why| format!("WF403 {why}"))?;
         self.state.change(&change)?;
         self.note_checkpoint(&change);
         self.changes.push(change);

@@ -101,7 +101,7 @@ mod tests {
     fn values_are_stored_up_to_a_size_of_their_json() {
         let mut fuel = AdvanceFuel::default();
         // A control character takes six bytes in JSON.
-        let value = "\u{1}".repeat(MAX_STORED_BYTES / 12);
+        let value = "\u{1}".repeat(MAX_STORED_BYTES / 10);
         assert_eq!(fuel.store(&value), Ok(()));
         let refused = fuel.store(&value).expect_err("it does not fit beside the first");
         assert!(refused.contains("write large values to files"), "{refused}");

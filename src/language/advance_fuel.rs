@@ -3,7 +3,7 @@
 //! A graph that has used it up is cut and continues after the others; a program that has used it up never blocks, and
 //! fails.
 
-use serde::Serialize;
+use serde_json::Value;
 
 /// The steps of one advance. They take less than a second.
 const STEPS: u64 = 1_000_000;
@@ -30,20 +30,6 @@ impl Default for AdvanceFuel {
     }
 }
 
-/// Counts the bytes that are written to it.
-struct ByteCount(usize);
-
-impl std::io::Write for ByteCount {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 impl AdvanceFuel {
     /// Spends the steps of an action, an instruction or an output.
     pub fn spend_action(&mut self) {
@@ -59,14 +45,13 @@ impl AdvanceFuel {
     ///
     /// # Errors
     /// The reason why it is not: the record of the advance would be too long to be read again.
-    pub fn store(&mut self, value: &impl Serialize) -> Result<(), String> {
-        let mut size = ByteCount(0);
-        serde_json::to_writer(&mut size, value).map_err(|error| error.to_string())?;
-        let left = self.bytes.checked_sub(size.0);
+    pub fn store(&mut self, value: &Value) -> Result<(), String> {
+        let size = json_bytes(value);
+        let left = self.bytes.checked_sub(size);
         self.bytes = left.ok_or_else(|| {
             format!(
                 "one step stores at most {MAX_STORED_BYTES} bytes of JSON, and this value needs {} more than are left; write large values to files",
-                size.0 - self.bytes
+                size - self.bytes
             )
         })?;
         Ok(())
@@ -77,6 +62,29 @@ impl AdvanceFuel {
     pub fn is_used_up(self) -> bool {
         self.steps == 0
     }
+}
+
+/// Returns the number of bytes of a value as JSON.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(number) => number.to_string().len(),
+        Value::String(text) => text_bytes(text),
+        Value::Array(list) => 2 + list.iter().map(|part| json_bytes(part) + 1).sum::<usize>(),
+        Value::Object(map) => {
+            2 + map.iter().map(|(key, part)| text_bytes(key) + json_bytes(part) + 2).sum::<usize>()
+        }
+    }
+}
+
+/// Returns the number of bytes of a text as JSON: a control character takes six, a quote or a backslash two.
+fn text_bytes(text: &str) -> usize {
+    let bytes = text.bytes().map(|byte| match byte {
+        0..=0x1f => 6,
+        b'"' | b'\\' => 2,
+        _ => 1,
+    });
+    2 + bytes.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -101,10 +109,16 @@ mod tests {
     fn values_are_stored_up_to_a_size_of_their_json() {
         let mut fuel = AdvanceFuel::default();
         // A control character takes six bytes in JSON.
-        let value = "\u{1}".repeat(MAX_STORED_BYTES / 10);
+        let value = Value::String("\u{1}".repeat(MAX_STORED_BYTES / 10));
         assert_eq!(fuel.store(&value), Ok(()));
         let refused = fuel.store(&value).expect_err("it does not fit beside the first");
         assert!(refused.contains("write large values to files"), "{refused}");
-        assert_eq!(fuel.store(&"small"), Ok(()));
+        assert_eq!(fuel.store(&Value::from("small")), Ok(()));
+    }
+
+    #[test]
+    fn size_is_at_least_that_of_the_json() {
+        let value = serde_json::json!({"a\"\n": [1, -2.5, null, true, "\u{1}\\x"], "b": {}});
+        assert!(json_bytes(&value) >= value.to_string().len());
     }
 }

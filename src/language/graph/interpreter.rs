@@ -281,7 +281,9 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
-        self.fuel.store(&change).map_err(|why| format!("WF403 {why}"))?;
+        if let GraphStateChange::Set(_, value) | GraphStateChange::Push(_, value) = &change {
+            self.fuel.store(value).map_err(|why| format!("WF403 {why}"))?;
+        }
         self.state.change(&change)?;
         self.note_checkpoint(&change);
         self.changes.push(change);

@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use crate::domain::json_mistake::mistake;
 use crate::domain::transition::{ForkList, Variables};
 
 /// The largest list, in bytes.
@@ -87,9 +88,7 @@ fn texts(text: &str) -> Vec<Value> {
 
 /// Returns the message with its place in the file; `before` lines of the file come before the parsed text.
 fn placed(error: &serde_json::Error, before: usize) -> String {
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
-    format!("{}:{}: {said}", error.line() + before, error.column())
+    format!("{}:{}: {}", error.line() + before, error.column(), mistake(error))
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -166,20 +165,25 @@ mod tests {
 
     #[test]
     fn invalid_or_empty_list_is_error_with_location() {
-        assert_eq!(wrong("a.json", "[\"a\",\n  oops]"), "a.json is no JSON: 2:3: expected value");
+        assert_eq!(
+            wrong("a.json", "[\"a\",\n  oops]"),
+            "a.json is no JSON: 2:3: this is no value; write a text in quotes, a number, true, false or null"
+        );
         assert_eq!(
             wrong("a.json", "{\"a\": 1}"),
             "a.json holds an object, where a list is needed, such as [\"a\", \"b\"] or [{\"file\": \"a\"}]"
         );
         assert_eq!(
             wrong("a.ndjson", "1\n\nplain text\n"),
-            "a.ndjson is no JSON on each line: 3:1: expected value; lines of plain text belong into a .txt"
+            "a.ndjson is no JSON on each line: 3:1: this is no value; write a text in quotes, a number, true, false or null; lines of plain text belong into a .txt"
         );
         for (list, text) in [("a.json", "[]"), ("a.txt", " \n\n"), ("a.jsonl", "")] {
             let message =
                 format!("{list} has no entry, so no agent would be forked; write at least one");
             assert_eq!(wrong(list, text), message);
         }
-        assert!(wrong("[1", "[1").starts_with("the list in the tag is no JSON: 1:2: EOF"));
+        assert!(
+            wrong("[1", "[1").starts_with("the list in the tag is no JSON: 1:2: it ends too early")
+        );
     }
 }

@@ -35,6 +35,7 @@ use super::position::SourcePlace;
 use super::source::WorkflowSource;
 use super::yaml::{self, tree::YamlFileKind};
 use crate::domain::id::StateName;
+use crate::domain::json_mistake::{mistake, placed_mistake};
 use crate::domain::policy::ProtocolViolation;
 use crate::domain::transition::{Transition, Variables};
 
@@ -128,12 +129,8 @@ fn read(name: &StateName, text: &str) -> Result<OrderedJson, yaml::Error> {
     serde_json::from_str(text).map_err(|error| yaml::Error {
         line: error.line() as u64,
         column: error.column() as u64,
-        message: format!("this is no JSON: {}", without_place(&error.to_string())),
+        message: format!("this is no JSON: {}", mistake(&error)),
     })
-}
-
-fn without_place(message: &str) -> &str {
-    message.split(" at line ").next().unwrap_or(message)
 }
 
 fn ending(name: &StateName) -> Option<&str> {
@@ -163,7 +160,7 @@ impl OutputContract {
     /// # Errors
     /// The mistake in the schema, which is JSON.
     pub fn of_task(schema: &str) -> Result<Self, String> {
-        let written = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        let written = serde_json::from_str(schema).map_err(|error| placed_mistake(&error))?;
         let transition = Transition::Result {
             payload: String::new(),
             variables: Variables::new(),

@@ -17,6 +17,7 @@ use super::file_version::FileVersion;
 use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
+use crate::domain::json_mistake::placed_mistake;
 use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_prompt_path};
 use crate::language::checksum::checksum;
 use crate::language::source;
@@ -201,8 +202,8 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", path)(error)),
     };
-    let pins: WorkflowPins =
-        serde_json::from_slice(&bytes).map_err(|error| Error::io("read", path)(error.into()))?;
+    let pins: WorkflowPins = serde_json::from_slice(&bytes)
+        .map_err(|error| Error::io("read", path)(std::io::Error::other(placed_mistake(&error))))?;
     if pins.version > PINS_VERSION {
         return Err(Error::Newer {
             path: path.to_owned(),

@@ -25,6 +25,7 @@ use self::event::StoredEvent;
 use super::migrate;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::Folder;
+use crate::domain::json_mistake::mistake;
 use crate::domain::time::Timestamp;
 use crate::proof::{PROOF_LENGTH, ProofKey};
 
@@ -94,13 +95,13 @@ pub fn encode_before(
 ) -> Result<String, String> {
     let Record { seq, at, folder, event } = record;
     let stored = StoredEvent::from(event.clone());
-    let event = serde_json::to_string(&stored).map_err(|error| error.to_string())?;
+    let event = serde_json::to_string(&stored).map_err(|error| mistake(&error))?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
     let mut line = format!("{FORMAT_KEY}{FORMAT},\"seq\":{seq},\"at\":\"{at}\",{more}{event}");
     if let Some(folder) = folder {
-        let folder = serde_json::to_string(folder).map_err(|error| error.to_string())?;
+        let folder = serde_json::to_string(folder).map_err(|error| mistake(&error))?;
         line.extend([",\"folder\":", &folder]);
     }
     if let Some(key) = key {
@@ -196,7 +197,7 @@ pub fn time(line: &[u8]) -> Option<Timestamp> {
 /// # Errors
 /// [`RecordError::Newer`] and [`RecordError::Meaning`].
 pub fn decode(line: &str) -> Result<Record, RecordError> {
-    let meaning = |error: serde_json::Error| RecordError::Meaning(error.to_string());
+    let meaning = |error: serde_json::Error| RecordError::Meaning(mistake(&error));
     let RecordHead { format, seq, at, folder } = serde_json::from_str(line).map_err(meaning)?;
     let stored: StoredEvent = match format {
         FORMAT => serde_json::from_str(line).map_err(meaning)?,

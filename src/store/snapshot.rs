@@ -13,6 +13,7 @@ use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use crate::domain::json_mistake::placed_mistake;
 use crate::domain::run::{Run, SNAPSHOT_VERSION};
 use crate::plain_file::{self, is_unfit};
 
@@ -47,7 +48,9 @@ pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     let bytes = match plain_file::read(path, MAX_LENGTH) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(SnapshotLookup::Nothing),
-        Err(error) if is_unfit(&error) => return Ok(SnapshotLookup::Unreadable(error.to_string())),
+        Err(error) if is_unfit(&error) => {
+            return Ok(SnapshotLookup::Unreadable(error.to_string()));
+        }
         Err(error) => return Err(Error::io("read", path)(error)),
     };
     let flaw = flaw(&bytes);
@@ -64,7 +67,7 @@ pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     Ok(match (serde_json::from_slice(&bytes), flaw) {
         (Ok(_), Some(why)) => SnapshotLookup::Unreadable(why.to_owned()),
         (Ok(run), None) => SnapshotLookup::Run(Box::new(run)),
-        (Err(error), _) => SnapshotLookup::Unreadable(error.to_string()),
+        (Err(error), _) => SnapshotLookup::Unreadable(placed_mistake(&error)),
     })
 }
 

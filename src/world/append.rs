@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::files::{MAX_FILE_BYTES, replace};
 use super::note::{OperationNotes, RecordedOutcome};
 use super::outcome::OperationError;
+use crate::domain::json_mistake::placed_mistake;
 use crate::plain_file;
 use crate::plain_file::replace::sync_directory;
 use crate::proof::StepProofs;
@@ -162,8 +163,8 @@ fn read_intent(
         read => read.map_err(|error| failed(&error))?,
     };
     let ProvenIntent { intent, proof } =
-        serde_json::from_slice(&bytes).map_err(|error| failed(&error))?;
-    let content = serde_json::to_vec(&intent).map_err(|error| failed(&error))?;
+        serde_json::from_slice(&bytes).map_err(|error| failed(&placed_mistake(&error)))?;
+    let content = serde_json::to_vec(&intent).map_err(|error| failed(&placed_mistake(&error)))?;
     let is_ours = intent.path == path && proofs.believe(INTENT, &content, &proof);
     Ok(is_ours.then_some(intent))
 }

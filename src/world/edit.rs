@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use yaml_edit::{AsYaml, Document, Mapping, YamlNode};
 
 use super::ordered::{KeyOrder, OrderedValue};
+use super::yaml_mistake;
 
 /// A step down into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub(super) enum ValueEdit {
 /// Reads a YAML 1.2 text. An empty one is an empty map.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
-    let value: Option<Value> =
-        serde_yaml::from_str_with_options(text, options).map_err(|error| error.to_string())?;
+    let value: Option<Value> = serde_yaml::from_str_with_options(text, options)
+        .map_err(|error| yaml_mistake::placed_mistake(&error))?;
     Ok(value.unwrap_or_else(|| Value::Object(Map::new())))
 }
 

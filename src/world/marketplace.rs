@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::files;
 use super::ordered::{KeyOrder, OrderedValue};
+use crate::domain::json_mistake::placed_mistake;
 
 /// Enters a plug-in into a list, or corrects its path there. The order of the list stays.
 pub(super) fn enter(
@@ -18,7 +19,7 @@ pub(super) fn enter(
     let failed = |why: &str| format!("cannot enter `{name}` into `{list}`: {why}");
     let text = files::read(root, list).map_err(|why| failed(&why))?;
     let mut all: Value = serde_json::from_str(&text)
-        .map_err(|error| failed(&format!("line {}: it is no JSON", error.line())))?;
+        .map_err(|error| failed(&format!("it is no JSON: {}", placed_mistake(&error))))?;
     let map = all.as_object_mut().ok_or_else(|| failed("it is no map"))?;
     let plugins = map.entry("plugins").or_insert_with(|| json!([]));
     let plugins = plugins.as_array_mut().ok_or_else(|| failed("its `plugins` is no list"))?;
@@ -36,7 +37,7 @@ pub(super) fn enter(
     }
     let order = KeyOrder::of_json(&text);
     let text = serde_json::to_string_pretty(&OrderedValue { value: &all, order: &order })
-        .map_err(|error| failed(&error.to_string()))?;
+        .map_err(|error| failed(&placed_mistake(&error)))?;
     files::write(root, list, &(text + "\n"), stem)
 }
 

@@ -43,6 +43,7 @@ mod tools;
 mod web;
 pub mod workspace;
 pub mod worktrees;
+mod yaml_mistake;
 
 #[cfg(test)]
 mod tests;

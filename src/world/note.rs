@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::replace;
+use crate::domain::json_mistake::placed_mistake;
 use crate::domain::operation::OperationResult;
 use crate::plain_file;
 use crate::proof::StepProofs;
@@ -58,10 +59,10 @@ impl OperationNotes {
     /// Reads the recorded outcome.
     pub(super) fn recorded(&self) -> Result<RecordedOutcome, String> {
         let done = self.path("done");
+        let unreadable =
+            |why: &dyn std::fmt::Display| format!("cannot read the note {}: {why}", done.display());
         match plain_file::read(&done, MAX_LENGTH) {
-            Ok(bytes) => self
-                .outcome(&bytes)
-                .map_err(|error| format!("cannot read the note {}: {error}", done.display())),
+            Ok(bytes) => self.outcome(&bytes).map_err(|error| unreadable(&placed_mistake(&error))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Ok(if plain_file::is_there(&self.path("begun")) {
                     RecordedOutcome::Begun
@@ -69,7 +70,7 @@ impl OperationNotes {
                     RecordedOutcome::Nothing
                 })
             }
-            Err(error) => Err(format!("cannot read the note {}: {error}", done.display())),
+            Err(error) => Err(unreadable(&error)),
         }
     }
 
@@ -102,7 +103,7 @@ impl OperationNotes {
             let proof = self.proofs.proof(OUTCOME, &content);
             serde_json::to_vec(&ProvenOutcome { outcome: outcome.clone(), proof })
         });
-        self.put("done", &written.map_err(|error| error.to_string())?)
+        self.put("done", &written.map_err(|error| placed_mistake(&error))?)
     }
 
     fn put(&self, what: &str, content: &[u8]) -> Result<(), String> {

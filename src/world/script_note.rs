@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::domain::json_mistake::placed_mistake;
 use crate::plain_file;
 
 /// The longest note that is read, in bytes.
@@ -34,7 +35,8 @@ struct NotedOutcome {
 pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<ScriptOutput, String>>> {
     match plain_file::read(&steps.join(format!("{turn}.done")), MAX_LENGTH) {
         Ok(bytes) => {
-            let noted: NotedOutcome = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
+            let noted: NotedOutcome = serde_json::from_slice(&bytes)
+                .map_err(|error| io::Error::other(placed_mistake(&error)))?;
             Ok(Some(noted.outcome))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

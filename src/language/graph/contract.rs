@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::domain::graph_execution::{OutputFormat, WaitResult};
+use crate::domain::json_mistake::placed_mistake;
 
 /// The instruction about the end of the reply to a document or a skill.
 const ENDING: &str = r#"When you are done, end your final message with exactly one tag of this form, and nothing after it:
@@ -111,9 +112,11 @@ pub fn read(contract: OutputFormat, payload: &str) -> Result<WaitResult, String>
         OutputFormat::Text => Ok(WaitResult::Done(payload.trim().into())),
         OutputFormat::Reply => Ok(WaitResult::Done(payload.into())),
         OutputFormat::Outputs => outputs(payload),
-        OutputFormat::Object => serde_json::from_str(payload)
-            .map(WaitResult::Done)
-            .map_err(|error| format!("the answer is not one JSON object: {error}")),
+        OutputFormat::Object => {
+            serde_json::from_str(payload).map(WaitResult::Done).map_err(|error| {
+                format!("the answer is not one JSON object: {}", placed_mistake(&error))
+            })
+        }
     }
 }
 
@@ -130,7 +133,8 @@ fn outputs(payload: &str) -> Result<WaitResult, String> {
     let text = payload.trim();
     let text = text.strip_prefix("```json").or(text.strip_prefix("```")).unwrap_or(text);
     let text = text.trim().trim_end_matches("```");
-    let given: Given = serde_json::from_str(text).map_err(|error| format!("{shape}: {error}"))?;
+    let given: Given = serde_json::from_str(text)
+        .map_err(|error| format!("{shape}; {}", placed_mistake(&error)))?;
     match given.status.as_str() {
         "ok" => Ok(WaitResult::Done(given.outputs.into())),
         "error" => Ok(WaitResult::Failed(given.error.unwrap_or_else(|| {
@@ -159,6 +163,7 @@ mod tests {
         assert_eq!(failed, Ok(WaitResult::Failed("no network".into())));
         let wrong = read("done").expect_err("no JSON");
         assert!(wrong.starts_with("the result has to be JSON of the form"), "{wrong}");
+        assert!(wrong.ends_with("; line 1, column 1: this is no value; write a text in quotes, a number, true, false or null"), "{wrong}");
         assert!(read("{\"status\":\"fine\"}").expect_err("no status").contains("not `fine`"));
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ordered::OrderedJson;
+use crate::domain::json_mistake::placed_mistake;
 use crate::language::hint::closest;
 
 /// The longest schema, in bytes. It is an argument of a process, and the system's limit is twice this.
@@ -123,7 +124,7 @@ impl OutputSchema {
             return Err("a schema is an object, such as { type: object, … }".to_owned());
         };
         fields.retain(|(key, _)| key != "$schema");
-        let as_json = |error: serde_json::Error| error.to_string();
+        let as_json = |error: serde_json::Error| placed_mistake(&error);
         let text = serde_json::to_string(&OrderedJson::Object(fields)).map_err(as_json)?;
         if text.len() > MAX_SCHEMA_LENGTH {
             let (length, limit) = (text.len(), MAX_SCHEMA_LENGTH);

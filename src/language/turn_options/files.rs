@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::values::{fault, scalar};
 use super::{OptionFault, OptionPlaces};
+use crate::domain::json_mistake::placed_mistake;
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
 use crate::language::position::SourcePlace;
 use crate::language::source::{WorkflowSource, stays_below};
@@ -149,7 +150,8 @@ fn read_config(
     source: &dyn WorkflowSource,
 ) -> Result<Map<String, Value>, String> {
     let text = source.read_path(path).map_err(|error| format!("{path}: {}", error.reason()))?;
-    let map: Map<String, Value> = serde_json::from_str(&text)
-        .map_err(|error| format!("{path}: this is not a JSON object: {error}"))?;
+    let map: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+        format!("{path}: this is not a JSON object: {}", placed_mistake(&error))
+    })?;
     sound_config(key, map).map_err(|why| format!("{path}: {why}"))
 }

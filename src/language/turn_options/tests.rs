@@ -149,7 +149,10 @@ fn config_files_are_embedded_and_missing_files_reported() {
     let faults = embed_files(&mut written.options, &written.places, &source);
     let told: Vec<String> =
         faults.iter().map(|f| format!("{}:{}: {}", f.at.line, f.at.column, f.message)).collect();
-    assert!(told[0].starts_with("1:9: bad.json: this is not a JSON object"), "{told:?}");
+    assert!(
+        told[0].starts_with("1:9: bad.json: this is not a JSON object: line 1, column"),
+        "{told:?}"
+    );
     assert!(told[1].starts_with("2:14: gone.json: there is no such file"), "{told:?}");
     assert!(told[2].starts_with("3:18: more: there is no such file"), "{told:?}");
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::pipe::{MAX_LINE_BYTES, PluginLine};
 use super::stderr_limiter::start_of;
+use crate::domain::json_mistake::mistake;
 use crate::domain::protocol::{PluginMessage, VERSION};
 
 /// The number of characters of a line that a warning shows.
@@ -58,7 +59,7 @@ pub(super) fn read(line: PluginLine) -> Result<PluginMessage, PluginLineError> {
             Err(PluginLineError { kind: PluginLineErrorKind::Version, text, id: None })
         }
         Ok(message) => Ok(message),
-        Err(error) => Err(flaw(&text, &error.to_string())),
+        Err(error) => Err(flaw(&text, &mistake(&error))),
     }
 }
 
@@ -110,8 +111,13 @@ mod tests {
     #[test]
     fn each_invalid_message_is_an_error_with_reason() {
         let table = [
-            ("hello", PluginLineErrorKind::Garbage, "is no message: expected value", None),
-            ("{\"type\":\"shout\"}", PluginLineErrorKind::Garbage, "unknown variant `shout`", None),
+            ("hello", PluginLineErrorKind::Garbage, "is no message: this is no value", None),
+            (
+                "{\"type\":\"shout\"}",
+                PluginLineErrorKind::Garbage,
+                "`shout` cannot stand here; known here",
+                None,
+            ),
             (
                 "{\"type\":\"hello\",\"version\":1}",
                 PluginLineErrorKind::Version,
@@ -127,7 +133,7 @@ mod tests {
             (
                 "{\"type\":\"verdict\",\"id\":3,\"verdict\":\"maybe\"}",
                 PluginLineErrorKind::Answer,
-                "unknown variant `maybe`",
+                "`maybe` cannot stand here; known here",
                 Some(3),
             ),
             (

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WorkingDirs;
 use crate::domain::id::AgentId;
+use crate::domain::json_mistake::placed_mistake;
 use crate::plain_file;
 use crate::plain_file::replace::{FileReplacement, sync_directory};
 
@@ -78,7 +79,7 @@ impl WorkingDirs {
         };
         match plain_file::read(&path, MAX_LENGTH) {
             Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
+                serde_json::from_slice(&bytes).map_err(|error| unreadable(placed_mistake(&error)))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unreadable(error.to_string())),
@@ -104,8 +105,9 @@ impl WorkingDirs {
             if path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
                 let bytes =
                     plain_file::read(&path, MAX_LENGTH).map_err(|error| unreadable(&error))?;
-                let record: WorktreeRecord = serde_json::from_slice(&bytes)
-                    .map_err(|error| unreadable(&format!("{}: {error}", path.display())))?;
+                let record: WorktreeRecord = serde_json::from_slice(&bytes).map_err(|error| {
+                    unreadable(&format!("{}: {}", path.display(), placed_mistake(&error)))
+                })?;
                 records.push(record);
             }
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Dataspace, entries, is_absent, name, proof};
+use crate::domain::json_mistake::placed_mistake;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::plain_file;
@@ -122,8 +123,10 @@ impl Dataspace {
         for path in entries(&self.definitions())? {
             if path.extension().is_some_and(|ending| ending == "json") {
                 let read = plain_file::read(&path, MAX_LENGTH);
-                let defined =
-                    read.and_then(|bytes| Ok(serde_json::from_slice::<DefinedProgram>(&bytes)?));
+                let defined = read.and_then(|bytes| {
+                    serde_json::from_slice::<DefinedProgram>(&bytes)
+                        .map_err(|error| std::io::Error::other(placed_mistake(&error)))
+                });
                 match defined {
                     Ok(defined) => all.defined.push(defined),
                     Err(error) => all.warnings.push(format!(

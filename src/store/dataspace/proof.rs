@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::json_mistake::placed_mistake;
 use crate::proof::ProofKey;
 
 /// A value and its proof, side by side, so that people read it as before.
@@ -26,7 +27,7 @@ impl<T: Serialize> ProvenValue<T> {
     /// Refuses a value whose proof does not hold; without a key, no value is refused.
     pub(super) fn believed(&self, key: Option<&ProofKey>, purpose: &str) -> Result<(), String> {
         let Some(key) = key else { return Ok(()) };
-        let content = serde_json::to_vec(&self.value).map_err(|error| error.to_string())?;
+        let content = serde_json::to_vec(&self.value).map_err(|error| placed_mistake(&error))?;
         if key.holds(purpose, &content, &self.proof) {
             return Ok(());
         }
@@ -41,7 +42,8 @@ impl<T: Serialize + DeserializeOwned> ProvenValue<T> {
         key: Option<&ProofKey>,
         purpose: &str,
     ) -> Result<Self, String> {
-        let proven = serde_json::from_slice::<Self>(bytes).map_err(|error| error.to_string())?;
+        let proven =
+            serde_json::from_slice::<Self>(bytes).map_err(|error| placed_mistake(&error))?;
         proven.believed(key, purpose)?;
         Ok(proven)
     }

@@ -60,7 +60,7 @@ const CASES: [BadListCase; 15] = [
     BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b""),
-        message: "a.json is no JSON: 1:0: EOF",
+        message: "a.json is no JSON: 1:0: it ends too early",
     },
     BadListCase {
         list: "a.json",
@@ -75,7 +75,7 @@ const CASES: [BadListCase; 15] = [
     BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b"[1,\n  oops]"),
-        message: "a.json is no JSON: 2:3: expected value",
+        message: "a.json is no JSON: 2:3: this is no value",
     },
     BadListCase {
         list: "a.json",
@@ -85,7 +85,7 @@ const CASES: [BadListCase; 15] = [
     BadListCase {
         list: "a.jsonl",
         made: |test| test.file("a.jsonl", b"1\nplain\n"),
-        message: "a.jsonl is no JSON on each line: 2:1: expected value; lines of plain text belong into a .txt",
+        message: "a.jsonl is no JSON on each line: 2:1: this is no value; write a text in quotes, a number, true, false or null; lines of plain text belong into a .txt",
     },
     BadListCase {
         list: "a.txt",
@@ -100,7 +100,7 @@ const CASES: [BadListCase; 15] = [
     BadListCase {
         list: "[1, 2",
         made: as_it_is,
-        message: "the list in the tag is no JSON: 1:5: EOF",
+        message: "the list in the tag is no JSON: 1:5: it ends too early",
     },
 ];
 

@@ -70,7 +70,9 @@ fn fork_options_that_contradict_policy_are_reported() {
     assert_eq!(found, [format!("START.md:6:1: warning: RF206 the text shows a fork: {why}")]);
     let wrong = start("", "tag: fork, target: W.md, next: END.md, each: '[1, 2'", "x", "");
     assert!(
-        wrong[0].starts_with("START.md:3:5: RF206 the list in the tag is no JSON: 1:5: EOF"),
+        wrong[0].starts_with(
+            "START.md:3:5: RF206 the list in the tag is no JSON: 1:5: it ends too early"
+        ),
         "{wrong:?}"
     );
 }

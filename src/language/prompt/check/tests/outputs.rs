@@ -30,7 +30,12 @@ fn valid_output_has_no_diagnostics() {
 fn invalid_output_is_reported_with_location() {
     let both = &[REVISE, APPROVE][..];
     let table: [(&str, &str, &[&str], &str); 16] = [
-        ("{", "v.json", both, "v.json:1:1: RF501 this is no JSON: EOF while parsing an object"),
+        (
+            "{",
+            "v.json",
+            both,
+            "v.json:1:1: RF501 this is no JSON: it ends too early; something is cut off, or a bracket or quote is missing",
+        ),
         (r#"{"type":"array"}"#, "v.json", both, "v.json:1:1: RF501 an answer is an object"),
         (
             SCHEMA,

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
-use crate::language::flow_map::FlowMap;
 use crate::language::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ParallelAgents, ReferenceNode,
     ReferenceText, SpawnTask,
 };
 use crate::language::graph::spawned::{acts, literal};
+use crate::language::graph::ways::{GraphWayCase, flow_map, ways};
 
 /// The id of the beginning; no node has such a name.
 const START: &str = "/start";
@@ -30,8 +30,9 @@ pub fn draw(program: &Graph, title: &str) -> WorkflowDrawing {
     edge(&mut drawing, START, &program.start, "", EdgeKind::Goes);
     for name in in_order(program) {
         if let Some(node) = program.nodes.get(name) {
-            for (label, kind, to) in ways(node) {
-                edge(&mut drawing, name, to, &label, kind);
+            for way in ways(node) {
+                let (label, kind) = way_label(way.case);
+                edge(&mut drawing, name, way.to, &label, kind);
             }
             for act in acts(node) {
                 consult(&mut drawing, name, act);
@@ -52,9 +53,7 @@ fn edge(drawing: &mut WorkflowDrawing, from: &str, to: &str, label: &str, kind: 
 
 /// Returns the names of all nodes and endings: those near the start first, and unreachable ones last.
 fn in_order(program: &Graph) -> Vec<&GraphNodeName> {
-    let from = |name, node| ways(node).into_iter().map(move |(.., to)| (name, to));
-    let all = program.nodes.iter().flat_map(|(name, node)| from(name, node));
-    let map = FlowMap::new([], all);
+    let map = flow_map(&program.nodes);
     let mut order = Vec::new();
     let mut seen = BTreeSet::new();
     for start in
@@ -82,40 +81,21 @@ fn label_and_kind(name: &str, node: &GraphNode) -> (String, NodeKind) {
     }
 }
 
-/// Returns the ways from a node: each one's label, kind and target.
-fn ways(node: &GraphNode) -> Vec<(String, EdgeKind, &GraphNodeName)> {
-    let goes = |label: &str, to| (label.to_owned(), EdgeKind::Goes, to);
-    let fails = |label: &str, to| (label.to_owned(), EdgeKind::Fails, to);
-    match node {
-        GraphNode::Parallel(node) => {
-            vec![goes("joined", &node.on_success), fails("failure", &node.on_failure)]
-        }
-        GraphNode::Action { on_success, on_failure, .. } if on_success == on_failure => {
-            vec![goes("", on_success)]
-        }
-        GraphNode::Action { on_success, on_failure, .. } => {
-            vec![goes("success", on_success), fails("failure", on_failure)]
-        }
-        GraphNode::Conditional { when_true, when_false, .. } => {
-            vec![goes("true", when_true), goes("false", when_false)]
-        }
-        GraphNode::UserPrompt(prompt) => prompt
-            .responses
-            .iter()
-            .flat_map(|(id, response)| {
-                let failed = response.on_failure.as_ref();
-                let failed = failed.map(|to| fails(&format!("{id}: failure"), to));
-                std::iter::once(goes(id, &response.next)).chain(failed)
-            })
-            .collect(),
-        GraphNode::ValidationGate { on_valid, on_invalid, .. } => {
-            vec![goes("valid", on_valid), fails("invalid", on_invalid)]
-        }
-        GraphNode::Reference { next, on_failure, .. } => {
-            let failed = on_failure.as_ref().map(|to| fails("failure", to));
-            std::iter::once(goes("", next)).chain(failed).collect()
-        }
-    }
+/// Returns the label of a way, and its kind.
+fn way_label(case: GraphWayCase<'_>) -> (String, EdgeKind) {
+    let (label, kind) = match case {
+        GraphWayCase::Always => ("", EdgeKind::Goes),
+        GraphWayCase::Success => ("success", EdgeKind::Goes),
+        GraphWayCase::Failure => ("failure", EdgeKind::Fails),
+        GraphWayCase::True => ("true", EdgeKind::Goes),
+        GraphWayCase::False => ("false", EdgeKind::Goes),
+        GraphWayCase::Valid => ("valid", EdgeKind::Goes),
+        GraphWayCase::Invalid => ("invalid", EdgeKind::Fails),
+        GraphWayCase::Joined => ("joined", EdgeKind::Goes),
+        GraphWayCase::Answer(id) => (id, EdgeKind::Goes),
+        GraphWayCase::AnswerFailure(id) => return (format!("{id}: failure"), EdgeKind::Fails),
+    };
+    (label.to_owned(), kind)
 }
 
 /// Draws an agent that a node spawns.

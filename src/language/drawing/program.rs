@@ -8,9 +8,10 @@ use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::domain::time::format_duration;
 use crate::language::program::checked_program::{
     Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, StartWorkflow,
-    TextExpression, WaitInstruction,
+    TextExpression,
 };
 use crate::language::program::walk::{falls_through, instructions};
+use crate::language::program::ways::{ProgramWay, ProgramWayCase, failures, ways};
 
 /// The ids of the beginning and the ends; no state has such a name.
 const START: &str = "/start";
@@ -109,16 +110,17 @@ impl<'a> ProgramDrawingBuilder<'a> {
 
     fn instruction(&mut self, kind: &'a InstructionKind, arm: Option<&str>) {
         match kind {
-            InstructionKind::Wait(wait) => self.wait(wait),
+            InstructionKind::Wait(wait) => {
+                self.waited_for(&wait.condition);
+                self.named_ways(kind);
+            }
             InstructionKind::Action(body) => self.body(body, arm),
             InstructionKind::Loop(repeat) => {
                 self.body(&repeat.body, arm);
                 if falls_through(&repeat.body) {
                     self.lead_to(self.state, "loop", EdgeKind::Goes);
                 }
-                if let Some(to) = repeat.on_max {
-                    self.lead_to(to, "after the last round", EdgeKind::Goes);
-                }
+                self.named_ways(kind);
             }
             InstructionKind::ForEach(bodies) => {
                 for one in bodies {
@@ -131,7 +133,7 @@ impl<'a> ProgramDrawingBuilder<'a> {
                 for one in arms {
                     let said = condition_label(&one.condition, self.program);
                     self.body(&one.body, Some(&said));
-                    self.failures(&one.condition);
+                    self.draw_ways(failures(&one.condition));
                 }
                 if let Some(body) = otherwise {
                     self.body(body, Some("otherwise"));
@@ -148,27 +150,46 @@ impl<'a> ProgramDrawingBuilder<'a> {
             InstructionKind::Log(template) => self.expressions(&template.arguments),
             InstructionKind::UserInput(input) => {
                 self.expressions(&input.prompt.arguments);
-                if let (Some(to), Some(millis)) = (input.on_timeout, input.timeout_ms) {
-                    let label = format!("after {}", format_duration(millis));
-                    self.lead_to(to, &label, EdgeKind::Fails);
-                }
+                self.named_ways(kind);
             }
-            InstructionKind::StartWorkflow(start) => self.start_workflow(start),
+            InstructionKind::StartWorkflow(start) => {
+                self.start_workflow(start);
+                self.named_ways(kind);
+                self.expressions(start.expressions());
+            }
             InstructionKind::Run(run) => {
                 self.expressions(&run.arguments);
-                if let Some(to) = run.on_error {
-                    let label = format!("{} fails", shortened(&run.command));
-                    self.lead_to(to, &label, EdgeKind::Fails);
-                }
+                self.named_ways(kind);
             }
         }
     }
 
-    fn wait(&mut self, wait: &'a WaitInstruction) {
-        self.waited_for(&wait.condition);
-        self.failures(&wait.condition);
-        if let (Some(to), Some(millis)) = (wait.on_timeout, wait.timeout_ms) {
-            self.lead_to(to, &format!("after {}", format_duration(millis)), EdgeKind::Fails);
+    /// Draws the ways from an instruction to other states, but for a `goto`, whose label is that of its arm.
+    fn named_ways(&mut self, kind: &'a InstructionKind) {
+        self.draw_ways(ways(kind));
+    }
+
+    fn draw_ways(&mut self, ways: Vec<ProgramWay<'a>>) {
+        for way in ways {
+            let (label, kind) = match way.case {
+                ProgramWayCase::Goto | ProgramWayCase::Timeout(None) => continue,
+                ProgramWayCase::AfterLastRound => {
+                    ("after the last round".to_owned(), EdgeKind::Goes)
+                }
+                ProgramWayCase::Timeout(Some(millis)) => {
+                    (format!("after {}", format_duration(millis)), EdgeKind::Fails)
+                }
+                ProgramWayCase::RequestFailure(request) => {
+                    (format!("{request} fails"), EdgeKind::Fails)
+                }
+                ProgramWayCase::CommandFailure(command) => {
+                    (format!("{} fails", shortened(command)), EdgeKind::Fails)
+                }
+                ProgramWayCase::StartFailure(program) => {
+                    (format!("{} is not started", shortened(program)), EdgeKind::Fails)
+                }
+            };
+            self.lead_to(way.to, &label, kind);
         }
     }
 
@@ -188,22 +209,6 @@ impl<'a> ProgramDrawingBuilder<'a> {
             | ProgramCondition::Verdict { .. }
             | ProgramCondition::After(_)
             | ProgramCondition::At(_) => {}
-        }
-    }
-
-    /// Draws the edges taken if a request has failed.
-    fn failures(&mut self, condition: &'a ProgramCondition) {
-        match condition {
-            ProgramCondition::Response { request, on_error: Some(to) } => {
-                self.lead_to(*to, &format!("{request} fails"), EdgeKind::Fails);
-            }
-            ProgramCondition::And(conditions) | ProgramCondition::Or(conditions) => {
-                for one in conditions {
-                    self.failures(one);
-                }
-            }
-            ProgramCondition::Not(one) => self.failures(one),
-            _ => {}
         }
     }
 
@@ -258,11 +263,6 @@ impl<'a> ProgramDrawingBuilder<'a> {
         let id = format!("/workflow/{}", start.program);
         self.drawing.node(&id, &start.program, NodeKind::Graph);
         self.edge(self.here(), &id, "start-workflow", EdgeKind::Forks);
-        if let Some(to) = start.on_error {
-            let label = format!("{} is not started", shortened(&start.program));
-            self.lead_to(to, &label, EdgeKind::Fails);
-        }
-        self.expressions(start.expressions());
     }
 
     /// Draws the signals whose payloads are used.

@@ -32,4 +32,5 @@ mod targets;
 mod tests;
 mod variables;
 pub mod vocabulary;
+pub mod ways;
 pub mod worktree;

@@ -110,14 +110,13 @@ impl GraphReader<'_> {
         let endings = endings.and_then(|entries| self.endings(entries));
         if known {
             let from = start.as_ref().map(|(name, at)| (name, *at));
-            let is_whole = nodes.is_some();
             targets::check(
                 &mut self.report,
                 from,
                 &self.edges,
                 &node_places,
                 &ending_places,
-                is_whole,
+                nodes.as_ref(),
             );
         }
         self.variables.check(&mut self.report);

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::checked_graph::GraphNodeName;
+use super::checked_graph::{GraphNode, GraphNodeName};
+use super::ways;
 use crate::language::flow_map::FlowMap;
 use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
@@ -27,15 +28,15 @@ impl GraphEdge {
     }
 }
 
-/// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `is_whole`, all
-/// nodes could be read, and those without a way to an ending are reported, too.
+/// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `read`, all nodes
+/// could be read, and those without a way to an ending are reported, too.
 pub(super) fn check(
     report: &mut FileDiagnostics,
     start: Option<(&GraphNodeName, SourcePlace)>,
     edges: &[GraphEdge],
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
     endings: &BTreeMap<GraphNodeName, SourcePlace>,
-    is_whole: bool,
+    read: Option<&BTreeMap<GraphNodeName, GraphNode>>,
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
     for edge in edges {
@@ -62,9 +63,12 @@ pub(super) fn check(
     }
     let Some((start, at)) = start else { return };
     if nodes.contains_key(start) {
-        let reached = unreachable(report, start, edges, nodes);
-        if is_whole {
-            endless(report, &reached, edges, nodes);
+        // Of a graph with mistakes only the edges are known that could be read.
+        let written = || FlowMap::new([], edges.iter().map(|edge| (&edge.from, &edge.to)));
+        let map = read.map_or_else(written, ways::flow_map);
+        let reached = unreachable(report, &map, start, edges, nodes);
+        if read.is_some() {
+            endless(report, &map, &reached, nodes);
         }
         return;
     }
@@ -74,18 +78,14 @@ pub(super) fn check(
     report.error(at, "WF201", message);
 }
 
-fn flow_map(edges: &[GraphEdge]) -> FlowMap<&GraphNodeName> {
-    FlowMap::new([], edges.iter().map(|edge| (&edge.from, &edge.to)))
-}
-
 /// Warns of nodes that no way leads to, and returns the others.
 fn unreachable<'edges>(
     report: &mut FileDiagnostics,
+    map: &FlowMap<&'edges GraphNodeName>,
     start: &'edges GraphNodeName,
     edges: &'edges [GraphEdge],
     nodes: &'edges BTreeMap<GraphNodeName, SourcePlace>,
 ) -> BTreeSet<&'edges GraphNodeName> {
-    let map = flow_map(edges);
     let mut reached = map.reached_from([start]);
     let may_lead_anywhere =
         |edge: &GraphEdge| edge.to.contains("${") && reached.contains(&edge.from);
@@ -102,11 +102,10 @@ fn unreachable<'edges>(
 /// Warns of nodes from which no way leads to an ending: whoever comes to one of them stays there until `max_steps`.
 fn endless(
     report: &mut FileDiagnostics,
+    map: &FlowMap<&GraphNodeName>,
     reached: &BTreeSet<&GraphNodeName>,
-    edges: &[GraphEdge],
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
 ) {
-    let map = flow_map(edges);
     // A target that does not exist is an error of its own, and counts as an ending.
     let ends = map.leading_to(map.targets().filter(|to| !nodes.contains_key(*to)));
     let mut caught: Vec<(&GraphNodeName, SourcePlace)> = nodes

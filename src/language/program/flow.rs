@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use super::checked_program::{Instruction, InstructionKind, LoopInstruction, Program};
 use super::quiet_ways::QuietWays;
-use super::walk::{blocks, error_states, has_break, instructions};
+use super::walk::{blocks, has_break, instructions};
+use super::ways::{flow_map, ways};
 use super::{await_before_send, contradiction};
-use crate::language::flow_map::FlowMap;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
@@ -22,49 +22,6 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     }
     await_before_send::check(program, report);
     contradiction::check(program, report);
-}
-
-/// Returns the states that an instruction itself leads to.
-fn targets(kind: &InstructionKind) -> Vec<usize> {
-    let mut found = Vec::new();
-    match kind {
-        InstructionKind::Goto(state) => found.push(*state),
-        InstructionKind::Wait(wait) => {
-            found.extend(wait.on_timeout);
-            found.extend(error_states(&wait.condition));
-        }
-        InstructionKind::Branch { arms, .. } => {
-            for arm in arms {
-                found.extend(error_states(&arm.condition));
-            }
-        }
-        InstructionKind::Loop(repeat) => found.extend(repeat.on_max),
-        InstructionKind::Run(run) => found.extend(run.on_error),
-        InstructionKind::StartWorkflow(start) => found.extend(start.on_error),
-        InstructionKind::UserInput(input) => found.extend(input.on_timeout),
-        InstructionKind::Action(_)
-        | InstructionKind::ForEach(_)
-        | InstructionKind::Break
-        | InstructionKind::Continue
-        | InstructionKind::Terminal { .. }
-        | InstructionKind::Send(_)
-        | InstructionKind::RunFolder(_)
-        | InstructionKind::Assert { .. }
-        | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_) => {}
-    }
-    found
-}
-
-/// Returns the ways between the states of a program, by their numbers.
-fn flow_map(program: &Program) -> FlowMap<usize> {
-    let states = program.states.iter().enumerate();
-    let ways = states.flat_map(|(number, state)| {
-        let named = instructions(&state.body).into_iter().flat_map(|one| targets(&one.kind));
-        let falls = !state.body.iter().any(ends);
-        named.chain(falls.then_some(number + 1)).map(move |to| (number, to))
-    });
-    FlowMap::new([], ways)
 }
 
 fn unreachable(program: &Program, report: &mut FileDiagnostics) {
@@ -136,7 +93,7 @@ fn check_body(body: &[Instruction], report: &mut FileDiagnostics) {
 fn endless(instruction: &Instruction, repeat: &LoopInstruction, report: &mut FileDiagnostics) {
     let leaves = |instruction: &&Instruction| {
         matches!(instruction.kind, InstructionKind::Terminal { .. })
-            || !targets(&instruction.kind).is_empty()
+            || !ways(&instruction.kind).is_empty()
     };
     let is_left = repeat.on_max.is_some()
         || has_break(&repeat.body)

@@ -36,4 +36,5 @@ mod values;
 mod verdicts;
 pub mod vocabulary;
 pub mod walk;
+pub mod ways;
 mod workflow;

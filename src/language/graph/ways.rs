@@ -1,0 +1,86 @@
+//! The ways from a node of a graph, for the checks and for the pictures.
+
+use std::collections::BTreeMap;
+
+use super::checked_graph::{GraphNode, GraphNodeName};
+use crate::language::flow_map::FlowMap;
+
+/// A way from a node to a node or an ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphWay<'graph> {
+    /// The node or ending it leads to.
+    pub to: &'graph GraphNodeName,
+    /// The case in which it is taken.
+    pub case: GraphWayCase<'graph>,
+}
+
+/// The case in which a way is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphWayCase<'graph> {
+    /// In any case.
+    Always,
+    /// All actions succeed.
+    Success,
+    /// The node fails.
+    Failure,
+    /// The condition holds.
+    True,
+    /// The condition does not hold.
+    False,
+    /// All conditions hold.
+    Valid,
+    /// A condition does not hold.
+    Invalid,
+    /// The join is met.
+    Joined,
+    /// The answer is this option.
+    Answer(&'graph str),
+    /// A consequence of this option fails.
+    AnswerFailure(&'graph str),
+}
+
+/// Returns the ways from a node.
+#[must_use]
+pub fn ways(node: &GraphNode) -> Vec<GraphWay<'_>> {
+    use GraphWayCase as Case;
+    fn way<'graph>(case: Case<'graph>, to: &'graph GraphNodeName) -> GraphWay<'graph> {
+        GraphWay { to, case }
+    }
+    match node {
+        GraphNode::Parallel(node) => {
+            vec![way(Case::Joined, &node.on_success), way(Case::Failure, &node.on_failure)]
+        }
+        GraphNode::Action { on_success, on_failure, .. } if on_success == on_failure => {
+            vec![way(Case::Always, on_success)]
+        }
+        GraphNode::Action { on_success, on_failure, .. } => {
+            vec![way(Case::Success, on_success), way(Case::Failure, on_failure)]
+        }
+        GraphNode::Conditional { when_true, when_false, .. } => {
+            vec![way(Case::True, when_true), way(Case::False, when_false)]
+        }
+        GraphNode::UserPrompt(prompt) => prompt
+            .responses
+            .iter()
+            .flat_map(|(id, response)| {
+                let failed = response.on_failure.as_ref();
+                let failed = failed.map(|to| way(Case::AnswerFailure(id), to));
+                std::iter::once(way(Case::Answer(id), &response.next)).chain(failed)
+            })
+            .collect(),
+        GraphNode::ValidationGate { on_valid, on_invalid, .. } => {
+            vec![way(Case::Valid, on_valid), way(Case::Invalid, on_invalid)]
+        }
+        GraphNode::Reference { next, on_failure, .. } => {
+            let failed = on_failure.as_ref().map(|to| way(Case::Failure, to));
+            std::iter::once(way(Case::Always, next)).chain(failed).collect()
+        }
+    }
+}
+
+/// Returns the ways between the nodes and endings of a graph.
+#[must_use]
+pub fn flow_map(nodes: &BTreeMap<GraphNodeName, GraphNode>) -> FlowMap<&GraphNodeName> {
+    let from = |(name, node)| ways(node).into_iter().map(move |way| (name, way.to));
+    FlowMap::new([], nodes.iter().flat_map(from))
+}

@@ -2,8 +2,8 @@
 //! process.
 //!
 //! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two. Names
-//! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `order`, `nodes`, `conversation`,
-//! `tags`, `stream`, `spawns`, `warm`. With `--dir=FOLDER` the runs are written there instead of into the
+//! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `order`, `nodes`, `pictures`,
+//! `conversation`, `tags`, `stream`, `spawns`, `warm`. With `--dir=FOLDER` the runs are written there instead of into the
 //! build's folder. At the end each goal stands beside its measurement. A figure that cannot be taken says why
 //! and does not stop the others: the benchmark measures and does not judge. Nothing is subtracted from
 //! raymond's times.
@@ -22,6 +22,7 @@ mod goals;
 mod live;
 mod nodes;
 mod order;
+mod pictures;
 mod raymond;
 mod scale;
 mod spawn;
@@ -52,7 +53,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 type Figure = (&'static str, fn(&BenchFolder, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 12] = [
+const FIGURES: [Figure; 13] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
     ("agents", agents::figure),
@@ -60,6 +61,7 @@ const FIGURES: [Figure; 12] = [
     ("fan-out", fan_out::figure),
     ("order", order::figure),
     ("nodes", nodes::figure),
+    ("pictures", pictures::figure),
     ("conversation", conversation::figure),
     ("tags", tags::figure),
     ("stream", stream::figure),

@@ -15,9 +15,6 @@ use crate::language::prompt::workflow_map::{
 };
 use crate::language::source::WorkflowSource;
 
-/// The maximum number of nodes that a picture shows: no larger one can be read, and Mermaid draws 500 edges.
-const MAX_DRAWN_NODES: usize = 300;
-
 /// Runs `raymond graph`.
 ///
 /// # Errors
@@ -34,14 +31,12 @@ pub fn graph(args: &GraphArgs) -> Result<CliExitCode, Error> {
             return Ok(CliExitCode::Invalid);
         }
     };
-    let drawing = match format {
-        DrawingFormat::Mermaid | DrawingFormat::Svg => drawing.folded(MAX_DRAWN_NODES),
-        DrawingFormat::Dot => drawing,
-    };
+    // No picture of many more nodes can be read, and Mermaid draws 500 edges.
+    let drawing = drawing.folded(usize::try_from(args.max_nodes).unwrap_or(usize::MAX));
     if drawing.hidden > 0 {
         output::tell(&format!(
-            "{}: the picture has the {MAX_DRAWN_NODES} nodes next to the start, and one for the other {}; --format dot writes all of them",
-            drawing.title, drawing.hidden
+            "{}: the picture has the {} nodes next to the start, and one for the other {}; --max-nodes shows more",
+            drawing.title, args.max_nodes, drawing.hidden
         ));
     }
     let text = match format {

@@ -50,16 +50,29 @@ fn chain(nodes: usize) -> String {
 
 #[test]
 fn large_graph_is_drawn_with_its_far_nodes_folded() {
-    let test = Test::new().file("workflow.yaml", chain(1000).as_bytes());
-    let drawn = test.raymond(&["graph", "workflow.yaml", "--format", "svg"]);
-    drawn
-        .ok()
-        .stderr_has("the picture has the 300 nodes next to the start, and one for the other 703");
-    assert!(texts(&drawn.stdout, "name").contains("n5"));
-    assert!(drawn.stdout.contains("… 703 more nodes,"), "the picture says so");
-    let dot = test.raymond(&["graph", "workflow.yaml", "--format", "dot"]);
-    dot.ok().stdout_has("n999");
-    assert_eq!(dot.stderr, "");
+    let test = Test::new().file("workflow.yaml", chain(5000).as_bytes());
+    for (format, largest) in [("svg", 250_000), ("mermaid", 40_000), ("dot", 40_000)] {
+        let drawn = test.raymond(&["graph", "workflow.yaml", "--format", format]);
+        drawn
+            .ok()
+            .stderr_has(
+                "the picture has the 300 nodes next to the start, and one for the other 4703",
+            )
+            .stderr_has("--max-nodes shows more")
+            .stdout_has("… 4703 more nodes,")
+            .stdout_has("n297")
+            .stdout_lacks("n301");
+        let length = drawn.stdout.len();
+        assert!(length < largest, "{format}: {length} bytes");
+        if format == "svg" {
+            assert!(texts(&drawn.stdout, "name").contains("n5"));
+        }
+    }
+    let all = ["graph", "workflow.yaml", "--format", "dot", "--max-nodes", "6000"];
+    let all = test.raymond(&all);
+    all.ok().stdout_has("\"n4999\"");
+    assert_eq!(all.stderr, "");
+    test.raymond(&["graph", "workflow.yaml", "--max-nodes", "0"]).code(64);
 }
 
 #[test]

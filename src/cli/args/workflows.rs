@@ -140,6 +140,9 @@ pub struct GraphArgs {
     /// Write to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Show at most so many nodes, those next to the start, and one node for all the others
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_nodes: u32,
 }
 
 /// The format of a drawing.
@@ -183,7 +186,7 @@ mod tests {
     fn file_extension_selects_drawing_format() {
         let format = |output: &str, format| {
             let output = Some(output.into());
-            GraphArgs { path: ".".into(), format, output }.format()
+            GraphArgs { path: ".".into(), format, output, max_nodes: 300 }.format()
         };
         assert_eq!(format("x.SVG", None), Ok(DrawingFormat::Svg));
         assert_eq!(format("x.gv", None), Ok(DrawingFormat::Dot));

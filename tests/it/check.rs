@@ -249,3 +249,28 @@ fn documents_and_sample_prompts_have_no_near_tags_but_those_they_speak_of() {
     ];
     assert_eq!(found, expected);
 }
+
+#[test]
+fn graph_is_checked_the_same_from_any_current_directory() {
+    let graph = "name: flow\nversion: \"1\"\ninitial_state: { known: 1 }\nimports: { words: words.yaml }\nstart_node: a\nnodes:\n  a:\n    type: action\n    actions:\n      - { type: invoke_pattern, path: doc.md, section: Part, store_as: done }\n      - { type: read_file, path: /etc/hostname, store_as: host }\n      - { type: run_state, state: GONE.md }\n      - { type: write_file, path: ../out, content: '${knwon} ${imports.words.a}' }\n    on_success: b\n    on_failure: failed\n  b:\n    type: conditional\n    condition: { type: count_above, field: computed.dnoe, min: 0 }\n    branches: { true: done, false: failed }\nendings:\n  done: { type: success, message: Done }\n  failed: { type: error, message: Failed }\n";
+    let test = Test::new()
+        .file("workflow.yaml", graph.as_bytes())
+        .file("doc.md", b"# Part\n\nDo it.\n")
+        .file("words.yaml", b"a: b\n")
+        .file("elsewhere/doc.md", b"# Another\n");
+    let file = test.flow().join("workflow.yaml");
+    let checked = |directory: &str| {
+        let script = format!("cd '{directory}' && exec \"$0\" check '{}'", file.display());
+        let outcome = test.shell(&script).wait();
+        outcome.code(65);
+        (outcome.stdout.clone(), outcome.stderr.clone())
+    };
+    let here = checked(".");
+    let all = format!("{}{}", here.0, here.1);
+    for found in ["WF304", "WF330 variable `knwon`", "WF330 variable `computed.dnoe`", "GONE.md"] {
+        assert!(all.contains(found), "{found}: {all}");
+    }
+    for directory in ["/", "elsewhere"] {
+        assert_eq!(checked(directory), here, "{directory}");
+    }
+}

@@ -222,6 +222,44 @@ async fn command_stopped_in_queue_counts_as_never_begun() {
 }
 
 #[tokio::test]
+async fn repeatable_command_waits_for_its_earlier_attempt() {
+    let ground = Ground::new();
+    let marker =
+        EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
+    let mut earlier = std::process::Command::new("/bin/sh")
+        .args(["-c", "read line; echo earlier > order"])
+        .current_dir(ground.root())
+        .stdin(std::process::Stdio::piped())
+        .env_clear()
+        .envs(captured_output::environment([], &marker, "main.1"))
+        .spawn()
+        .expect("a shell starts");
+    let seen = async {
+        while orphans::find(&marker).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), seen).await.expect("it is seen");
+    let mut command = shell("echo later >> order");
+    command["idempotent"] = json!(true);
+    let repeating = ground.perform("main.1", command, true);
+    let ending = async {
+        // As many looks as this are more than enough to end a process that is not waited for.
+        for _ in 0..50 {
+            assert_eq!(orphans::find(&marker).len(), 1, "it goes on, and nothing runs beside it");
+            tokio::task::yield_now().await;
+        }
+        drop(earlier.stdin.take());
+    };
+    let both = async { tokio::join!(repeating, ending) };
+    let (repeated, ()) =
+        tokio::time::timeout(Duration::from_mins(1), Box::pin(both)).await.expect("it ends");
+    assert!(matches!(repeated, OperationOutcome::Done(Ok(_))), "{repeated:?}");
+    assert_eq!(ground.text("order"), "earlier\nlater\n");
+    earlier.wait().expect("waited");
+}
+
+#[tokio::test]
 async fn process_of_earlier_attempt_is_ended_before_retry() {
     let ground = Ground::new();
     let marker =

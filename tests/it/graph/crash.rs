@@ -134,6 +134,28 @@ fn graph_killed_at_any_point_resumes_with_same_result() {
     assert_eq!(lived, ["passage.noted", "passage.asked", "inbox.before"]);
 }
 
+#[test]
+fn time_of_killed_run_is_the_journaled_one_after_resume() {
+    let stamped = json!([
+        {"type": "compute", "expression": "new Date().toISOString()", "store_as": "stamp"},
+        {"type": "write_file", "path": "stamp.txt", "content": "${computed.stamp}"},
+    ]);
+    let mut flow = graph(json!({"start": node(stamped, "done")}));
+    flow["endings"]["done"]["summary"] = json!("${computed.stamp}");
+    let test = Test::new()
+        .file("workflow.yaml", flow.to_string().as_bytes())
+        .env("RAYMOND_FAILPOINT", "operation.before:1");
+    let first = test.run(&["workflow.yaml"]);
+    first.assert(first.killed(), "killed before the file is written");
+    let journaled = json!(test.events("graph_advanced")).to_string();
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    let outcome = test.resume(&[]);
+    outcome.ok();
+    let stamp = super::text(&test, "stamp.txt");
+    assert!(journaled.contains(&format!("\"{stamp}\"")), "{stamp}: {journaled}");
+    assert_eq!(super::payload(&outcome, "main")["summary"], stamp.as_str());
+}
+
 /// Returns a graph with several commits, each of which says how it knows that it was done.
 fn commits(count: usize) -> Value {
     let mut actions =

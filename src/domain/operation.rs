@@ -71,12 +71,20 @@ pub enum Operation {
         /// The pattern, below the workspace root.
         pattern: String,
     },
-    /// Lists the corpora in the workspace: `{name, path, status, description, keywords}`.
-    DiscoverInstalledCorpora,
-    /// Lists the corpora in the workspace and those that a person has installed.
-    DiscoverUserCorpora {
+    /// Lists the plug-ins in the workspace: `{name, path, status, description, keywords}`.
+    DiscoverPlugins {
+        /// The pattern of the names of their directories.
+        pattern: String,
+    },
+    /// Lists the plug-ins in the workspace and those that a person has installed.
+    DiscoverUserPlugins {
+        /// The pattern of the names of their directories.
+        pattern: String,
         /// The person's home directory.
         home: String,
+        /// False if only the workspace counts after all.
+        #[serde(default = "yes")]
+        user: bool,
     },
     /// Reads the configuration, as data.
     ReadConfig,
@@ -245,6 +253,10 @@ fn one() -> u32 {
     1
 }
 
+fn yes() -> bool {
+    true
+}
+
 /// The result of an operation: a value, or the reason why there is none.
 pub type OperationResult = Result<Value, String>;
 
@@ -274,8 +286,8 @@ impl Operation {
             | Self::PythonModuleAvailable { .. }
             | Self::AnyFileExists { .. }
             | Self::GlobExists { .. }
-            | Self::DiscoverInstalledCorpora
-            | Self::DiscoverUserCorpora { .. }
+            | Self::DiscoverPlugins { .. }
+            | Self::DiscoverUserPlugins { .. }
             | Self::ReadConfig
             | Self::ReadFile { .. }
             | Self::GlobFiles { .. }

@@ -10,7 +10,7 @@ use super::context::{OperationContext, blocking};
 use super::glob::{glob, glob_exists};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use super::{corpora, files, marketplace, retention, tools};
+use super::{files, marketplace, plugins, retention, tools};
 use crate::domain::operation::Operation;
 
 /// The size in bytes up to which files are read on the current thread: another thread would cost more.
@@ -63,8 +63,8 @@ pub(super) fn perform_inline(
         | Operation::PythonModuleAvailable { .. }
         | Operation::ReadConfig
         | Operation::GlobExists { .. }
-        | Operation::DiscoverInstalledCorpora
-        | Operation::DiscoverUserCorpora { .. }
+        | Operation::DiscoverPlugins { .. }
+        | Operation::DiscoverUserPlugins { .. }
         | Operation::WriteConfig { .. }
         | Operation::UpdateConfigIndexMetadata { .. }
         | Operation::UpdateMarketplaceJson { .. }
@@ -106,8 +106,10 @@ fn perform_on_disk(
         Operation::ReadConfig => config::read(root),
         Operation::ReadFile { path } => files::read(root, &path).map(Value::String),
         Operation::GlobExists { pattern } => glob_exists(root, &pattern).map(Value::Bool),
-        Operation::DiscoverInstalledCorpora => corpora::installed(root, None),
-        Operation::DiscoverUserCorpora { home } => corpora::installed(root, Some(&home)),
+        Operation::DiscoverPlugins { pattern } => plugins::installed(root, &pattern, None),
+        Operation::DiscoverUserPlugins { pattern, home, user } => {
+            plugins::installed(root, &pattern, user.then_some(&*home))
+        }
         Operation::WriteConfig { config } => config::write(root, config, stem).map(done),
         Operation::UpdateConfigIndexMetadata { fields } => {
             config::update_index(root, fields, stem).map(done)

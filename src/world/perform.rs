@@ -260,8 +260,8 @@ impl WorkspaceExecutor {
             | Operation::ToolAvailable { .. }
             | Operation::AnyFileExists { .. }
             | Operation::GlobExists { .. }
-            | Operation::DiscoverInstalledCorpora
-            | Operation::DiscoverUserCorpora { .. }
+            | Operation::DiscoverPlugins { .. }
+            | Operation::DiscoverUserPlugins { .. }
             | Operation::ApplyLogRetention { .. }
             | Operation::ReadConfig
             | Operation::ReadFile { .. }

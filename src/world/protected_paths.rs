@@ -61,8 +61,8 @@ fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
         | Operation::PythonModuleAvailable { .. }
         | Operation::AnyFileExists { .. }
         | Operation::GlobExists { .. }
-        | Operation::DiscoverInstalledCorpora
-        | Operation::DiscoverUserCorpora { .. }
+        | Operation::DiscoverPlugins { .. }
+        | Operation::DiscoverUserPlugins { .. }
         | Operation::WriteConfig { .. }
         | Operation::UpdateConfigIndexMetadata { .. }
         | Operation::BashCheck { .. }

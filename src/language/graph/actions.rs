@@ -8,12 +8,7 @@ use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::language::expression::ValueTemplate;
-use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
-
-/// The parameters that are paths of files or directories.
-const FILE_PATHS: [&str; 6] =
-    ["path", "dest", "repo_path", "pattern", "marketplace_path", "location"];
 
 impl GraphReader<'_> {
     /// Reads several consequences; `None` if one is wrong.
@@ -77,6 +72,7 @@ impl GraphReader<'_> {
             | "finalize_log" => self.log(given)?,
             "write_log" => {
                 self.variables.write("computed.log_file_path");
+                self.check_paths(given)?;
                 ActionKind::WriteLog { parameters: given.all_but(&[])? }
             }
             "file_exists_check"
@@ -84,7 +80,10 @@ impl GraphReader<'_> {
             | "any_file_exists_check"
             | "glob_check"
             | "bash_check" => self.checked(given)?,
-            "apply_log_retention" => ActionKind::LogRetention { parameters: given.all_but(&[])? },
+            "apply_log_retention" => {
+                self.check_paths(given)?;
+                ActionKind::LogRetention { parameters: given.all_but(&[])? }
+            }
             "output_ci_summary" => ActionKind::CiSummary { format: given.template("format")? },
             "parse_intent_flags" => ActionKind::IntentFlags {
                 input: given.template("input")?,
@@ -98,7 +97,7 @@ impl GraphReader<'_> {
             },
             "dynamic_route" => self.dynamic_route(given)?,
             "display" => self.display(given)?,
-            "discover_installed_corpora" => self.discovered(given)?,
+            "discover_plugins" | "discover_installed_corpora" => self.discovered(given)?,
             "update_config_index_metadata" => self.index_metadata(given)?,
             "compute_hash" => self.hashed(given)?,
             "foreach" => ActionKind::ForEach {
@@ -131,6 +130,9 @@ impl GraphReader<'_> {
             "log_session_snapshot" => LogEntryKind::Snapshot,
             _ => LogEntryKind::End,
         };
+        if given.node("store_as").is_some() {
+            self.variables.write("computed.log_stored_at");
+        }
         let parameters = given.all_but(&["store_as"])?;
         Some(ActionKind::Log { entry, parameters, store: self.store(given)? })
     }
@@ -217,28 +219,12 @@ impl GraphReader<'_> {
         Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
     }
 
-    /// Checks that no path of a file that is written out leads out of the workspace.
-    pub(super) fn check_paths(&mut self, given: &GivenParameters<'_>) -> Option<()> {
-        let mut sound = Some(());
-        for name in FILE_PATHS.iter().filter(|_| given.kind != "write_config_entry") {
-            let Some(node) = given.node(name) else { continue };
-            let Some(path) = node.text().map(|text| &*text.text) else { continue };
-            // `${…}` is one name at least; what it leads to is checked when it is known.
-            let known = path.split("${").next().unwrap_or_default();
-            if leads_up(known) {
-                let (kind, path) = (given.kind, quoted(path));
-                let message = format!("`{name}` of `{kind}` leads out of the workspace: {path}");
-                self.report.error(node.at, "WF304", message);
-                sound = None;
-            }
-        }
-        sound
-    }
-
     /// Checks that a command says in one way only what makes it repeatable.
     fn check_repetition(&mut self, given: &GivenParameters<'_>) -> Option<()> {
-        let says = |name: &&&str| {
-            given.node(name).is_some_and(|node| !matches!(node.value, YamlContent::Bool(false)))
+        // The value of a `${…}` is known only when the command runs.
+        let says = |name: &&&str| match **name {
+            "unless" => given.node(name).is_some(),
+            name => given.written_boolean(name) == Some(true),
         };
         let said: Vec<&str> =
             ["unless", "idempotent", "once"].iter().filter(says).copied().collect();
@@ -286,21 +272,6 @@ fn keyword_sets(node: &YamlValue) -> Option<Vec<(String, ValueTemplate)>> {
         Some((entry.key.to_string(), ValueTemplate::parse(&entry.value.json()).ok()?))
     };
     entries.iter().map(set).collect()
-}
-
-/// Returns whether a path leads above the directory it begins in.
-fn leads_up(path: &str) -> bool {
-    let mut depth = 0_usize;
-    for part in path.split('/') {
-        match part {
-            "" if depth == 0 && path.starts_with('/') => return false,
-            "" | "." => {}
-            ".." if depth == 0 => return true,
-            ".." => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    false
 }
 
 /// Returns the name of a loop's current item.

@@ -138,7 +138,7 @@ impl GraphReader<'_> {
 
     /// Reads `spawn_agent`, `run_folder`, and `run_state`.
     pub(super) fn spawn(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        let background = given.switch("run_in_background");
+        let background = given.template("run_in_background");
         let task = if given.kind == "spawn_agent" {
             let kind = given.template("subagent_type");
             SpawnTask::Prompt { kind, prompt: given.template("prompt")? }

@@ -28,7 +28,7 @@ pub const CODES: [(&str, &str); 33] = [
     ("WF301", "there is no such condition"),
     ("WF302", "there is no such action"),
     ("WF303", "a parameter is missing, unknown or of the wrong kind"),
-    ("WF304", "a path leads out of the workspace"),
+    ("WF304", "a path leads out of the workspace (absolute: warning)"),
     ("WF310", "an expression is wrong"),
     ("WF311", "there is no such function or method"),
     (

@@ -12,6 +12,9 @@ use crate::language::yaml::content::YamlValue;
 /// The parameters of which a check has one.
 const FLAG_OR_STORE: [&str; 2] = ["set_flag", "store_as"];
 
+/// The pattern of `discover_installed_corpora`.
+const CORPUS_PATTERN: &str = "hiivmind-corpus-*";
+
 impl GraphReader<'_> {
     /// Reads `evaluate`: it sets a flag to the truth of a value, or stores the value.
     pub(super) fn evaluated(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
@@ -90,13 +93,24 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Reads `discover_installed_corpora`. The corpora outside of the workspace count only if the graph says so, because
-    /// reading there takes a privilege.
+    /// Reads `discover_plugins`, and `discover_installed_corpora`, which is the same with a pattern of its own. The plug-ins
+    /// outside of the workspace count only if the graph says so, because reading there takes a privilege.
     pub(super) fn discovered(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        let (kind, parameters) = if given.switch("user") {
-            ("discover_user_corpora", json!({ "home": "${HOME}" }))
-        } else {
-            ("discover_installed_corpora", json!({}))
+        let pattern = match given.node("pattern") {
+            Some(node) => node.json(),
+            None => CORPUS_PATTERN.into(),
+        };
+        let mut parameters = json!({ "pattern": pattern });
+        let kind = match given.written_boolean("user") {
+            Some(false) => "discover_plugins",
+            // A value that is known only at run time takes the privilege, too.
+            user => {
+                parameters["home"] = "${HOME}".into();
+                if user.is_none() {
+                    parameters["user"] = given.node("user")?.json();
+                }
+                "discover_user_plugins"
+            }
         };
         let work = derived(given, kind, &parameters)?;
         Some(ActionKind::World { work, store: self.store(given)?, prompt: None })

@@ -43,6 +43,7 @@ impl GraphReader<'_> {
     fn test(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let kind = given.kind;
         self.check_paths(given)?;
+        self.reads_of(given);
         Some(match kind {
             "flag_set" | "flag_not_set" => {
                 ConditionTest::Flag { flag: given.template("flag")?, set: kind == "flag_set" }
@@ -73,6 +74,46 @@ impl GraphReader<'_> {
         })
     }
 
+    /// Notes the path that a condition reads. What may be missing is a flag, and a field that is compared with null.
+    fn reads_of(&mut self, given: &GivenParameters<'_>) {
+        match given.kind {
+            "flag_set" | "flag_not_set" => {
+                let flag = given.written("flag").trim().trim_start_matches('.');
+                let flag = flag.strip_prefix("flags.").unwrap_or(flag);
+                self.reads_path(given, "flag", format!("flags.{flag}"), true);
+            }
+            "state_is_null" | "state_not_null" => self.reads_field(given, true),
+            "state_equals" | "state_check" => {
+                let is_null = ["null", "is_null", "not_null"].contains(&given.written("operator"))
+                    || ["operator", "value"].iter().any(|name| given.is_null(name));
+                self.reads_field(given, is_null);
+            }
+            "count_equals" | "count_above" | "count_below" => self.reads_field(given, false),
+            _ => {}
+        }
+    }
+
+    fn reads_field(&mut self, given: &GivenParameters<'_>, may_be_missing: bool) {
+        let field = given.written("field").trim().trim_start_matches('.').to_owned();
+        let may_be_missing = may_be_missing || field.starts_with("flags.");
+        self.reads_path(given, "field", field, may_be_missing);
+    }
+
+    /// Notes that a parameter names a path that is read; a path with a `${…}` in it is known only at run time.
+    pub(super) fn reads_path(
+        &mut self,
+        given: &GivenParameters<'_>,
+        parameter: &str,
+        path: String,
+        may_be_missing: bool,
+    ) {
+        let Some(node) = given.node(parameter) else { return };
+        if let Some(text) = node.text().filter(|_| !path.contains("${")) {
+            let at = self.beginning(node.at, text);
+            self.variables.read(at, path, may_be_missing);
+        }
+    }
+
     /// Reads the path of a value. A path inside `${…}` means the same path.
     pub(super) fn origin(&mut self, given: &GivenParameters<'_>) -> Option<ValueTemplate> {
         let path = self.origin_path(given)?;
@@ -91,7 +132,13 @@ impl GraphReader<'_> {
             return None;
         }
         match ValuePath::parse(path) {
-            Ok(path) => Some(path.to_string()),
+            Ok(read) => {
+                if inner.is_none() {
+                    let path = path.trim_start_matches('.').to_owned();
+                    self.reads_path(given, "from", path, false);
+                }
+                Some(read.to_string())
+            }
             Err(error) => {
                 self.report.error(at, "WF303", format!("`from` of `{}`: {error}", given.kind));
                 None

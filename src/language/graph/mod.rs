@@ -12,6 +12,7 @@ pub mod codes;
 mod companions;
 mod conditions;
 pub mod contract;
+mod file_paths;
 mod imports;
 pub mod interpreter;
 pub(in crate::language) mod keys;

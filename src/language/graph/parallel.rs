@@ -140,12 +140,19 @@ impl GraphReader<'_> {
         let prompt = given.template("prompt_template").or_else(|| given.template("prompt"))?;
         let kind = given.template("agent_type").or_else(|| given.template("subagent_type"));
         Some(ActionKind::SpawnParallel(ParallelAgents {
-            items: given.template("foreach")?,
+            items: self.read_list(given)?,
             name: given.word("as").unwrap_or_else(|| "item".to_owned()),
             task: SpawnTask::Prompt { kind, prompt },
             store,
             join,
         }))
+    }
+
+    /// Reads `foreach`: a list, or the path of one.
+    fn read_list(&mut self, given: &mut GivenParameters<'_>) -> Option<ValueTemplate> {
+        let path = given.written("foreach").trim().trim_start_matches('.').to_owned();
+        self.reads_path(given, "foreach", path, false);
+        given.template("foreach")
     }
 
     /// Reads a join. Without `join` it waits for all.
@@ -198,6 +205,10 @@ fn condition(node: &YamlValue) -> Option<JoinCondition> {
     let count = |node: &YamlValue| match &node.value {
         YamlContent::Number(number) => {
             let count = u32::try_from(number.as_u64()?).ok()?;
+            (count > 0).then_some(JoinCondition::Count(count))
+        }
+        YamlContent::Text(text) => {
+            let count = text.text.trim().parse().ok()?;
             (count > 0).then_some(JoinCondition::Count(count))
         }
         _ => None,

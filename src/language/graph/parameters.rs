@@ -26,7 +26,6 @@ enum ParameterValue {
     Prose(ValueTemplate),
     Conditions(Vec<GraphCondition>),
     Actions(Vec<GraphAction>),
-    Switch(bool),
     Word(String),
 }
 
@@ -59,6 +58,11 @@ impl<'t> GivenParameters<'t> {
             Value::String(text) => text,
             other => other.to_string(),
         })
+    }
+
+    /// Returns whether a parameter is null.
+    pub(super) fn is_null(&self, name: &str) -> bool {
+        self.node(name).is_some_and(|node| matches!(node.value, YamlContent::Null))
     }
 
     pub(super) fn template(&mut self, name: &str) -> Option<ValueTemplate> {
@@ -100,8 +104,18 @@ impl<'t> GivenParameters<'t> {
         }
     }
 
-    pub(super) fn switch(&mut self, name: &str) -> bool {
-        matches!(self.given.remove(name), Some(ParameterValue::Switch(true)))
+    /// Returns the boolean that is written out, also as text; `None` for a `${…}`. Without the parameter it is false.
+    pub(super) fn written_boolean(&self, name: &str) -> Option<bool> {
+        match self.node(name).map(|node| &node.value) {
+            None => Some(false),
+            Some(YamlContent::Bool(value)) => Some(*value),
+            Some(YamlContent::Text(text)) => match text.text.trim() {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => None,
+            },
+            Some(_) => None,
+        }
     }
 
     pub(super) fn word(&mut self, name: &str) -> Option<String> {
@@ -250,9 +264,6 @@ impl GraphReader<'_> {
             (ParameterKind::Actions, YamlContent::List(list)) => {
                 self.deeper(node, |reader| reader.actions(list)).map(ParameterValue::Actions)
             }
-            (ParameterKind::Switch, YamlContent::Bool(value)) => {
-                Some(ParameterValue::Switch(*value))
-            }
             (ParameterKind::Word, YamlContent::Text(text)) => {
                 Some(ParameterValue::Word(text.text.to_string()))
             }
@@ -330,7 +341,6 @@ fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
         ParameterKind::Actions => {
             (matches!(node.value, YamlContent::List(_)), "a list of consequences")
         }
-        ParameterKind::Switch => (matches!(node.value, YamlContent::Bool(_)), "`true` or `false`"),
         ParameterKind::Word => {
             let named = matches!(node.value, YamlContent::Bool(_) | YamlContent::Null);
             (text.is_some_and(filled) || named, "a word")

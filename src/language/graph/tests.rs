@@ -11,6 +11,7 @@ mod agents;
 mod bombs;
 mod meanings;
 mod mistakes;
+mod reads;
 mod sound;
 mod types;
 

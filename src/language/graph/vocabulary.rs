@@ -37,8 +37,6 @@ pub(in crate::language) enum ParameterKind {
     Conditions,
     /// Consequences.
     Actions,
-    /// `true` or `false`, written out.
-    Switch,
     /// A word that is written out.
     Word,
 }

@@ -83,7 +83,6 @@ fn parameter(takes: ParameterKind) -> Value {
         ParameterKind::Any => json!({}),
         ParameterKind::Conditions => keys::conditions(),
         ParameterKind::Actions => keys::actions(),
-        ParameterKind::Switch => shape::boolean(),
         ParameterKind::Word => json!({ "type": ["string", "boolean", "null"] }),
     }
 }

@@ -239,8 +239,8 @@ pub struct AgentSpawn {
     pub task: SpawnTask,
     /// The path for its result, or for its id if it runs in the background.
     pub store: Option<ValueTemplate>,
-    /// True if the graph continues without waiting for it.
-    pub background: bool,
+    /// A boolean: true if the graph continues without waiting for it.
+    pub background: Option<ValueTemplate>,
 }
 
 /// The task of a further agent.

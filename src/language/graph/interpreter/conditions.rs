@@ -91,8 +91,13 @@ impl GraphInterpreter<'_> {
                 let flag = self.value_path(flag)?.below("flags");
                 (self.at(&flag) == Some(Value::Bool(true))) == *set
             }
-            ConditionTest::Equals { field, value } => self.field(field)? == self.fill(value)?,
-            ConditionTest::Null { field, null } => self.field(field)?.is_null() == *null,
+            ConditionTest::Equals { field, value } => {
+                let value = self.fill(value)?;
+                // A field may be missing where null is meant.
+                let found = if value.is_null() { self.found(field)? } else { self.field(field)? };
+                found == value
+            }
+            ConditionTest::Null { field, null } => self.found(field)?.is_null() == *null,
             ConditionTest::Count { field, compare, number } => {
                 let count = count(&self.field(field)?)?;
                 let number = number_of(&self.fill(number)?)?;
@@ -159,9 +164,23 @@ impl GraphInterpreter<'_> {
     }
 
     /// Returns the value of the field at a filled path; a missing one is null.
-    fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
+    fn found(&mut self, path: &ValueTemplate) -> Result<Value, String> {
         let path = self.value_path(path)?;
         Ok(self.at(&path).unwrap_or_default())
+    }
+
+    /// Returns the value of the field at a filled path. It has to exist, but for a flag: one that was never set is null.
+    fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
+        let path = self.value_path(path)?;
+        match self.at(&path) {
+            Some(value) => Ok(value),
+            None if path.without("state").unwrap_or(path.clone()).without("flags").is_some() => {
+                Ok(Value::Null)
+            }
+            None => Err(format!(
+                "WF402 Unresolved variable: ${{{path}}}; nothing is there yet: ask with state_not_null first, or put it into `initial_state`"
+            )),
+        }
     }
 }
 

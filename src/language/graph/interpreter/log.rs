@@ -1,4 +1,6 @@
-//! The log that a graph keeps in `computed.log`, and the file that it is written to; keywords in a text.
+//! The log that a graph keeps, and the file that it is written to; keywords in a text.
+//!
+//! The log is at `computed.log`, or where `init_log` stores it; `computed.log_stored_at` has the keys of that place.
 
 use serde_json::{Map, Value, json};
 
@@ -12,6 +14,9 @@ use crate::language::graph::checked_graph::LogEntryKind;
 
 /// The directory of log files, if none is given.
 const DEFAULT_LOCATION: &str = "data/logs";
+
+/// The key below `computed` of the keys of the log's place, if `init_log` has a `store_as`.
+const STORED_AT: &str = "log_stored_at";
 
 impl GraphInterpreter<'_> {
     /// Returns the name of the first set that has a keyword in a text, in any case; null if none has.
@@ -49,12 +54,9 @@ impl GraphInterpreter<'_> {
         };
         let (list, value) = match entry {
             LogEntryKind::Begin => {
-                let path = match store {
-                    Some(store) => self.store_path(store)?,
-                    None => keys(&["log"]),
-                };
+                let path = store.map(|store| self.store_path(store)).transpose()?;
                 let log = self.new_log(given);
-                return self.change(GraphStateChange::Set(path, log));
+                return self.begin_log(path, log);
             }
             LogEntryKind::End => return self.end_log(&given),
             LogEntryKind::SourceStatus
@@ -73,7 +75,26 @@ impl GraphInterpreter<'_> {
         };
         let mut entry = value;
         entry.insert("timestamp".to_owned(), self.now_text.clone());
-        self.change(GraphStateChange::Push(keys(&["log", list]), entry.into()))
+        self.change(GraphStateChange::Push(self.log_keys(&[list]), entry.into()))
+    }
+
+    /// Begins a log at a path, and notes the path for all that is logged later.
+    fn begin_log(&mut self, path: Option<Vec<String>>, log: Value) -> Result<(), String> {
+        let place = keys(&[STORED_AT]);
+        let noted = path.as_ref().map_or(Value::Null, |path| json!(path));
+        let before = self.written(&place).cloned().unwrap_or_default();
+        self.change(GraphStateChange::Set(path.unwrap_or_else(|| keys(&["log"])), log))?;
+        if before == noted { Ok(()) } else { self.change(GraphStateChange::Set(place, noted)) }
+    }
+
+    /// Returns the keys of a part of the log.
+    pub(super) fn log_keys(&self, below: &[&str]) -> Vec<String> {
+        let noted = self.written(&keys(&[STORED_AT])).and_then(Value::as_array);
+        let noted: Option<Vec<String>> =
+            noted.map(|noted| noted.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        let mut path = noted.filter(|path| !path.is_empty()).unwrap_or_else(|| keys(&["log"]));
+        path.extend(below.iter().map(|key| (*key).to_owned()));
+        path
     }
 
     fn new_log(&self, mut given: Map<String, Value>) -> Value {
@@ -98,7 +119,7 @@ impl GraphInterpreter<'_> {
     }
 
     fn end_log(&mut self, given: &Map<String, Value>) -> Result<(), String> {
-        let started = self.written(&keys(&["log", "execution", "start_time"]));
+        let started = self.written(&self.log_keys(&["execution", "start_time"]));
         let started = started.and_then(Value::as_str).and_then(|text| text.parse().ok());
         let Some(started): Option<Timestamp> = started else {
             return Err("there is no log to end; begin it with `init_log`".to_owned());
@@ -106,11 +127,11 @@ impl GraphInterpreter<'_> {
         let seconds = self.now.since(started) / 1000;
         let part = |name: &str| given.get(name).cloned().unwrap_or_default();
         for (path, value) in [
-            (keys(&["log", "execution", "end_time"]), self.now_text.clone()),
-            (keys(&["log", "execution", "duration_seconds"]), seconds.into()),
-            (keys(&["log", "execution", "outcome"]), part("outcome")),
-            (keys(&["log", "execution", "ending_node"]), part("ending_node")),
-            (keys(&["log", "summary"]), part("summary")),
+            (self.log_keys(&["execution", "end_time"]), self.now_text.clone()),
+            (self.log_keys(&["execution", "duration_seconds"]), seconds.into()),
+            (self.log_keys(&["execution", "outcome"]), part("outcome")),
+            (self.log_keys(&["execution", "ending_node"]), part("ending_node")),
+            (self.log_keys(&["summary"]), part("summary")),
         ] {
             self.change(GraphStateChange::Set(path, value))?;
         }
@@ -120,7 +141,7 @@ impl GraphInterpreter<'_> {
     /// Returns the operation that writes the log.
     pub(super) fn log_file(&mut self, parameters: &ValueTemplate) -> Result<Operation, String> {
         let (path, format) = self.log_path(parameters)?;
-        let log = self.written(&keys(&["log"])).filter(|log| log.is_object());
+        let log = self.written(&self.log_keys(&[])).filter(|log| log.is_object());
         let log = log.ok_or("there is no log to write; begin it with `init_log`")?;
         let content = match format.as_str() {
             "json" => as_json(log) + "\n",
@@ -153,7 +174,7 @@ impl GraphInterpreter<'_> {
             return Ok((path, format));
         }
         let location = text("location").unwrap_or_else(|| DEFAULT_LOCATION.to_owned());
-        let begun = self.written(&keys(&["log", "execution", "start_time"]));
+        let begun = self.written(&self.log_keys(&["execution", "start_time"]));
         let begun = begun.and_then(Value::as_str).unwrap_or_default();
         let name = self.names.get("workflow_name").and_then(Value::as_str).unwrap_or("log");
         let own = || format!("{name}-{}.{end}", formatted(begun, Some("YYYY-MM-DD-HHmmss")));

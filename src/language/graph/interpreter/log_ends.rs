@@ -41,7 +41,7 @@ impl GraphInterpreter<'_> {
             LogEntryKind::IndexUpdate => {
                 let files = given.remove("files").unwrap_or_default();
                 given.insert("files_modified".to_owned(), files);
-                let path = log(&["index_updates"]);
+                let path = self.log_keys(&["index_updates"]);
                 self.change(GraphStateChange::Set(path, given.into()))
             }
             LogEntryKind::Snapshot => self.push(&["snapshots"], given.into()),
@@ -56,12 +56,13 @@ impl GraphInterpreter<'_> {
     }
 
     fn push(&mut self, path: &[&str], value: Value) -> Result<(), String> {
-        self.change(GraphStateChange::Push(log(path), value))
+        self.change(GraphStateChange::Push(self.log_keys(path), value))
     }
 
     fn count(&mut self, path: &[&str]) -> Result<(), String> {
-        let before = self.written(&log(path)).and_then(Value::as_u64).unwrap_or_default();
-        self.change(GraphStateChange::Set(log(path), (before + 1).into()))
+        let path = self.log_keys(path);
+        let before = self.written(&path).and_then(Value::as_u64).unwrap_or_default();
+        self.change(GraphStateChange::Set(path, (before + 1).into()))
     }
 
     /// Returns the operation that removes old log files; `None` if all are kept.
@@ -98,7 +99,7 @@ impl GraphInterpreter<'_> {
     /// Returns the summary of the log in a format; `None` for `none`.
     pub(super) fn ci_summary(&mut self, format: &ValueTemplate) -> Result<Option<String>, String> {
         let format = self.text(format)?;
-        let log = self.written(&log(&[])).filter(|log| log.is_object());
+        let log = self.written(&self.log_keys(&[])).filter(|log| log.is_object());
         let log = log.ok_or("there is no log to summarize; begin it with `init_log`")?;
         let name = log["metadata"]["workflow_name"].as_str().unwrap_or("workflow");
         let facts = [
@@ -141,10 +142,6 @@ impl GraphInterpreter<'_> {
             other => Err(format!("WF403 `format` is github, plain, json or none, not `{other}`")),
         }
     }
-}
-
-fn log(below: &[&str]) -> Vec<String> {
-    ["computed", "log"].iter().chain(below).map(|key| (*key).to_owned()).collect()
 }
 
 fn computed(key: &str) -> Vec<String> {

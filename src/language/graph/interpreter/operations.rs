@@ -3,11 +3,11 @@
 //! A text that is one `${…}` has the type of its value. Where a text is wanted, a number or a boolean becomes one;
 //! where a number or a boolean is wanted, it is read from a text.
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use super::GraphInterpreter;
 use crate::domain::operation::Operation;
-use crate::language::expression::{text, truth};
+use crate::language::expression::{ValueTemplate, text, truth};
 use crate::language::graph::checked_graph::OperationTemplate;
 use crate::language::graph::vocabulary::{ParameterKind, parameter_kind};
 
@@ -23,6 +23,9 @@ const FILLED: [&str; 9] = [
     "marketplace_path",
     "plugin_name",
 ];
+
+/// The parameters of a command that say what a repetition of it means.
+const REPETITION: [&str; 3] = ["unless", "idempotent", "once"];
 
 impl GraphInterpreter<'_> {
     /// Returns the operation with its parameters filled in.
@@ -49,9 +52,32 @@ impl GraphInterpreter<'_> {
             });
             convert(name, value, kind)?;
         }
+        said_once(&parameters)?;
         parameters.insert("type".to_owned(), work.kind.as_str().into());
         serde_json::from_value(Value::Object(parameters))
             .map_err(|_| "its parameters do not fit together".to_owned())
+    }
+
+    /// Returns a boolean parameter with its value filled in.
+    pub(super) fn boolean(&mut self, name: &str, template: &ValueTemplate) -> Result<bool, String> {
+        let mut value = self.fill(template)?;
+        convert(name, &mut value, ParameterKind::Boolean)?;
+        Ok(value == Value::Bool(true))
+    }
+}
+
+/// Checks that a command says in one way only what makes it repeatable.
+fn said_once(parameters: &Map<String, Value>) -> Result<(), String> {
+    let says = |name: &&&str| match parameters.get(**name) {
+        None | Some(Value::Bool(false)) => false,
+        Some(_) => true,
+    };
+    let said: Vec<&str> = REPETITION.iter().filter(says).copied().collect();
+    match said[..] {
+        [first, second, ..] => Err(format!(
+            "WF403 it has `{first}` and `{second}`; give the one that says what a repetition means"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -79,7 +105,7 @@ fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), Str
                 "a text"
             }
         }
-        ParameterKind::Boolean | ParameterKind::Switch => match boolean(value) {
+        ParameterKind::Boolean => match boolean(value) {
             Some(read) => {
                 *value = read.into();
                 return Ok(());

@@ -102,7 +102,7 @@ impl GraphInterpreter<'_> {
     }
 
     fn branch_spawn(&mut self, task: &SpawnTask) -> Result<AdvanceNext, String> {
-        let spawn = AgentSpawn { task: task.clone(), store: None, background: true };
+        let spawn = AgentSpawn { task: task.clone(), store: None, background: None };
         Ok(match self.spawn_agent(&spawn)? {
             AdvanceNext::Agent { spec, .. } => {
                 AdvanceNext::Agent { spec, background: false, joined: true }

@@ -107,7 +107,11 @@ impl GraphInterpreter<'_> {
                 AgentSpec { folder, variables, ..AgentSpec::plain(state) }
             }
         };
-        Ok(AdvanceNext::Agent { spec: Box::new(spec), background: spawn.background, joined: false })
+        let background = match &spawn.background {
+            Some(background) => self.boolean("run_in_background", background)?,
+            None => false,
+        };
+        Ok(AdvanceNext::Agent { spec: Box::new(spec), background, joined: false })
     }
 
     /// Returns the question of a node.

@@ -116,6 +116,7 @@ fn every_external_consequence_maps_to_operation_and_class() {
         ("glob_check, pattern: '*', store_as: x", RecoveryClass::Read),
         ("any_file_exists_check, paths: [a, b], store_as: x", RecoveryClass::Read),
         ("directory_exists_check, path: a, store_as: x", RecoveryClass::Read),
+        ("discover_plugins, pattern: 'a-*', store_as: x", RecoveryClass::Read),
         ("discover_installed_corpora, store_as: x", RecoveryClass::Read),
         ("write_config, config: { a: 1 }", RecoveryClass::Converges),
         ("update_config_index_metadata, format: x", RecoveryClass::Converges),
@@ -217,7 +218,7 @@ fn every_other_consequence_maps_to_its_action_kind() {
         }),
         (
             "spawn_agent, subagent_type: x, prompt: y, store_as: z, run_in_background: true",
-            |act| matches!(act, ActionKind::Spawn(spawn) if spawn.background),
+            |act| matches!(act, ActionKind::Spawn(spawn) if spawn.background.is_some()),
         ),
         (
             "foreach, items: [1], actions: []",
@@ -307,10 +308,19 @@ fn later_type_with_wrong_parameters_is_an_error_that_says_what_it_needs() {
 
 #[test]
 fn corpora_of_the_home_directory_need_a_privilege() {
-    let act = act("      - { type: discover_installed_corpora, user: true, store_as: x }");
-    let ActionKind::World { work, .. } = act else { panic!("{act:?}") };
-    assert_eq!(Privilege::of_operation_type(&work.kind), Some(Privilege::Outside));
-    assert_eq!(Privilege::of_operation_type("discover_installed_corpora"), None);
+    for (user, privilege) in [
+        ("true", Some(Privilege::Outside)),
+        ("'true'", Some(Privilege::Outside)),
+        ("'${computed.x}'", Some(Privilege::Outside)),
+        ("false", None),
+        ("'false'", None),
+    ] {
+        for kind in ["discover_installed_corpora", "discover_plugins, pattern: 'a-*'"] {
+            let act = act(&format!("      - {{ type: {kind}, user: {user}, store_as: x }}"));
+            let ActionKind::World { work, .. } = act else { panic!("{act:?}") };
+            assert_eq!(Privilege::of_operation_type(&work.kind), privilege, "{kind} {user}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The built-in consequences.
 //!
 //! The types of the first graphs come first, then the types of later graphs. `mutate_state` is `set_state`,
-//! `append_state`, `clear_state` and `merge_state` by its `operation`; `run_command` is `bash_exec`. `run_folder` and
-//! `run_state` are this program's own: a further agent that begins with a prompt or a graph.
+//! `append_state`, `clear_state` and `merge_state` by its `operation`; `run_command` is `bash_exec`;
+//! `discover_installed_corpora` is `discover_plugins` with a pattern. `run_folder` and `run_state` are this program's own: a further agent that begins with a prompt or a graph.
 
 use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
 
@@ -20,18 +20,19 @@ const COMMAND: BuiltinParameter = need("command", ParameterKind::Filled);
 const LEVEL: BuiltinParameter = may("level", ParameterKind::Filled);
 const CONTEXT: BuiltinParameter = may("context", ParameterKind::Any);
 const UNLESS: BuiltinParameter = may("unless", ParameterKind::Filled);
-const IDEMPOTENT: BuiltinParameter = may("idempotent", ParameterKind::Switch);
-const ONCE: BuiltinParameter = may("once", ParameterKind::Switch);
+const IDEMPOTENT: BuiltinParameter = may("idempotent", ParameterKind::Boolean);
+const ONCE: BuiltinParameter = may("once", ParameterKind::Boolean);
 const EXPRESSION: BuiltinParameter = need("expression", ParameterKind::Expression);
 const FLAG_SET: BuiltinParameter = may("set_flag", ParameterKind::Path);
 const STORE: BuiltinParameter = need("store_as", ParameterKind::Path);
 const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Path);
-const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Switch);
+const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Boolean);
+const USER: BuiltinParameter = may("user", ParameterKind::Boolean);
 const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
 /// The number of types that come from later graphs or are this program's own.
 #[cfg(test)]
-pub(super) const LATER: usize = 40;
+pub(super) const LATER: usize = 41;
 
 pub(super) const TABLE: &[BuiltinType] = &[
     of("set_flag", &[need("flag", ParameterKind::Path), need("value", ParameterKind::Boolean)]),
@@ -237,7 +238,8 @@ pub(super) const TABLE: &[BuiltinType] = &[
             need("plugin_path", ParameterKind::Filled),
         ],
     ),
-    of("discover_installed_corpora", &[STORE, may("user", ParameterKind::Switch)]),
+    of("discover_plugins", &[PATTERN, STORE, USER]),
+    of("discover_installed_corpora", &[STORE, USER]),
     of(
         "log_source_status",
         &[

@@ -101,7 +101,11 @@ pub(super) const TYPES: &[(&str, &str)] = &[
     ("update_config_index_metadata", "Sets fields of the entry `index` of the configuration."),
     ("update_source_metadata", "Changes fields of a source in the configuration."),
     ("update_marketplace_json", "Enters a plug-in into the list of a marketplace."),
-    ("discover_installed_corpora", "Stores the corpora that are there."),
+    ("discover_plugins", "Stores the plug-ins whose directories have a name of a pattern."),
+    (
+        "discover_installed_corpora",
+        "Stores the corpora that are there: `discover_plugins` with their pattern.",
+    ),
     ("log_source_status", "Logs the status of a source."),
     ("log_source_changes", "Logs the changed files of a source."),
     ("log_index_update", "Logs the changes of the index."),
@@ -174,7 +178,10 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
         "The test: `equals`, `not_equals`, `null`, `not_null`, `true`, `false` or `not_true`.",
     ),
     ("path", "The path; for an entry of the configuration, its keys with dots between."),
-    ("pattern", "The pattern of the paths, such as `docs/**/*.md`."),
+    (
+        "pattern",
+        "The pattern of the paths, such as `docs/**/*.md`; of plug-ins that of their names.",
+    ),
     ("prompt", "The prompt."),
     ("repo_path", "The path of the repository."),
     ("rows", "The rows, each a list or a mapping."),
@@ -227,7 +234,7 @@ pub(super) const PARAMETERS: &[(&str, &str)] = &[
     ("status", "The status of the source."),
     ("strategy", "The strategy: `none`, `days` or `count`."),
     ("upstream_sha", "The commit of the remote."),
-    ("user", "True if the corpora below the home directory count, too."),
+    ("user", "True if what is installed below the home directory counts, too."),
     ("value", "The value."),
     ("variables", "The variables of the agent."),
 ];

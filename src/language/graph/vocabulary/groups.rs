@@ -122,6 +122,7 @@ pub(super) const GROUPS: &[(TypeRole, &str, &[&str])] = &[
             "update_source_metadata",
             "update_config_index_metadata",
             "update_marketplace_json",
+            "discover_plugins",
             "discover_installed_corpora",
         ],
     ),

@@ -159,6 +159,11 @@ fn spawned_agent_is_awaited_and_its_result_stored() {
 
 #[test]
 fn background_agent_stores_its_id_without_waiting() {
+    for yes in [json!("true"), json!("${flags.ready}")] {
+        let stage = spawning(&agent(&json!({"run_in_background": yes})));
+        let stage = stage.beginning(json!({"who": "you", "seen": null, "flags": {"ready": true}}));
+        assert!(matches!(stage.log().wanted[0], AdvanceNext::Agent { background: true, .. }));
+    }
     let stage = spawning(&agent(&json!({"run_in_background": true})));
     let (played, log) = stage.play_and_die(usize::MAX);
     assert_eq!(played.at("seen"), json!("main.1"));

@@ -37,8 +37,49 @@ fn parameter_of_one_reference_is_converted_to_its_kind() {
     assert!(matches!(fetch("${no}").0, Some(Operation::WebFetch { allow_failure: false, .. })));
     let flag = json!({"type": "set_flag", "flag": "f", "value": "${no}"});
     assert_eq!(Stage::doing(json!([flag])).beginning(fields()).play().at("flags.f"), json!(false));
+    let bash = |more: Value| {
+        let mut bash = json!({"type": "bash_exec", "command": "ls"});
+        bash.as_object_mut().expect("a map").extend(more.as_object().cloned().unwrap_or_default());
+        work(bash)
+    };
+    for once in ["${yes}", "true"] {
+        let asked = bash(json!({"once": once, "idempotent": "${no}"})).0;
+        assert!(matches!(asked, Some(Operation::BashExec(command)) if command.once), "{once}");
+    }
+    let why = "bash_exec: WF403 it has `idempotent` and `once`; give the one that says what a repetition means";
+    assert_eq!(bash(json!({"once": "${yes}", "idempotent": "${yes}"})).1.failure(), why);
+    let why = "bash_exec: WF403 `once` takes `true` or `false`, but got 3";
+    assert_eq!(bash(json!({"once": "${n}"})).1.failure(), why);
     let spec = json!({"type": "add_source", "spec": "${list}"});
     assert_eq!(work(spec).1.failure(), "add_source: WF403 `spec` takes a mapping, but got a list");
+}
+
+#[test]
+fn log_stored_elsewhere_is_continued_ended_and_written_there() {
+    let stage = Stage::doing(json!([
+        {"type": "init_log", "store_as": "journal"},
+        {"type": "log_event", "event_type": "status"},
+        {"type": "log_source_status", "source_id": "a", "status": "stale"},
+        {"type": "finalize_log", "outcome": "success", "summary": "ok"},
+        {"type": "output_ci_summary", "format": "plain"},
+        {"type": "write_log", "format": "json"},
+        {"type": "init_log"},
+        {"type": "log_event", "event_type": "later"},
+    ]));
+    let stage = stage.world(|_| Ok(Value::Null));
+    let played = stage.play();
+    let log = played.at("computed.journal");
+    assert_eq!((&log["execution"]["outcome"], &log["summary"]), (&json!("success"), &json!("ok")));
+    assert_eq!(log["events"].as_array().map(Vec::len), Some(1));
+    assert_eq!(log["sources"]["checked"], 1);
+    assert!(played.shown[0].contains("FLOW_OUTCOME=success"), "{:?}", played.shown);
+    let Some(Operation::WriteFile { content, .. }) = stage.log().operations.first().cloned() else {
+        panic!("nothing was written")
+    };
+    assert_eq!(serde_json::from_str::<Value>(&content).expect("JSON"), log);
+    let second = played.at("computed.log");
+    assert_eq!(second["events"][0]["event_type"], "later", "a new log is at its own place again");
+    assert_eq!(second["execution"]["outcome"], "in_progress");
 }
 
 #[test]

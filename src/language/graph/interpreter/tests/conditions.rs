@@ -65,7 +65,9 @@ fn each_state_condition_evaluates_as_expected() {
         (equals("source_type", json!("web")), false),
         (equals("n", json!("3")), false),
         (equals("computed.two", json!([1, 2])), true),
-        (equals("unknown", json!(null)), true),
+        (equals("computed.map.b", json!(null)), true),
+        (equals("computed.map.b", json!("${nothing}")), true),
+        (equals("flags.unknown", json!(true)), false),
         (field("state_not_null", "source_type"), true),
         (field("state_not_null", "nothing"), false),
         (field("state_not_null", "unknown.further"), false),
@@ -73,7 +75,7 @@ fn each_state_condition_evaluates_as_expected() {
         (field("state_is_null", "computed.map.b"), true),
         (field("state_is_null", "computed.map.a"), false),
         (count("count_equals", "count", "computed.two", 2), true),
-        (count("count_equals", "count", "unknown", 0), true),
+        (count("count_equals", "count", "nothing", 0), true),
         (count("count_equals", "count", "computed.map", 1), true),
         (count("count_above", "min", "computed.two", 1), true),
         (count("count_above", "min", "computed.two", 2), false),
@@ -83,7 +85,6 @@ fn each_state_condition_evaluates_as_expected() {
         (from("fetch_succeeded", "${page}"), true),
         (from("fetch_succeeded", "computed.moved"), false),
         (from("fetch_succeeded", "computed.gone"), false),
-        (from("fetch_succeeded", "computed.unknown"), false),
         (from("fetch_returned_content", "computed.page"), true),
         (from("fetch_returned_content", "computed.moved"), false),
         (from("fetch_returned_content", "computed.gone"), false),
@@ -102,6 +103,38 @@ fn each_state_condition_evaluates_as_expected() {
     for (condition, expected) in table {
         assert_eq!(holds(&condition), expected, "{condition}");
     }
+}
+
+#[test]
+fn missing_path_where_a_value_is_needed_is_error_with_node_and_path() {
+    for condition in [
+        json!({"type": "state_equals", "field": "computed.map.b", "value": 1}),
+        json!({"type": "state_equals", "field": "computed.${source_type}", "value": 1}),
+        json!({"type": "state_check", "operator": "not_equals", "field": "computed.map.b", "value": 1}),
+        json!({"type": "count_equals", "field": "computed.map.b", "count": 0}),
+        json!({"type": "count_above", "field": "computed.map.b", "min": 0}),
+        json!({"type": "count_below", "field": "computed.map.b", "max": 1}),
+        json!({"type": "fetch_succeeded", "from": "computed.map.b"}),
+        json!({"type": "fetch_returned_content", "from": "computed.map.b"}),
+    ] {
+        let played = branching(condition.clone()).play();
+        let kind = condition["type"].as_str().expect("a type");
+        let error = played.error();
+        let begins =
+            format!("in flow.yaml: node start: {kind}: WF402 Unresolved variable: ${{computed.");
+        assert!(error.starts_with(&begins), "{condition}: {error}");
+        assert!(
+            error.ends_with("ask with state_not_null first, or put it into `initial_state`"),
+            "{error}"
+        );
+    }
+    let guarded = |field: &str| {
+        json!({"type": "all_of", "conditions": [
+            {"type": "state_not_null", "field": field},
+            {"type": "count_above", "field": field, "min": 0},
+        ]})
+    };
+    assert!(!holds(&guarded("computed.map.b")) && holds(&guarded("computed.two")));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Played, Stage};
+use crate::domain::operation::Operation;
 
 fn fields() -> Value {
     json!({
@@ -60,6 +61,38 @@ fn path_without_place_is_error_and_adds_no_key() {
 }
 
 #[test]
+fn from_has_brackets_and_negative_indices() {
+    let pages = json!({"pages": [
+        {"status": 404, "content": "first"},
+        {"status": 200, "content": "last"},
+    ]});
+    let cached = |from: &str| {
+        let cache = json!({"type": "cache_web_content", "from": from, "dest": "d"});
+        let stage = Stage::doing(json!([cache])).beginning(pages.clone());
+        match stage.world(|_| Ok("d".into())).log().operations.first() {
+            Some(Operation::CacheWebContent { content, .. }) => content.clone(),
+            other => panic!("{from}: {other:?}"),
+        }
+    };
+    assert_eq!((cached("pages[0]"), cached("pages[-1]")), ("first".into(), "last".into()));
+    let fetched = |from: &str| {
+        let condition = json!({"type": "fetch_succeeded", "from": from});
+        let ask = json!({"type": "conditional", "condition": condition, "branches": {"true": "done", "false": "failed"}});
+        Stage::new(json!({ "start": ask })).beginning(pages.clone()).play().way()
+    };
+    assert_eq!(
+        (fetched("pages[0]"), fetched("pages[-1]")),
+        (vec!["start false".to_owned()], vec!["start true".to_owned()])
+    );
+    let hashed = |from: &str| {
+        let hash = json!({"type": "compute_hash", "from": from, "store_as": "h"});
+        Stage::doing(json!([hash])).beginning(pages.clone()).play().at("computed.h")
+    };
+    assert_eq!(hashed("pages[-2].content"), hashed("pages[0].content"));
+    assert_ne!(hashed("pages[-1].content"), hashed("pages[0].content"));
+}
+
+#[test]
 fn read_path_has_the_same_grammar_in_conditions_and_texts() {
     let holds = |field: &str, value: &str| {
         let condition = json!({"type": "state_equals", "field": field, "value": value});
@@ -69,7 +102,11 @@ fn read_path_has_the_same_grammar_in_conditions_and_texts() {
     assert_eq!(holds("list[-1].id", "b"), ["start true"]);
     assert_eq!(holds(".computed.config.sources[0].id", "react"), ["start true"]);
     assert_eq!(holds("config.sources[0].sha", "1"), ["start true"]);
-    assert_eq!(holds("list[7].id", "b"), ["start false"]);
+    let beyond = json!({"type": "state_equals", "field": "list[7].id", "value": "b"});
+    let ask = json!({"type": "conditional", "condition": beyond, "branches": {"true": "done", "false": "failed"}});
+    let played = Stage::new(json!({ "start": ask })).beginning(fields()).play();
+    let why = "state_equals: WF402 Unresolved variable: ${list[7].id}";
+    assert!(played.error().contains(why), "{}", played.error());
     let show = |text: &str| doing(&json!({"type": "display_message", "message": text}));
     assert_eq!(show("${list[-1].id}").shown[0], "b");
     let why = "display_message: WF402 Unresolved variable: ${list[-3].id}";

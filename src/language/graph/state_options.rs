@@ -65,6 +65,9 @@ impl GraphReader<'_> {
         match ValuePath::parse(&text.text) {
             Ok(_) => {
                 self.variables.read_path(&text.text);
+                let path = text.text.trim().trim_start_matches('.').to_owned();
+                let at = self.beginning(entry.value.at, text);
+                self.variables.read(at, path, false);
                 let path = serde_json::Value::from(&*text.text);
                 ValueTemplate::parse(&path).ok()
             }

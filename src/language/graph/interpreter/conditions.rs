@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::GraphInterpreter;
 use super::operations::number;
 use crate::domain::operation::Operation;
+use crate::domain::value_path::{PathSegment, ValuePath};
 use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
 use crate::language::graph::checked_graph::{ConditionTest, GraphCondition, NumberComparison};
 
@@ -169,18 +170,30 @@ impl GraphInterpreter<'_> {
         Ok(self.at(&path).unwrap_or_default())
     }
 
-    /// Returns the value of the field at a filled path. It has to exist, but for a flag: one that was never set is null.
+    /// Returns the value of the field at a filled path. It has to exist, unless it is of those that count as null.
     fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
         let path = self.value_path(path)?;
         match self.at(&path) {
             Some(value) => Ok(value),
-            None if path.without("state").unwrap_or(path.clone()).without("flags").is_some() => {
-                Ok(Value::Null)
-            }
+            None if may_be_missing(&path) => Ok(Value::Null),
             None => Err(format!(
                 "WF402 Unresolved variable: ${{{path}}}; nothing is there yet: ask with state_not_null first, or put it into `initial_state`"
             )),
         }
+    }
+}
+
+/// Returns whether a path may lead nowhere: that of a flag that was never set, or of a part of an answer, which is either
+/// a text or a selection.
+fn may_be_missing(path: &ValuePath) -> bool {
+    let own = path.without("state");
+    let segments = own.as_ref().unwrap_or(path).segments();
+    let is =
+        |segment: &PathSegment, name: &str| matches!(segment, PathSegment::Key(key) if key == name);
+    match segments {
+        [root, _, ..] if is(root, "flags") => true,
+        [_, .., raw, part] => is(raw, "raw") && (is(part, "text") || is(part, "selected")),
+        _ => false,
     }
 }
 

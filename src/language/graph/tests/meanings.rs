@@ -64,12 +64,12 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
 fn invalid_check_parameter_is_error_with_allowed_values() {
     let table = [
         (
-            "type: state_check, field: x, operator: equals",
+            "type: state_check, field: known, operator: equals",
             "12:15: WF303 `state_check` needs `value` to see what it equals",
         ),
         (
-            "type: state_check, field: x, operator: nul",
-            "12:48: WF303 `operator` of `state_check` cannot be `nul`; use one of equals, not_equals, null, is_null, not_null, true, false, not_true; did you mean `null`?",
+            "type: state_check, field: known, operator: nul",
+            "12:52: WF303 `operator` of `state_check` cannot be `nul`; use one of equals, not_equals, null, is_null, not_null, true, false, not_true; did you mean `null`?",
         ),
         (
             "type: path_check, path: x, check: contains_text",

@@ -17,7 +17,7 @@ fn misspelt_path_of_condition_is_error_at_its_place() {
         "state_check, operator: equals, value: 1, field: knwon",
         "state_check, operator: not_true, field: knwon",
         "fetch_succeeded, from: knwon",
-        "fetch_returned_content, from: knwon[0]",
+        "fetch_returned_content, from: knwon.further",
     ] {
         let (before, path) = condition.rsplit_once(": ").expect("a path");
         let column = "      { type: ".len() + before.len() + ": ".len() + 1;
@@ -90,6 +90,15 @@ fn misspelt_path_of_parameter_is_error_unless_outputs_may_write_it() {
         );
         assert!(found.len() == 1 && found[0].starts_with(&expected), "{found:?}");
     }
+    let asking = super::graph(
+        "  a:\n    type: user_prompt\n    prompt: { question: Q?, header: H, options_from_state: computed.pgae }\n    on_response:\n      other: { next_node: done }",
+    );
+    let found = said(&asking, GraphProfile::Lenient);
+    let expected = format!("WF330 variable `computed.pgae`: {NOTHING}");
+    assert!(
+        found.iter().any(|one| one.starts_with("11:60: ") && one.contains(&expected)),
+        "{found:?}"
+    );
     let looping = "      - { type: foreach, items: [1], actions: [{ type: compute_hash, from: item.a, store_as: x }] }";
     assert!(said(&acting(looping), GraphProfile::Lenient).is_empty());
 }
@@ -145,7 +154,7 @@ fn boolean_parameter_is_read_from_text_and_may_be_filled_in() {
     }
     assert_one(
         &acting("      - { type: bash_exec, command: ls, once: sometimes }"),
-        "12:50: WF303 `once` of `bash_exec` takes `true`, `false` or a `${…}`, not a text",
+        "12:47: WF303 `once` of `bash_exec` takes `true`, `false` or a `${…}`, not a text",
     );
     let both = acting("      - { type: bash_exec, command: ls, once: 'true', idempotent: true }");
     let found = said(&both, GraphProfile::Lenient);

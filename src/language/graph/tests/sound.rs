@@ -96,7 +96,7 @@ fn newer_check_types_parse_as_seed_preconditions() {
         };
         condition.test.clone()
     };
-    let state = |rest: &str| test(&format!("type: state_check, field: x, operator: {rest}"));
+    let state = |rest: &str| test(&format!("type: state_check, field: known, operator: {rest}"));
     assert!(matches!(state("equals, value: 1"), ConditionTest::Equals { .. }));
     assert!(matches!(state("not_equals, value: 1"), ConditionTest::None(_)));
     assert!(matches!(state("not_null"), ConditionTest::Null { null: false, .. }));

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn text_that_is_no_yaml_has_place_and_sentence_of_our_own() {
         for (text, expected) in [
-            ("a: [\n", "line 2, column 1: this is no YAML; look for a wrong indentation"),
+            ("a: [\n", "line 1, column 4: this is no YAML; look for a wrong indentation"),
             ("a: 1\na: 2\n", "line 2, column 1: the key `a` stands here twice; remove one"),
             ("a: *b\n", "line 1, column 4: no anchor has the name of this alias"),
             ("a: 1\n b: 2\n", "this is no YAML"),

@@ -128,7 +128,7 @@ fn graph_without_turns_runs_without_claude_code_installed() {
 fn failed_action_takes_on_failure_branch_with_reason() {
     let table = [
         (json!({"type": "read_file", "path": "gone.md", "store_as": "x"}), "read_file: "),
-        (json!({"type": "write_file", "path": "${'..'}/out", "content": "x"}), "write_file: "),
+        (json!({"type": "write_file", "path": "${'..'}/escaped", "content": "x"}), "write_file: "),
         (json!({"type": "read_config", "store_as": "x"}), "read_config: "),
         (json!({"type": "git_pull", "repo_path": "."}), "git_pull: "),
         (json!({"type": "clone_repo", "url": "file:///nowhere", "dest": "d"}), "clone_repo: "),
@@ -146,7 +146,7 @@ fn failed_action_takes_on_failure_branch_with_reason() {
         outcome.assert(message.contains(why), why);
         outcome.stdout_has("Try running: /flow-repair");
         assert_eq!(way(&place, "main"), ["start failure"]);
-        assert!(!place.root().join("out").exists(), "nothing is written above the workspace");
+        assert!(!place.flow().join("../escaped").exists(), "nothing is written above the workspace");
     }
 }
 

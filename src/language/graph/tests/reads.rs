@@ -27,7 +27,7 @@ fn misspelt_path_of_condition_is_error_at_its_place() {
     }
     let nested =
         "      { type: any_of, conditions: [{ type: count_above, min: 0, field: computed.lsit }] }";
-    assert_one(&asking(nested), &format!("12:77: WF330 variable `computed.lsit`: {NOTHING}"));
+    assert_one(&asking(nested), &format!("12:72: WF330 variable `computed.lsit`: {NOTHING}"));
 }
 
 #[test]

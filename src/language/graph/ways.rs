@@ -42,38 +42,40 @@ pub enum GraphWayCase<'graph> {
 /// Returns the ways from a node.
 #[must_use]
 pub fn ways(node: &GraphNode) -> Vec<GraphWay<'_>> {
-    use GraphWayCase as Case;
-    fn way<'graph>(case: Case<'graph>, to: &'graph GraphNodeName) -> GraphWay<'graph> {
+    fn way<'graph>(case: GraphWayCase<'graph>, to: &'graph GraphNodeName) -> GraphWay<'graph> {
         GraphWay { to, case }
     }
     match node {
         GraphNode::Parallel(node) => {
-            vec![way(Case::Joined, &node.on_success), way(Case::Failure, &node.on_failure)]
+            vec![
+                way(GraphWayCase::Joined, &node.on_success),
+                way(GraphWayCase::Failure, &node.on_failure),
+            ]
         }
         GraphNode::Action { on_success, on_failure, .. } if on_success == on_failure => {
-            vec![way(Case::Always, on_success)]
+            vec![way(GraphWayCase::Always, on_success)]
         }
         GraphNode::Action { on_success, on_failure, .. } => {
-            vec![way(Case::Success, on_success), way(Case::Failure, on_failure)]
+            vec![way(GraphWayCase::Success, on_success), way(GraphWayCase::Failure, on_failure)]
         }
         GraphNode::Conditional { when_true, when_false, .. } => {
-            vec![way(Case::True, when_true), way(Case::False, when_false)]
+            vec![way(GraphWayCase::True, when_true), way(GraphWayCase::False, when_false)]
         }
         GraphNode::UserPrompt(prompt) => prompt
             .responses
             .iter()
             .flat_map(|(id, response)| {
                 let failed = response.on_failure.as_ref();
-                let failed = failed.map(|to| way(Case::AnswerFailure(id), to));
-                std::iter::once(way(Case::Answer(id), &response.next)).chain(failed)
+                let failed = failed.map(|to| way(GraphWayCase::AnswerFailure(id), to));
+                std::iter::once(way(GraphWayCase::Answer(id), &response.next)).chain(failed)
             })
             .collect(),
         GraphNode::ValidationGate { on_valid, on_invalid, .. } => {
-            vec![way(Case::Valid, on_valid), way(Case::Invalid, on_invalid)]
+            vec![way(GraphWayCase::Valid, on_valid), way(GraphWayCase::Invalid, on_invalid)]
         }
         GraphNode::Reference { next, on_failure, .. } => {
-            let failed = on_failure.as_ref().map(|to| way(Case::Failure, to));
-            std::iter::once(way(Case::Always, next)).chain(failed).collect()
+            let failed = on_failure.as_ref().map(|to| way(GraphWayCase::Failure, to));
+            std::iter::once(way(GraphWayCase::Always, next)).chain(failed).collect()
         }
     }
 }

@@ -146,7 +146,10 @@ fn failed_action_takes_on_failure_branch_with_reason() {
         outcome.assert(message.contains(why), why);
         outcome.stdout_has("Try running: /flow-repair");
         assert_eq!(way(&place, "main"), ["start failure"]);
-        assert!(!place.flow().join("../escaped").exists(), "nothing is written above the workspace");
+        assert!(
+            !place.flow().join("../escaped").exists(),
+            "nothing is written above the workspace"
+        );
     }
 }
 

@@ -188,7 +188,7 @@ holds what programs need (PATH, HOME, LANG and the like) and the variables that 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// A folder with START.md, workflow.yaml or workflow.lisp, such a file, or the id of a run to resume
+    /// A folder with START.md, START.sh, workflow.yaml or workflow.lisp, such a file, or the id of a run to resume
     #[arg(add = ArgValueCompleter::new(complete_targets))]
     pub target: String,
 

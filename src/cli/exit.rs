@@ -167,6 +167,7 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::NotText { .. }
         | Error::Answer { .. }
         | Error::Context { .. }
+        | Error::Inputs { .. }
         | Error::Branch { .. }
         | Error::Name(_)
         | Error::NoHome

@@ -9,6 +9,7 @@ use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::FolderGraph;
+use crate::language::source::WorkflowSource;
 use crate::runtime;
 use crate::runtime::run_root::above;
 use crate::store::workflow::WorkflowDir;
@@ -64,11 +65,14 @@ impl InspectedWorkflow {
     }
 
     /// Returns a reader of its graphs.
-    pub(super) fn graphs(&self, profile: GraphProfile) -> impl Fn(&StateName) -> FolderGraph {
+    pub(super) fn graphs(
+        &self,
+        profile: GraphProfile,
+    ) -> impl Fn(&dyn WorkflowSource, &StateName) -> FolderGraph {
         let vocabulary = GraphVocabulary::default();
-        move |name| {
+        move |source: &dyn WorkflowSource, name: &StateName| {
             runtime::reachable_errors::read_graph(
-                &self.scope,
+                (&self.scope, source),
                 self.entry.as_ref(),
                 &vocabulary,
                 profile,

@@ -10,7 +10,7 @@ use super::output;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::AgentId;
-use crate::domain::printable::{printable_block, printable_line};
+use crate::domain::printable::{joined_lines, printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
 use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, RowSubject, TreeRow};
@@ -104,19 +104,19 @@ pub(super) fn failures_so_far(run: &Run) -> String {
 /// Returns the run's outcome, and the command to resume it.
 #[must_use]
 pub fn closing(run: &Run) -> String {
-    printable_line(&closing_sentence(run, ClosingPlace::Alone))
+    joined_lines(&closing_sentence(run, ClosingPlace::Alone))
 }
 
 /// Returns the same below the open questions, whose text and command are not repeated.
 #[must_use]
 pub fn closing_below_questions(run: &Run) -> String {
-    printable_line(&closing_sentence(run, ClosingPlace::BelowQuestions))
+    joined_lines(&closing_sentence(run, ClosingPlace::BelowQuestions))
 }
 
 /// Returns the same below a line that names the run and what is spent.
 #[must_use]
 pub(super) fn closing_in_headline(run: &Run) -> String {
-    printable_line(&closing_sentence(run, ClosingPlace::InHeadline))
+    joined_lines(&closing_sentence(run, ClosingPlace::InHeadline))
 }
 
 /// The place of a closing sentence, which says nothing that is there already.

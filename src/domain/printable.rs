@@ -56,6 +56,13 @@ pub fn printable_line(text: &str) -> String {
     })
 }
 
+/// Returns a text of several lines on a single one, with blanks between them.
+#[must_use]
+pub fn joined_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    printable_line(&lines.collect::<Vec<_>>().join(" "))
+}
+
 /// Returns a text in which all lines but the first are indented, so that none of them looks like another message.
 #[must_use]
 pub fn printable_block(text: &str) -> String {
@@ -134,6 +141,11 @@ mod tests {
         ("so\u{ad}ft \u{3164}", r"so\u{ad}ft \u{3164}"),
         ("größer 日本 ❤\u{fe0f} é e\u{301} �", "größer 日本 ❤\u{fe0f} é e\u{301} �"),
     ];
+
+    #[test]
+    fn lines_are_joined_by_blanks() {
+        assert_eq!(joined_lines("a  b\n\n  c\r\nd\u{1b}\n"), r"a  b c d\u{1b}");
+    }
 
     #[test]
     fn unprintable_characters_are_escaped_by_code_point() {

@@ -12,7 +12,7 @@ use super::position::SourcePlace;
 use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
-use crate::domain::id::{StateKind, StateName};
+use crate::domain::id::{SCRIPT_ENDINGS, StateKind, StateName};
 
 /// The code of the mistakes in a file that is imported.
 const CODE: &str = "RF007";
@@ -141,16 +141,29 @@ impl ImportedFolder {
                 self.add(&file_of(name), format!("---\n{head}---\n{}", ended(text)))
             }
             (None, false) => {
-                for (ending, text) in scripts {
-                    let file = format!("{name}.{ending}");
+                if !head.is_empty() {
                     self.notes.push(format!(
-                        "{file}: a script is no state; call it from a prompt, or from a graph"
+                        "states.{name}: a script has no head; its other keys are left out"
                     ));
-                    self.add(&file, ended(text))?;
                 }
-                Ok(())
+                scripts.into_iter().try_for_each(|(ending, text)| {
+                    self.add_script(&format!("{name}.{ending}"), text)
+                })
             }
         }
+    }
+
+    /// Adds the file of a script, and a note if it can be no state.
+    fn add_script(&mut self, file: &str, text: String) -> Result<(), Error> {
+        let is_state = text.starts_with("#!")
+            || StateName::parse(file).is_ok_and(|name| StateKind::of(&name).is_some());
+        if !is_state {
+            let endings = SCRIPT_ENDINGS.join(", .");
+            self.notes.push(format!(
+                "{file}: this is no state, because scripts here end in .{endings}; it is kept as a file beside them"
+            ));
+        }
+        self.add(file, ended(text))
     }
 
     /// Adds a key of a prompt's head, or a note that it is left out.
@@ -248,6 +261,8 @@ states:
   FIX: Fix them. <result>done</result>
   BUILD:
     sh: make
+    bat: make
+    timeout: 9
 ";
 
     fn files(text: &str) -> Vec<(String, String)> {
@@ -274,6 +289,7 @@ If there are problems: <goto>FIX.md</goto>
             ("1_START.md", start),
             ("FIX.md", "Fix them. <result>done</result>\n"),
             ("BUILD.sh", "make\n"),
+            ("BUILD.bat", "make\n"),
         ];
         let expected: Vec<(String, String)> =
             expected.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
@@ -285,7 +301,8 @@ If there are problems: <goto>FIX.md</goto>
             [
                 "`id`: raymond.yaml has no such key; it is left out",
                 "`requires_human_input`: raymond.yaml has no such key; it is left out",
-                "BUILD.sh: a script is no state; call it from a prompt, or from a graph",
+                "states.BUILD: a script has no head; its other keys are left out",
+                "BUILD.bat: this is no state, because scripts here end in .sh, .py, .bash, .js, .mjs, .pl, .rb, .ts; it is kept as a file beside them",
             ]
         );
     }

@@ -31,9 +31,6 @@ pub const FILE: &str = "raymond.yaml";
 /// The prompt a folder begins with, if its manifest names none.
 pub const FIRST_STATE: &str = "START.md";
 
-/// Another name of that prompt, which sorts before the others.
-pub const NUMBERED_FIRST_STATE: &str = "1_START.md";
-
 /// The graph a folder begins with that has no such prompt.
 pub const GRAPH: &str = "workflow.yaml";
 

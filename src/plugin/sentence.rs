@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::domain::event::{AdvancePosition, Event, Record, RunCommand, StepFinished, TurnFailed};
 use crate::domain::id::{Folder, StateName};
-use crate::domain::printable::{one_line, printable_line};
+use crate::domain::printable::{joined_lines, one_line};
 use crate::domain::refusal::headline;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
@@ -24,7 +24,7 @@ pub fn sentence(record: &Record) -> String {
     let cost = record.event.cost().filter(|_| !names_them);
     let refused = cost.and_then(|cost| headline(&cost.refused_tools));
     let refused = refused.map(|refused| format!("  ({refused})")).unwrap_or_default();
-    printable_line(&format!("{}{refused}", event_sentence(record)))
+    joined_lines(&format!("{}{refused}", event_sentence(record)))
 }
 
 fn event_sentence(record: &Record) -> String {
@@ -153,7 +153,11 @@ fn answered(settings: &Settings) -> &'static str {
 
 fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
     let again = match event.cause {
-        FailureCause::Crash | FailureCause::Timeout | FailureCause::Stall | FailureCause::Panic
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::Panic
+        | FailureCause::Uncertain
             if !event.counts =>
         {
             ""
@@ -163,6 +167,7 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Stall
         | FailureCause::Throttle
         | FailureCause::Panic
+        | FailureCause::Uncertain
         | FailureCause::Lost => "; it is run again",
         FailureCause::UsageLimit
         | FailureCause::Interrupted
@@ -176,7 +181,6 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Ending
         | FailureCause::Join
         | FailureCause::Unneeded
-        | FailureCause::Uncertain
         | FailureCause::Storage
         | FailureCause::ToolRefused
         | FailureCause::Authentication
@@ -207,8 +211,8 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
         }
         Transition::Result { payload, .. } => one_line(payload),
     };
-    let took = event.cost.duration_ms.unwrap_or_default();
-    let (seconds, tenths) = (took / 1000, took % 1000 / 100);
+    let took = event.cost.duration_ms;
+    let took = took.map_or(String::new(), |ms| format!("  {}.{}s", ms / 1000, ms % 1000 / 100));
     let overruled = event.overruled.as_ref().map_or(String::new(), |overruled| {
         let asked = overruled.asked.as_ref().map(|asked| one_line(&asked.to_string()));
         let asked = asked.unwrap_or_else(|| "the turn".to_owned());
@@ -220,7 +224,7 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
         format!("; {} did not check it, because no budget is left", shown(evaluator))
     });
     let cost = event.cost.amount;
-    format!("{agent}  {from} → {to} ({way})  {cost}  {seconds}.{tenths}s{overruled}{unseen}")
+    format!("{agent}  {from} → {to} ({way})  {cost}{took}{overruled}{unseen}")
 }
 
 fn because(reason: &str) -> String {
@@ -249,81 +253,4 @@ pub fn destination(transition: &Transition, folder: Option<&Folder>) -> Option<S
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::id::{AgentId, SessionId};
-    use crate::domain::money::Usd;
-    use crate::domain::refusal::{ToolRefusal, ToolRefusals};
-    use crate::domain::time::Timestamp;
-    use crate::domain::transition::TagName;
-    use crate::domain::turn::TurnId;
-    use crate::domain::turn_cost::TurnCost;
-
-    fn said(tag: TagName, attributes: &[(&str, &str)], body: &str) -> String {
-        said_with(tag, attributes, body, ToolRefusals::default())
-    }
-
-    fn said_with(
-        tag: TagName,
-        attributes: &[(&str, &str)],
-        body: &str,
-        refused_tools: ToolRefusals,
-    ) -> String {
-        let owned =
-            attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let event = StepFinished {
-            turn: TurnId { agent: AgentId::main(), step: 1, turn: 0 },
-            state: StateName::parse("A.md").expect("a state"),
-            transition: Transition::from_parts(tag, owned, body).expect("a transition"),
-            implicit: false,
-            overruled: None,
-            without_turn: false,
-            evaluator: None,
-            cost: TurnCost {
-                amount: Usd::from_dollars(0.05),
-                refused_tools,
-                duration_ms: Some(1234),
-                ..TurnCost::default()
-            },
-            session_id: SessionId::new("s"),
-            message: None,
-            shown: Vec::new(),
-            new_session: None,
-            options: Box::default(),
-            children: Vec::new(),
-            call_budget_usd: None,
-            restarted: None,
-        };
-        sentence(&Record {
-            seq: 1,
-            at: Timestamp(0),
-            folder: None,
-            event: Event::StepFinished(event),
-        })
-    }
-
-    #[test]
-    fn finished_step_is_described_in_one_line() {
-        assert_eq!(said(TagName::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
-        assert_eq!(
-            said(TagName::Call, &[("return", "C.md")], "B.md"),
-            "main  A.md → B.md, returning to C.md (call)  $0.05  1.2s"
-        );
-        assert_eq!(
-            said(TagName::Fork, &[("next", "C.md")], "B.md"),
-            "main  A.md → C.md, a new agent at B.md (fork)  $0.05  1.2s"
-        );
-        let refused = ToolRefusals {
-            calls: vec![ToolRefusal { tool: "Bash".into(), times: 2, ..ToolRefusal::default() }],
-            more: 0,
-        };
-        assert_eq!(
-            said_with(TagName::Goto, &[], "B.md", refused),
-            "main  A.md → B.md (goto)  $0.05  1.2s  (2 tools were refused: Bash (2))"
-        );
-        let long = said(TagName::Result, &[], &"many\nwords ".repeat(20));
-        assert!(
-            long.contains("many words many") && long.contains("… (result)") && !long.contains('\n')
-        );
-    }
-}
+mod tests;

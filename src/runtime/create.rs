@@ -9,6 +9,7 @@ use super::check;
 use super::directories::directory;
 use super::error::Error;
 use super::graphs::GraphSetup;
+use super::inputs;
 use super::plugin_programs;
 use super::preflight::{self, PreflightResult};
 use super::prepared_run::PreparedRun;
@@ -23,6 +24,7 @@ use crate::domain::run_origin::budget_of_started;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
+use crate::language::prompt::first_state::is_usual;
 use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
@@ -45,6 +47,7 @@ pub fn create(
     let defined = Dataspace::of(root).all_defined()?.defined.into_iter().map(|one| one.name);
     let workflow = &workflow.clone().with_defined_programs(defined);
     let Workflow { scope, root: run_root, folder, entry, .. } = workflow;
+    inputs::fill(workflow, request, &mut settings)?;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let input = match &request.input {
         None if settings.variables.contains_key("input") => None,
@@ -131,11 +134,7 @@ pub fn create(
 /// Returns a new id: `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.
 fn new_id(scope: &Path, entry: &StateName) -> RunId {
     let folder = scope.file_name().and_then(|name| name.to_str()).unwrap_or("run");
-    let base = if ["START.md", "workflow.yaml", "workflow.lisp"].contains(&entry.as_str()) {
-        folder
-    } else {
-        entry.stem()
-    };
+    let base = if is_usual(entry) { folder } else { entry.stem() };
     let plain: String = base
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))

@@ -8,6 +8,7 @@ use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;
 use crate::language::graph::vocabulary::TypeNameTaken;
+use crate::language::interface::FolderInput;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
 use crate::store::trust::FolderTrust;
@@ -148,6 +149,14 @@ pub enum Error {
         /// The keys.
         missing: Vec<String>,
     },
+    /// A workflow needs inputs that were not given.
+    #[error("{path}: {}", of_inputs(.missing))]
+    Inputs {
+        /// The manifest that declares them.
+        path: String,
+        /// The inputs.
+        missing: Vec<FolderInput>,
+    },
     /// A program needs a branch that was not given.
     #[error("{path}: the program needs @branch; give it: --branch NAME")]
     Branch {
@@ -224,6 +233,26 @@ pub enum Error {
 }
 
 /// Returns why a folder is not trusted.
+/// Returns the message that a workflow's inputs are missing, and the options that give them.
+fn of_inputs(missing: &[FolderInput]) -> String {
+    let meaning = |input: &FolderInput| match input.description.as_str() {
+        "" => format!("`{}`", input.name),
+        text => format!("`{}` ({text})", input.name),
+    };
+    let option = |input: &FolderInput| match input.name.as_str() {
+        "input" => "--input TEXT".to_owned(),
+        name => format!("--var {name}=TEXT"),
+    };
+    let names: Vec<String> = missing.iter().map(meaning).collect();
+    let options: Vec<String> = missing.iter().map(option).collect();
+    let (inputs, them) = if missing.len() == 1 { ("input", "it") } else { ("inputs", "them") };
+    format!(
+        "the workflow needs the {inputs} {}; give {them}: {}",
+        names.join(", "),
+        options.join(" ")
+    )
+}
+
 fn doubt(trust: &FolderTrust) -> String {
     match trust {
         FolderTrust::Lost(changes) if !changes.is_empty() => {

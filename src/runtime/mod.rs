@@ -10,6 +10,7 @@ mod create;
 pub mod directories;
 mod error;
 pub mod graphs;
+mod inputs;
 mod local_executor;
 mod outcome;
 mod own_types;

@@ -1,5 +1,7 @@
 //! The errors of `raymond check` in the files that a first state leads to.
 
+use std::path::Path;
+
 use super::error::Error;
 use super::workflow_errors::{RefusalScope, WorkflowErrors};
 use crate::domain::id::StateName;
@@ -31,39 +33,44 @@ pub(super) fn errors_from(
         entry: Some(entry),
         variables: &variables,
         consent: &settings.consent,
-        graphs: &|name| read_graph(scope, Some(entry), vocabulary, GraphProfile::Lenient, name),
+        graphs: &|source, name| {
+            read_graph((scope, source), Some(entry), vocabulary, GraphProfile::Lenient, name)
+        },
     });
     findings.diagnostics.into_iter().filter(Diagnostic::is_error).collect()
 }
 
-/// Reads a graph of a folder, whose first state is `entry`, or the usual one.
+/// Reads a graph of a folder whose first state is `entry`, or the usual one, or of another folder that is entered
+/// from there.
 #[must_use]
 pub fn read_graph(
-    scope: &WorkflowDir,
+    (scope, source): (&WorkflowDir, &dyn WorkflowSource),
     entry: Option<&StateName>,
     vocabulary: &GraphVocabulary,
     profile: GraphProfile,
     name: &StateName,
 ) -> FolderGraph {
-    let text = match scope.read(name) {
+    let text = match source.read(name) {
         Ok(text) => text,
-        Err(error) => return unreadable(scope, name, &error),
+        Err(error) => return unreadable(source, name, &error),
     };
-    let is_first = entry == Some(name) || name.as_str() == manifest::GRAPH;
-    let folder = scope.root().file_name().and_then(|name| name.to_str());
-    let directory = folder.filter(|_| is_first);
-    let reading = read(&scope.path(name), directory, &text, vocabulary, scope, profile);
+    let path = source.path(name);
+    let is_own = path == scope.path(name);
+    let is_first = (is_own && entry == Some(name)) || name.as_str() == manifest::GRAPH;
+    let folder = if is_own { Some(scope.root()) } else { Path::new(&path).parent() };
+    let directory = folder.and_then(|folder| folder.file_name()?.to_str()).filter(|_| is_first);
+    let reading = read(&path, directory, &text, vocabulary, source, profile);
     FolderGraph { graph: reading.graph, diagnostics: reading.diagnostics }
 }
 
 /// Returns a graph that only has the error of reading it. A missing one is reported where it is named.
-fn unreadable(scope: &WorkflowDir, name: &StateName, error: &source::Error) -> FolderGraph {
+fn unreadable(source: &dyn WorkflowSource, name: &StateName, error: &source::Error) -> FolderGraph {
     if matches!(error, source::Error::Missing { .. }) {
         return FolderGraph::default();
     }
     let SourcePlace { line, column } = error.place();
     let diagnostic = Diagnostic {
-        path: scope.path(name),
+        path: source.path(name),
         line,
         column,
         code: "WF001",

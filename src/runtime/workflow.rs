@@ -7,6 +7,7 @@ use super::reachable_errors;
 use super::run_root::{self, RunRoot};
 use crate::domain::id::{Folder, StateName};
 use crate::language::manifest::{self, ExaminedManifest, Manifest};
+use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
 use crate::language::prompt::step;
 use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::embed_files;
@@ -14,9 +15,6 @@ use crate::store::workflow::WorkflowDir;
 
 /// The prompt a folder begins with.
 pub const FIRST_STATE: &str = manifest::FIRST_STATE;
-
-/// The first files of a folder without such a prompt, in order.
-const OTHERS: [&str; 3] = [manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
 
 /// A workflow.
 #[derive(Debug, Clone)]
@@ -91,35 +89,15 @@ impl Workflow {
             }
             other => other,
         })?;
-        let is_given = file.is_some();
-        let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST_STATE).to_owned();
-        let entry = StateName::parse(&file)?;
-        let is_chosen = file.as_str() == FIRST_STATE && manifest.entry.is_none() && !is_given;
+        let named = manifest.entry.as_deref();
+        let entry = match file.or(named) {
+            Some(file) => StateName::parse(file)?,
+            None => usual_first_state(folder, &scope)?,
+        };
         match scope.check(&entry) {
-            Ok(()) if is_chosen && is_there(&scope, manifest::NUMBERED_FIRST_STATE) => {
-                let error = format!(
-                    "there are {FIRST_STATE} and {}, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml",
-                    manifest::NUMBERED_FIRST_STATE
-                );
-                let path = folder.display().to_string();
-                Err(step::Error::from(source::Error::Unreadable { path, error }).into())
-            }
-            Err(source::Error::Missing { .. }) if manifest.entry.as_deref() == Some(&*file) => {
-                let error = format!("its `entry` is {file}, which does not exist");
+            Err(source::Error::Missing { .. }) if named == Some(entry.as_str()) => {
+                let error = format!("its `entry` is {entry}, which does not exist");
                 let path = scope.root().join(manifest::FILE).display().to_string();
-                Err(step::Error::from(source::Error::Unreadable { path, error }).into())
-            }
-            Err(source::Error::Missing { similar, .. }) if file == FIRST_STATE => {
-                if let Some(other) = OTHERS.into_iter().find(|other| is_there(&scope, other)) {
-                    return Self::within(folder, Some(other));
-                }
-                let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
-                let error = format!(
-                    "there is no {FIRST_STATE} in this folder{hint}, no {} and no {}; a workflow begins with one of them: create it, or name its first file",
-                    manifest::GRAPH,
-                    manifest::PROGRAM,
-                );
-                let path = folder.display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
             Err(error) => Err(step::Error::from(error).into()),
@@ -128,8 +106,28 @@ impl Workflow {
     }
 }
 
-fn is_there(scope: &WorkflowDir, file: &str) -> bool {
-    StateName::parse(file).is_ok_and(|file| scope.check(&file).is_ok())
+/// Returns the first state of a folder whose manifest names none.
+fn usual_first_state(folder: &Path, scope: &WorkflowDir) -> Result<StateName, Error> {
+    let error = match UsualFirstState::find(scope) {
+        UsualFirstState::Found(state) => return Ok(state),
+        UsualFirstState::Several { first, other } => format!(
+            "there are {first} and {other}, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml"
+        ),
+        UsualFirstState::Missing => {
+            let similar = match scope.check(&StateName::parse(FIRST_STATE)?) {
+                Err(source::Error::Missing { similar, .. }) => similar,
+                // A folder of that name, or a file that cannot be read.
+                Err(error) => return Err(step::Error::from(error).into()),
+                Ok(()) => None,
+            };
+            let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
+            format!(
+                "a workflow begins with {USUAL_NAMES}, and none is in this folder{hint}; create one, or name its first file"
+            )
+        }
+    };
+    let path = folder.display().to_string();
+    Err(step::Error::from(source::Error::Unreadable { path, error }).into())
 }
 
 /// Returns the manifest of a workflow's files.

@@ -169,3 +169,34 @@ fn each_manifest_key_that_widens_permissions_is_refused() {
         assert!(test.calls().is_empty() && !test.run_dir().exists(), "{manifest}");
     }
 }
+
+#[test]
+fn run_without_a_required_input_of_its_workflow_is_refused() {
+    let inputs =
+        "inputs:\n  - { name: topic, description: what to look at }\n  - { name: input }\n";
+    let test = with(inputs).prompt("START.md", "start {{topic}} {{input}}").rule(well());
+    let outcome = test.run(&["."]);
+    outcome.code(64).stderr_has("raymond.yaml: the workflow needs the inputs `topic` (what to look at), `input`; give them: --var topic=TEXT --input TEXT");
+    assert!(test.calls().is_empty() && !test.run_dir().exists());
+    test.run(&[".", "--var", "topic=bees"]).code(64).stderr_has("the input `input`");
+    test.run(&[".", "--var", "topic=bees", "--input", "hives"]).ok();
+    assert_eq!(test.prompts(), ["start bees hives"]);
+}
+
+#[test]
+fn default_of_an_input_fills_what_a_run_leaves_out() {
+    let inputs = "inputs: [{ name: tone, default: kind }, { name: more, required: false }]\n";
+    let test = with(inputs).prompt("START.md", "start {{tone}}").rule(well());
+    test.run(&["."]).ok();
+    test.raymond(&["run", "--id", "u", ".", "--var", "tone=rude"]).ok();
+    assert_eq!(test.prompts(), ["start kind", "start rude"]);
+}
+
+#[test]
+fn check_takes_variables_with_and_without_values() {
+    let test = Test::new().prompt("START.md", "{{a}} {{b}} {{c}} <result>x</result>");
+    let outcome = test.raymond(&["check", ".", "--var", "a=b", "--var", "b"]);
+    outcome.ok().stdout_has("nothing fills {{c}}");
+    outcome.assert(!outcome.stdout.contains("{{a}}"), "`a` is given");
+    test.raymond(&["check", ".", "--var", "=b"]).code(64);
+}

@@ -197,3 +197,37 @@ fn program_example_of_the_how_to_runs() {
         .ok()
         .stdout_has("    Write this, and reply with the text alone: a haiku\n");
 }
+
+/// Returns the first block of code after a text of a page.
+fn block_after<'page>(page: &'page str, text: &str) -> &'page str {
+    let (_, rest) = page.split_once(text).unwrap_or_else(|| panic!("the page has {text}"));
+    let block = rest.split_once("```").and_then(|(_, rest)| rest.split_once('\n'));
+    block.and_then(|(_, rest)| rest.split("```").next()).expect("a block of code follows")
+}
+
+#[test]
+fn poems_of_the_tutorial_say_and_cost_what_it_shows() {
+    let page = page("docs/tutorial/first-workflow.md");
+    let file = |name: &str| block_after(&page, &format!("`poems/{name}`"));
+    let replies = file("replies.yaml").replace("    delay: 5s\n", "");
+    let test = Test::new()
+        .prompt("START.md", file("START.md"))
+        .prompt("WRITE.md", file("WRITE.md"))
+        .prompt("PICK.md", file("PICK.md"))
+        .prompt("replies.yaml", &replies);
+    test.raymond(&["check", "."]).ok().stderr_has(".: 4 files, no problems");
+    let run = ["run", ".", "--agent", "scripted", "--input", "autumn", "--id", "first"];
+    let outcome = test.raymond(&[&run[..], &["--stagger", "0s"]].concat());
+    outcome.ok();
+    let shown =
+        block_after(&page, "raymond run poems --agent scripted --input autumn --id first\n```");
+    for line in shown.lines().filter(|line| line.starts_with("main")) {
+        let line = line.replace("  5.0s", "  0.0s");
+        outcome.assert(outcome.stderr.contains(&line), &line);
+    }
+    let costs = test.raymond(&["costs", "first"]).ok().stdout.clone();
+    for line in block_after(&page, "raymond costs second\n```").lines().filter(|line| *line != "…")
+    {
+        assert!(costs.contains(line), "{line} in {costs}");
+    }
+}

@@ -288,3 +288,42 @@ fn printed_text_is_shown_beside_the_one_tag() {
     assert_eq!(test.events("step_finished")[0]["shown"], json!(["half\nway"]));
     test.raymond(&["log", "t"]).ok().stdout_has("; shows: half way");
 }
+
+#[test]
+fn mistake_in_the_manifest_of_another_folder_stops_the_start_at_its_place() {
+    let test = composed().prompt("review/raymond.yaml", "inputs: [oops\n");
+    for command in [&["check", "."][..], &["run", "."]] {
+        let outcome = test.raymond(command);
+        outcome.code(65);
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        outcome.assert(said.contains("review/raymond.yaml:1:9: RF003 "), "the place");
+        outcome.assert(!said.contains("review/.:"), "no other place");
+    }
+    let empty = Test::new()
+        .prompt("START.md", CALL)
+        .prompt("BACK.md", "<result>x</result>")
+        .prompt("review/NOTES.md", "x");
+    for command in [&["check", "."][..], &["run", "."]] {
+        let outcome = empty.raymond(command);
+        outcome.code(65);
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        outcome.assert(said.contains("START.md:3:26: RF101 review/: "), "the tag's place");
+        outcome.assert(said.contains("it has no first state; make START.md"), "what to do");
+        outcome.assert(!said.contains("review/.:"), "no other place");
+    }
+    assert!(test.calls().is_empty() && empty.calls().is_empty());
+}
+
+#[test]
+fn graph_of_another_folder_is_checked_with_the_states_that_lead_there() {
+    let test = composed()
+        .prompt("review/START.md", "look\n<goto>FLOW.yaml</goto>")
+        .prompt("review/FLOW.yaml", "nodes: {}\nendingz: {}\n");
+    for command in [&["check", "."][..], &["run", "."]] {
+        let outcome = test.raymond(command);
+        outcome.code(65);
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        outcome.assert(said.contains("review/FLOW.yaml:2:1: WF102 unknown key `endingz`"), "place");
+    }
+    assert!(test.calls().is_empty());
+}

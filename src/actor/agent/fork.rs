@@ -53,8 +53,11 @@ impl AgentActor {
         let Transition::Fork { .. } = taken else { return self.report(report) };
         // A JSON answer is not reminded of the policy: without room for the children, the run pauses.
         let is_by_tag = rules.reply.output.is_none();
-        report.allowed =
-            if is_by_tag { rules.reply.policy.clone() } else { TransitionPolicy::default() };
+        report.allowed = match self.context.source_of(rules.folder.as_ref()) {
+            Ok(source) if is_by_tag => rules.reply.shown_policy(&*source),
+            Err(_) if is_by_tag => rules.reply.policy.clone(),
+            Ok(_) | Err(_) => TransitionPolicy::default(),
+        };
         report.stagger_ms = rules.forks.stagger_ms;
         if taken.is_plain_fork() {
             let source = self.context.source_of(rules.folder.as_ref());
@@ -89,7 +92,9 @@ impl AgentActor {
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.in_short(), why };
-                    let reminder = own_rules.reply.reminder(&violation);
+                    let source = this.context.source_of(own_rules.folder.as_ref());
+                    let reminder =
+                        source.ok().and_then(|one| own_rules.reply.reminder(&violation, &*one));
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };
                 }

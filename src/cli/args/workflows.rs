@@ -37,6 +37,12 @@ from their results, red lines from it if the join is missed. Graphs show all nod
 a failure. Programs show states, roles, and the signals they wait for or assert; dashed violet lines are requests
 and answers, red lines timeouts and failures. `raymond check` reports errors; the drawing does not.";
 
+/// Returns the name of a variable that is given with or without its value.
+fn variable_name(text: &str) -> Result<String, String> {
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    if name.is_empty() { Err("write KEY or KEY=VALUE".to_owned()) } else { Ok(name.to_owned()) }
+}
+
 /// Returns the help of `check` with the table of its codes.
 pub(super) fn check_help() -> String {
     let rows = |codes: &[(&str, &str)]| {
@@ -64,8 +70,8 @@ pub struct CheckArgs {
     /// How strictly graphs are read
     #[arg(long, value_enum, default_value = "lenient")]
     pub profile: GraphProfileArg,
-    /// A variable that the run will get; repeatable
-    #[arg(long = "var", value_name = "KEY")]
+    /// A variable that the run will get, with or without its value; repeatable
+    #[arg(long = "var", value_name = "KEY[=VALUE]", value_parser = variable_name)]
     pub variables: Vec<String>,
     /// A tool rule that the run will get; repeatable
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]

@@ -78,8 +78,20 @@ pub fn read(
     ParsedGraph { graph: program.filter(|_| sound), diagnostics }
 }
 
+/// Returns the place of `states` in a file that is a workflow of prompts, and no graph.
+fn of_one_file(root: &YamlValue) -> Option<SourcePlace> {
+    let YamlContent::Map(entries) = &root.value else { return None };
+    let entry = |key: &str| entries.iter().find(|entry| &*entry.key == key);
+    entry("states").filter(|_| entry("nodes").is_none()).map(|states| states.at)
+}
+
 impl GraphReader<'_> {
     fn program(&mut self, root: &YamlValue, directory: Option<&str>) -> Option<Graph> {
+        if let Some(at) = of_one_file(root) {
+            let message = "`states` is of a workflow in one file; make a folder of it with `raymond import FILE`, and check that";
+            self.report.error(at, "WF102", message.to_owned());
+            return None;
+        }
         let top = self.fields(root, root.at, "a graph", &keys::names(keys::GRAPH))?;
         let name = self.name(&top, directory);
         let version = self.optional(&top, "version");

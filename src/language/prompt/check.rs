@@ -6,6 +6,7 @@
 //! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy. Agents
 //! write what they are shown, so that a tag that is certain to be refused is an error, unless it is quoted as code.
 
+mod across;
 mod births;
 mod crossings;
 mod ends;
@@ -25,7 +26,7 @@ mod ways;
 
 use std::collections::BTreeSet;
 
-use super::workflow_map::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
+use super::workflow_map::{FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::domain::permission::StarterConsent;
 use crate::domain::settings::Settings;
@@ -45,8 +46,8 @@ pub struct CheckSubject<'a> {
     pub variables: &'a [String],
     /// The permissions that the starter will grant.
     pub consent: &'a StarterConsent,
-    /// Reads a graph.
-    pub graphs: &'a dyn Fn(&StateName) -> FolderGraph,
+    /// Reads a graph of this folder, or of another one.
+    pub graphs: &'a FolderGraphReader<'a>,
 }
 
 /// The result of a check.
@@ -62,6 +63,7 @@ pub struct CheckFindings {
 #[must_use]
 pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
+    report.graphs = Some(subject.graphs);
     let (manifest, mut files) = report.manifest(subject.entry.is_none());
     if let Some(entry) = report.entry(subject.entry, &manifest) {
         let reach = WorkflowMapOptions {
@@ -78,18 +80,21 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.tags(&workflow_map);
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
-        report.ends(&workflow_map, manifest.budget.is_some());
-        if manifest.budget.is_none() {
-            report.loops_through_folders(&WorkflowMap::across(&entry, subject.source, reach));
-        }
+        report.has_budget = manifest.budget.is_some();
+        report.ends(&workflow_map);
         report.returns(&workflow_map);
         report.joins(&workflow_map);
         report.budgets(&workflow_map);
         report.outputs(&workflow_map);
-        let variables = report.with_outputs(&workflow_map, subject.variables);
+        let inputs = manifest.inputs.iter().map(|input| input.name.clone());
+        let given: Vec<String> = subject.variables.iter().cloned().chain(inputs).collect();
+        let variables = report.with_outputs(&workflow_map, &given);
         report.variables(&workflow_map, &variables, false);
         files += workflow_map.read() + report.replies(&workflow_map);
         files += report.folders(&workflow_map, subject.variables);
+        if workflow_map.states.values().any(|state| matches!(state, FolderState::Beyond(..))) {
+            report.across(&WorkflowMap::across(&entry, subject.source, reach));
+        }
         if subject.entry.is_none() {
             files += report.others(&workflow_map);
         }
@@ -133,6 +138,10 @@ pub(super) fn check_reachable(
 struct FolderDiagnostics<'a> {
     source: &'a dyn WorkflowSource,
     ceiling: PermissionCeiling,
+    /// True if the run has a budget, which bounds all its agents.
+    has_budget: bool,
+    /// Reads the graphs; without it, none is read.
+    graphs: Option<&'a FolderGraphReader<'a>>,
     diagnostics: Vec<Diagnostic>,
     /// The paths of the states from which a folder was checked.
     seen: BTreeSet<String>,
@@ -144,6 +153,8 @@ impl<'a> FolderDiagnostics<'a> {
         Self {
             source,
             ceiling: PermissionCeiling::of(&settings),
+            has_budget: false,
+            graphs: None,
             diagnostics: Vec::new(),
             seen: BTreeSet::new(),
         }

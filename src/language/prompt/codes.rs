@@ -7,7 +7,10 @@ pub const CODES: [(&str, &str); 44] = [
     ("RF003", "raymond.yaml is wrong"),
     ("RF004", "replies.yaml is wrong"),
     ("RF005", "replies.yaml answers for a state that there is not (warning)"),
-    ("RF006", "the folder has START.md and 1_START.md, and nothing says which one comes first"),
+    (
+        "RF006",
+        "the folder has several of START.md, 1_START.md, START.sh and 1_START.sh, and nothing says which one comes first",
+    ),
     ("RF007", "a workflow in one file, which is imported, is wrong"),
     ("RF101", "a policy or a join names a file that there is not, or that is no state"),
     ("RF102", "the prompt of an evaluator is missing"),

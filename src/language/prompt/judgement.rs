@@ -44,19 +44,21 @@ pub struct JudgedReply {
 impl ReplyRules {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
     #[must_use]
-    pub fn reminder(&self, violation: &ProtocolViolation) -> Option<String> {
-        self.reminder_of(&self.policy, violation)
-    }
-
-    fn reminder_of(
+    pub fn reminder(
         &self,
-        policy: &TransitionPolicy,
         violation: &ProtocolViolation,
+        source: &dyn WorkflowSource,
     ) -> Option<String> {
         match &self.output {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
-            None => reminder(policy, violation),
+            None => reminder(&self.shown_policy(source), violation),
         }
+    }
+
+    /// Returns the policy as an agent is reminded of it: with the inputs that other folders require.
+    #[must_use]
+    pub fn shown_policy(&self, source: &dyn WorkflowSource) -> TransitionPolicy {
+        scopes::with_inputs_of_folders(&self.policy, source)
     }
 
     /// Returns the texts that a reply shows to people. Where it is an answer as it stands there are no tags.
@@ -160,8 +162,7 @@ impl ReplyRules {
         violation: &ProtocolViolation,
         source: &dyn WorkflowSource,
     ) -> TurnJudgement {
-        let policy = scopes::with_inputs_of_folders(&self.policy, source);
-        let reminder = self.reminder_of(&policy, violation);
+        let reminder = self.reminder(violation, source);
         TurnJudgement::Violated { reminder, violation: violation.to_string() }
     }
 }
@@ -178,6 +179,7 @@ mod tests {
 
     use super::*;
     use crate::domain::id::StateName;
+    use crate::domain::transition::TagName;
 
     fn judged(rules: &ReplyRules, text: &str) -> TurnJudgement {
         let files: BTreeMap<String, String> = [("NEXT.md".to_owned(), "x".to_owned())].into();
@@ -211,5 +213,23 @@ mod tests {
             panic!("{proposed:?}")
         };
         assert_eq!((evaluator, output.as_str()), (file, "<result>done</result>"));
+    }
+
+    #[test]
+    fn reminder_after_a_refused_fork_has_the_inputs_of_its_folder() {
+        let attributes = [("next".to_owned(), "NEXT.md".to_owned())];
+        let fork = Transition::from_parts(TagName::Fork, attributes, "work/").expect("a fork");
+        let policy = TransitionPolicy { allowed: vec![fork], ..TransitionPolicy::default() };
+        let rules = ReplyRules { policy, ..ReplyRules::default() };
+        let files: BTreeMap<String, String> = [
+            ("work/raymond.yaml", "inputs: [{ name: topic }]"),
+            ("work/START.md", "x"),
+            ("NEXT.md", "x"),
+        ]
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .into();
+        let violation = ProtocolViolation::Fork { asked: "a fork".into(), why: "no list".into() };
+        let reminder = rules.reminder(&violation, &files).expect("a reminder");
+        assert!(reminder.contains("topic=\"your topic\">work/</fork>"), "{reminder}");
     }
 }

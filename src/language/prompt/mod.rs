@@ -6,6 +6,7 @@ pub mod codes;
 pub mod context;
 pub mod document;
 pub mod evaluator;
+pub mod first_state;
 pub mod forking;
 pub mod frontmatter;
 pub mod joins;

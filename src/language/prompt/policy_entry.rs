@@ -7,7 +7,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::domain::transition::{TagName, Transition};
+use crate::domain::transition::{InvalidTransition, TagName, Transition};
 use crate::language::hint::{closest, is_slip};
 use crate::language::output::OrderedJson;
 use crate::language::position::SourcePlace;
@@ -183,9 +183,17 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
         .find_map(culprit)
         .or(target.as_ref().map(|target| target.at))
         .unwrap_or(name.at);
+    let places: BTreeMap<String, SourcePlace> =
+        attributes.iter().map(|(key, value)| (key.clone(), value.at)).collect();
     let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
     let body = TagName::body_of(&name.value, body);
-    Transition::from_parts(tag, pairs, &body).map_err(|error| Error::at(place, error.to_string()))
+    Transition::from_parts(tag, pairs, &body).map_err(|error| {
+        let of_attribute = match &error {
+            InvalidTransition::UnexpectedAttribute { attribute, .. } => places.get(attribute),
+            _ => None,
+        };
+        Error::at(of_attribute.copied().unwrap_or(place), error.to_string())
+    })
 }
 
 /// Returns a list of entries as JSON Schema.

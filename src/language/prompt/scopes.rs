@@ -4,6 +4,7 @@ use crate::domain::id::{ScopePath, StateName};
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{Transition, Variables};
 use crate::language::manifest::{self, Manifest};
+use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
 use crate::language::source::WorkflowSource;
 
 /// Returns the manifest of a folder; the default one if it has none.
@@ -24,7 +25,6 @@ pub fn manifest_of(source: &dyn WorkflowSource) -> Result<Manifest, String> {
 /// # Errors
 /// The reason why there is none.
 pub fn first_state(source: &dyn WorkflowSource) -> Result<StateName, String> {
-    let is_there = |name: &&StateName| source.check(name).is_ok();
     if let Some(entry) = manifest_of(source)?.entry {
         let state = StateName::parse(&entry).map_err(|error| error.to_string())?;
         return match source.check(&state) {
@@ -32,25 +32,15 @@ pub fn first_state(source: &dyn WorkflowSource) -> Result<StateName, String> {
             Err(error) => Err(format!("its `entry` is {entry}, but {error}")),
         };
     }
-    let usual =
-        [manifest::FIRST_STATE, manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
-    let names: Vec<StateName> =
-        usual.iter().filter_map(|name| StateName::parse(name).ok()).collect();
-    if names[..2].iter().filter(is_there).count() == 2 {
-        return Err(format!(
-            "it has {} and {}, and nothing says which one comes first; name the first as `entry` in its raymond.yaml",
-            manifest::FIRST_STATE,
-            manifest::NUMBERED_FIRST_STATE
-        ));
+    match UsualFirstState::find(source) {
+        UsualFirstState::Found(state) => Ok(state),
+        UsualFirstState::Several { first, other } => Err(format!(
+            "it has {first} and {other}, and nothing says which one comes first; name the first as `entry` in its raymond.yaml"
+        )),
+        UsualFirstState::Missing => Err(format!(
+            "it has no first state; make {USUAL_NAMES} there, name its first file as `entry` in a raymond.yaml there, or let the tag name the file"
+        )),
     }
-    names.iter().find(is_there).cloned().ok_or_else(|| {
-        format!(
-            "it has no first state: no {}, {} or {}, and no `entry` in a raymond.yaml",
-            manifest::FIRST_STATE,
-            manifest::GRAPH,
-            manifest::PROGRAM
-        )
-    })
 }
 
 /// Gives the folders that a transition enters their default inputs.

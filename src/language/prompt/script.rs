@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::state_error::Error;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::Operation;
-use crate::domain::transition::Variables;
+use crate::domain::transition::{TagName, Variables};
 use crate::language::source::WorkflowSource;
 
 /// The beginning of the name of each variable in a script's environment.
@@ -86,6 +86,18 @@ pub fn reply(stdout: &str) -> &str {
     stdout.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
+/// Returns whether a line has a tag with an attribute without quotes, as a shell prints it that has taken them.
+#[must_use]
+pub fn has_lost_quotes(line: &str) -> bool {
+    line.split('<').skip(1).any(|tag| {
+        let open = tag.split('>').next().unwrap_or_default();
+        let (name, attributes) = open.split_once(' ').unwrap_or((open, ""));
+        let mut values = attributes.split('=').skip(1);
+        TagName::from_name(name).is_some()
+            && values.any(|value| !value.trim_start().starts_with(['"', '\'']))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +121,16 @@ mod tests {
     fn last_line_that_is_not_blank_is_reply() {
         assert_eq!(reply("log\n<goto>A.md</goto>\r\n\n  \n"), "<goto>A.md</goto>");
         assert_eq!(reply("\n \n"), "");
+    }
+
+    #[test]
+    fn tag_without_quotes_has_lost_them() {
+        for line in ["<call return=B.md>A.md</call>", "x <ask next=\"B.md\" timeout=1h>so?</ask>"] {
+            assert!(has_lost_quotes(line), "{line}");
+        }
+        for line in ["<call return=\"B.md\">A.md</call>", "<goto>A.md</goto> x=1", "<b x=1>y</b>"] {
+            assert!(!has_lost_quotes(line), "{line}");
+        }
     }
 
     #[test]

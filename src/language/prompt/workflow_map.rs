@@ -73,6 +73,9 @@ pub struct FolderProgram {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Reads a graph of a folder.
+pub type FolderGraphReader<'a> = dyn Fn(&dyn WorkflowSource, &StateName) -> FolderGraph + 'a;
+
 /// The extent of a map.
 #[derive(Clone, Copy)]
 pub struct WorkflowMapOptions<'a> {
@@ -81,7 +84,7 @@ pub struct WorkflowMapOptions<'a> {
     /// The maximum number of states.
     pub max_states: usize,
     /// Reads a graph; without it, neither graphs nor programs are read.
-    pub graphs: Option<&'a dyn Fn(&StateName) -> FolderGraph>,
+    pub graphs: Option<&'a FolderGraphReader<'a>>,
 }
 
 impl WorkflowMap {
@@ -187,7 +190,9 @@ fn read_state(
             Err(error) => FolderState::Unreadable(error),
         },
         (Some(StateKind::Graph), read) => match source.check(name) {
-            Ok(()) => FolderState::Graph(read.map_or_else(FolderGraph::default, |read| read(name))),
+            Ok(()) => FolderState::Graph(
+                read.map_or_else(FolderGraph::default, |read| read(source, name)),
+            ),
             Err(error) => FolderState::Unreadable(error),
         },
         (Some(StateKind::Program), None) => match source.check(name) {

@@ -49,6 +49,10 @@ fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> Resu
     ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }
 }
 
+/// What to do about a tag whose quotes a shell has taken.
+const LOST_QUOTES: &str =
+    "; a shell takes quotes within \"…\": write \\\" there, or put the whole tag into '…'";
+
 /// Judges the reply of a script, which may take any transition. It is not reminded: it would do the same again.
 fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     let rules = TurnRules::of(environment.agent, ReplyRules::default());
@@ -62,7 +66,8 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
         line => format!("it is `{line}`"),
     };
     let why = format!(
-        "{path}: the last line of a script's output says what comes next by one tag; {line}: {violation}"
+        "{path}: the last line of a script's output says what comes next by one tag; {line}: {violation}{}",
+        if script::has_lost_quotes(&reply.text) { LOST_QUOTES } else { "" }
     );
     ResumeOutcome::Failed(TurnFailure::new(FailureCause::Protocol, why))
 }

@@ -199,6 +199,10 @@ fn script_runs_and_its_last_line_is_the_reply() {
     let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };
     assert_eq!(failure.cause, FailureCause::Protocol);
     assert!(failure.message.contains("it is `no tag`"), "{}", failure.message);
+    let unquoted = ActivityResult::Value(json!({"stdout": "<call return=B.md>A.md</call>\n"}));
+    let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(unquoted)));
+    let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };
+    assert!(failure.message.contains("; a shell takes quotes within "), "{}", failure.message);
     let failed = resumed(&workflow, &scene, ResumeInput::Activity(Err("it broke".to_owned())));
     assert!(
         matches!(failed, ResumeOutcome::Failed(failure) if failure.cause == FailureCause::Crash)

@@ -58,6 +58,8 @@ pub enum TagMistake {
     Unclosed(TagName),
     /// The attributes cannot be read.
     UnreadableAttributes(TagName),
+    /// The state is an attribute, and stands not between the tags.
+    TargetAttribute(TagName, String),
 }
 
 impl fmt::Display for TagMistake {
@@ -69,6 +71,12 @@ impl fmt::Display for TagMistake {
             Self::Unclosed(tag) => write!(f, "a <{tag}> without its </{tag}>"),
             Self::UnreadableAttributes(tag) => {
                 write!(f, "a <{tag}> whose attributes cannot be read; write NAME=\"TEXT\"")
+            }
+            Self::TargetAttribute(tag, target) => {
+                write!(
+                    f,
+                    "<{tag} target=\"{target}\">, which is not a tag; the state stands between the tags: <{tag}>{target}</{tag}>"
+                )
             }
         }
     }
@@ -90,6 +98,10 @@ pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
             }
             Err(near) => near,
         };
+        if let Some(found_target) = with_target(text, start, name) {
+            found.push(found_target);
+            continue;
+        }
         let Some(body) = body(text, start, name) else { continue };
         let (inside, follows) = (&text[body.clone()], &text[body.end..]);
         let encloses = state_in(inside);
@@ -109,6 +121,21 @@ pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
         }
     }
     found
+}
+
+/// Returns the mistake of a tag that leads somewhere and names the state as an attribute.
+fn with_target(text: &str, start: usize, name: &str) -> Option<MisspeltTag> {
+    let leads_on = |tag: &TagName| !matches!(tag, TagName::Result | TagName::Ask);
+    let tag = TagName::from_name(name).filter(leads_on)?;
+    let rest = &text[start..];
+    let close = open::end(rest, name.len())?;
+    let (_, target) = open::attributes(rest, name.len()).find(|(key, _)| key == "target")?;
+    let follows = rest[close..].chars().next();
+    if follows.is_some_and(|next| !next.is_whitespace() && next != '<') {
+        return None;
+    }
+    let encloses = StateName::parse(target.trim()).ok();
+    Some(MisspeltTag { mistake: TagMistake::TargetAttribute(tag, target), encloses, start })
 }
 
 /// Returns the text between an open tag and the next `<` or the end of the line; `None` if it is blank.
@@ -200,6 +227,12 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(found(text), [expected], "{text}");
         }
+        assert_eq!(
+            found("<call return=\"B.md\" target=\"A\">\n"),
+            [
+                "0 A <call target=\"A\">, which is not a tag; the state stands between the tags: <call>A</call>"
+            ]
+        );
         let two = found("<gotto>A.md</gotto> or <goto>B.md<goto>, <result>x</result>");
         assert_eq!(two.len(), 2, "{two:?}");
     }

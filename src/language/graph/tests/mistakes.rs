@@ -31,6 +31,16 @@ fn invalid_yaml_is_error_with_reason() {
 }
 
 #[test]
+fn workflow_in_one_file_is_to_be_imported() {
+    assert_eq!(
+        said("states:\n  START: x\n", GraphProfile::Lenient),
+        [
+            "1:1: WF102 `states` is of a workflow in one file; make a folder of it with `raymond import FILE`, and check that"
+        ]
+    );
+}
+
+#[test]
 fn all_duplicate_keys_are_reported() {
     let text = graph(
         "  a: { type: action, type: action, actions: [], on_success: done, on_failure: failed }\n  a: {}",

@@ -17,10 +17,10 @@ type StateSet<'a> = BTreeSet<&'a StateName>;
 
 impl FolderDiagnostics<'_> {
     /// Reports the states that cannot end. A budget bounds a run, so that only calls are checked with one.
-    pub(super) fn ends(&mut self, workflow_map: &WorkflowMap, has_budget: bool) {
+    pub(super) fn ends(&mut self, workflow_map: &WorkflowMap) {
         let found = self.diagnostics.len();
         self.calls(workflow_map);
-        if has_budget {
+        if self.has_budget {
             return;
         }
         self.forks(workflow_map);
@@ -30,7 +30,7 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Reports calls whose target cannot give a result to its caller.
-    fn calls(&mut self, workflow_map: &WorkflowMap) {
+    pub(super) fn calls(&mut self, workflow_map: &WorkflowMap) {
         let returning = workflow_map.states_where(&StateSet::new(), may_return);
         let resetting = workflow_map.states_where(&StateSet::new(), may_reset);
         for (name, transition, place) in workflow_map.steps() {
@@ -59,7 +59,7 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Reports forks in a loop that nothing leaves, and agents that fork agents like themselves.
-    fn forks(&mut self, workflow_map: &WorkflowMap) {
+    pub(super) fn forks(&mut self, workflow_map: &WorkflowMap) {
         let forking: StateSet<'_> = workflow_map
             .steps()
             .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))

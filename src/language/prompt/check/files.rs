@@ -1,17 +1,21 @@
 //! The checks of the files themselves: the manifest, the first prompt, unreadable files, and unreachable ones.
 
+use std::collections::BTreeSet;
+
 use super::FolderDiagnostics;
 use crate::domain::id::{StateKind, StateName};
 use crate::language::diagnostic::Severity;
 use crate::language::manifest::{self, Manifest};
 use crate::language::position::SourcePlace;
+use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
 use crate::language::prompt::kind::is_for_others;
+use crate::language::prompt::named;
 use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
-use crate::language::source::Error;
+use crate::language::source::{Error, WorkflowSource};
 use crate::language::yaml;
 
 impl FolderDiagnostics<'_> {
@@ -35,6 +39,18 @@ impl FolderDiagnostics<'_> {
                 (Manifest::default(), 1)
             }
         }
+    }
+
+    /// Checks the manifest of a folder that is entered; returns the number of files read for it. The options in it
+    /// count only for its own runs.
+    pub(super) fn manifest_of_other(&mut self) -> usize {
+        let Ok(name) = StateName::parse(manifest::FILE) else { return 0 };
+        match self.source.read(&name) {
+            Ok(text) => self.yaml(&name, manifest::examine(&text).errors.all(), "RF003"),
+            Err(Error::Missing { .. }) => return 0,
+            Err(error) => self.error(&name, error.place(), "RF003", error.reason()),
+        }
+        1
     }
 
     fn entry_of_manifest(&mut self, name: &StateName, examined: &manifest::ExaminedManifest) {
@@ -61,20 +77,18 @@ impl FolderDiagnostics<'_> {
             return named.filter(|entry| self.source.check(entry).is_ok());
         }
         let first = StateName::parse(manifest::FIRST_STATE).ok()?;
-        let others = [manifest::NUMBERED_FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
-        if given.is_none()
-            && [manifest::FIRST_STATE, manifest::NUMBERED_FIRST_STATE].iter().all(|&name| {
-                StateName::parse(name).is_ok_and(|name| self.source.check(&name).is_ok())
-            })
-        {
-            let message = "there is 1_START.md, too, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml";
-            self.error(&first, SourcePlace::START, "RF006", message.to_owned());
-            return None;
-        }
-        let usual = std::iter::once(first.clone())
-            .chain(others.iter().filter_map(|other| StateName::parse(other).ok()))
-            .find(|name| self.source.check(name).is_ok());
-        let entry = given.cloned().or(usual).unwrap_or(first);
+        let usual = given.is_none().then(|| UsualFirstState::find(self.source));
+        let entry = match usual {
+            Some(UsualFirstState::Found(entry)) => entry,
+            Some(UsualFirstState::Several { first, other }) => {
+                let message = format!(
+                    "there is {other}, too, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml"
+                );
+                self.error(&first, SourcePlace::START, "RF006", message);
+                return None;
+            }
+            Some(UsualFirstState::Missing) | None => given.cloned().unwrap_or(first),
+        };
         let Err(error) = self.source.check(&entry) else { return Some(entry) };
         let message = match &error {
             Error::Missing { similar, .. } if given.is_none() => no_beginning(similar.as_deref()),
@@ -142,6 +156,7 @@ impl FolderDiagnostics<'_> {
         let prompts = others.filter(|name| StateKind::of(name) == Some(StateKind::Prompt));
         // The targets of a frontmatter with mistakes are not known.
         let all_are_read = workflow_map.prompts().all(|(_, prompt)| prompt.errors.is_empty());
+        let meant = meant_by_mistakes(workflow_map, self.source);
         let mut count = 0;
         for name in prompts {
             count += 1;
@@ -153,7 +168,7 @@ impl FolderDiagnostics<'_> {
                 "nothing leads to this state from {}; name it in a policy, or keep it elsewhere if it is no state",
                 workflow_map.entry
             );
-            if all_are_read {
+            if all_are_read && !meant.contains(&name) {
                 self.warning(&name, SourcePlace::START, "RF110", message);
             }
         }
@@ -168,16 +183,28 @@ impl FolderDiagnostics<'_> {
     }
 }
 
+/// Returns the states that a tag or an entry leads to that is reported itself: the name fits several, or the tag is
+/// refused.
+fn meant_by_mistakes(
+    workflow_map: &WorkflowMap,
+    source: &dyn WorkflowSource,
+) -> BTreeSet<StateName> {
+    let named = workflow_map.states.keys().flat_map(|name| named::candidates(name, source));
+    let shown = workflow_map.texts().flat_map(|(_, text)| &text.shown);
+    let refused = shown.filter(|shown| shown.transition.is_err());
+    let misspelt = workflow_map.texts().flat_map(|(_, text)| &text.misspelt);
+    let enclosed = refused.map(|shown| &shown.encloses);
+    let enclosed = enclosed.chain(misspelt.map(|(tag, _)| &tag.encloses)).flatten();
+    named.chain(enclosed.cloned()).collect()
+}
+
 fn no_beginning(similar: Option<&str>) -> String {
     let hint = match similar {
         Some(similar) => format!("there is {similar}: rename it"),
         None => "make one".to_owned(),
     };
     format!(
-        "a workflow begins with {}, {} or {}, and none is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
-        manifest::FIRST_STATE,
-        manifest::GRAPH,
-        manifest::PROGRAM
+        "a workflow begins with {USUAL_NAMES}, and none is in this folder; {hint}, or name its first file as `entry` in raymond.yaml"
     )
 }
 

@@ -1,16 +1,13 @@
 //! The checks of folders that programs run agents in, and that tags lead to: each is checked from its first state.
-//!
-//! Graphs in them are not read, because the reader of graphs reads those of the checked folder.
 
 use std::collections::BTreeSet;
 
 use super::crossings::{EnteredFolder, GivenFromOutside};
 use super::{CheckFindings, FolderDiagnostics};
 use crate::domain::id::{Folder, StateName};
-use crate::domain::widening::PermissionCeiling;
 use crate::language::program::walk::{instructions, started_in};
 use crate::language::prompt::workflow_map::{
-    FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
+    FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use crate::language::source::WorkflowSource;
 
@@ -42,7 +39,7 @@ impl FolderDiagnostics<'_> {
             return 0;
         }
         let seen = std::mem::take(&mut self.seen);
-        let (found, seen) = below(source, start, given, (&self.ceiling, seen));
+        let (found, seen) = below(source, start, given, (self, seen));
         self.seen = seen;
         self.diagnostics.extend(found.diagnostics);
         found.files
@@ -53,12 +50,25 @@ fn below(
     source: &dyn WorkflowSource,
     start: &StateName,
     given: &GivenFromOutside,
-    (ceiling, seen): (&PermissionCeiling, BTreeSet<String>),
+    (above, seen): (&FolderDiagnostics<'_>, BTreeSet<String>),
 ) -> (CheckFindings, BTreeSet<String>) {
-    let mut report =
-        FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new(), seen };
-    let unread = |_: &StateName| FolderGraph::default();
-    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&unread) };
+    let mut report = FolderDiagnostics {
+        source,
+        ceiling: above.ceiling.clone(),
+        has_budget: above.has_budget,
+        graphs: above.graphs,
+        diagnostics: Vec::new(),
+        seen,
+    };
+    let of_manifest = report.manifest_of_other();
+    // The way into the folder is reported where it leads there.
+    if start.is_entry() {
+        return (
+            CheckFindings { diagnostics: report.diagnostics, files: of_manifest },
+            report.seen,
+        );
+    }
+    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: above.graphs };
     let mut workflow_map = WorkflowMap::of(start, source, reach);
     workflow_map.is_entered = given.is_by_tag;
     report.files(&workflow_map);
@@ -68,12 +78,12 @@ fn below(
     report.tags(&workflow_map);
     report.options(&workflow_map);
     report.fan_outs(&workflow_map, None);
-    report.ends(&workflow_map, false);
+    report.ends(&workflow_map);
     report.returns(&workflow_map);
     report.joins(&workflow_map);
     let known = report.with_outputs(&workflow_map, &given.names);
     report.variables(&workflow_map, &known, given.has_unknown);
-    let files = workflow_map.read() + report.folders(&workflow_map, &given.names);
+    let files = of_manifest + workflow_map.read() + report.folders(&workflow_map, &given.names);
     (CheckFindings { diagnostics: report.diagnostics, files }, report.seen)
 }
 

@@ -28,7 +28,7 @@ impl FolderDiagnostics<'_> {
             let place = place.target.unwrap_or(place.entry);
             if returning.contains(target)
                 || !workflow_map.is_usable(target)
-                || told(&self.diagnostics, &self.source.path(name), place)
+                || told(&self.diagnostics, &self.path_of(name), place)
             {
                 continue;
             }

@@ -14,6 +14,10 @@ impl FolderDiagnostics<'_> {
     /// Reports the tags in all texts that will be refused.
     pub(super) fn shown_tags(&mut self, workflow_map: &WorkflowMap) {
         for (name, prompt) in workflow_map.prompts() {
+            // What the only entry says is taken whatever tags a reply has.
+            if prompt.frontmatter.policy.force_implicit {
+                continue;
+            }
             for shown in &prompt.shown {
                 self.shown_tag(name, prompt, shown);
             }
@@ -28,6 +32,13 @@ impl FolderDiagnostics<'_> {
 
     /// Warns of a tag in a script that will be refused. It is no error, because the script may never print it.
     fn tag_of_script(&mut self, name: &StateName, script: &FolderPrompt, shown: &ShownTag) {
+        if shown.loses_quotes && is_for_shell(name) {
+            let message = format!(
+                "the script has a <{}> within \"…\", where the shell takes the quotes of its attributes; write \\\" there, or put the whole tag into '…'",
+                shown.tag
+            );
+            return self.warning(name, shown.place, "RF106", message);
+        }
         let transition = match &shown.transition {
             Ok(transition) => transition,
             Err(error) => {
@@ -153,6 +164,12 @@ impl FolderDiagnostics<'_> {
             Ok(()) => None,
         }
     }
+}
+
+/// Returns whether a script is probably one of a shell, by its name.
+fn is_for_shell(name: &StateName) -> bool {
+    let ending = name.as_str().rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_none_or(|ending| matches!(ending, "sh" | "bash"))
 }
 
 /// Returns a tag as people read it, without the entities of its attributes.

@@ -13,8 +13,8 @@ impl FolderDiagnostics<'_> {
     /// Reports misspelt tags, and prompts that do not say how to end.
     pub(super) fn tags(&mut self, workflow_map: &WorkflowMap) {
         for (name, prompt) in workflow_map.prompts() {
-            // Where the answer is an `output`, tags mean nothing.
-            if prompt.frontmatter.output.is_none() {
+            // Tags mean nothing where the answer is an `output`, or where no reply is searched for them.
+            if prompt.frontmatter.output.is_none() && !prompt.frontmatter.policy.force_implicit {
                 self.misspelt(name, prompt);
             }
         }

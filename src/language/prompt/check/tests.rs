@@ -2,6 +2,7 @@
 
 mod fan_out;
 mod flow;
+mod folders;
 mod names;
 mod outputs;
 mod programs;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::domain::permission::StarterConsent;
+use crate::language::prompt::workflow_map::FolderGraph;
 
 fn folder(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
@@ -23,7 +25,7 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
     let source = folder(files);
     let entry = entry.map(|name| StateName::parse(name).expect("a state"));
     let variables: Vec<String> = variables.iter().map(|&name| name.to_owned()).collect();
-    let graphs = |_: &StateName| FolderGraph::default();
+    let graphs = |_: &dyn WorkflowSource, _: &StateName| FolderGraph::default();
     let subject = CheckSubject {
         source: &source,
         entry: entry.as_ref(),
@@ -107,11 +109,11 @@ fn missing_or_invalid_entry_is_error() {
     let table: [(&[(&str, &str)], &str); 4] = [
         (
             &[("BEGIN.md", "x"), ("other.yaml", "x")],
-            "START.md:1:1: RF001 a workflow begins with START.md, workflow.yaml or workflow.lisp, and none is in this folder; make one, or name its first file as `entry` in raymond.yaml",
+            "START.md:1:1: RF001 a workflow begins with START.md, START.sh, workflow.yaml or workflow.lisp, and none is in this folder; make one, or name its first file as `entry` in raymond.yaml",
         ),
         (
             &[("start.md", "x")],
-            "START.md:1:1: RF001 a workflow begins with START.md, workflow.yaml or workflow.lisp, and none is in this folder; there is start.md: rename it, or name its first file as `entry` in raymond.yaml",
+            "START.md:1:1: RF001 a workflow begins with START.md, START.sh, workflow.yaml or workflow.lisp, and none is in this folder; there is start.md: rename it, or name its first file as `entry` in raymond.yaml",
         ),
         (
             &[("raymond.yaml", "name: x\nentry: GONE.md\n")],

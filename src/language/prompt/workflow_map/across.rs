@@ -1,6 +1,6 @@
 //! The map of a workflow with all folders that its tags lead to.
 //!
-//! A state of another folder has the name under which the first folder sees it. Graphs of other folders are not read.
+//! A state of another folder has the name under which the first folder sees it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +32,12 @@ impl WorkflowMap {
                 continue;
             }
             let state = read_across(&name, source, reach);
-            to_look_at.extend(state.leads_to(source, reach));
+            let path = name.in_other_folder().map(|(path, _)| path);
+            let spawned = matches!(state, FolderState::Graph(_) | FolderState::Program(_));
+            to_look_at.extend(state.leads_to(source, reach).into_iter().map(|next| {
+                // The names in texts have been changed already.
+                path.as_ref().filter(|_| spawned).map_or(next.clone(), |path| path.see(&next))
+            }));
             across.order.push(name.clone());
             across.states.insert(name, state);
         }
@@ -52,7 +57,7 @@ fn read_across(
         Ok(there) => there,
         Err(error) => return FolderState::Unreadable(error),
     };
-    let mut read = read_state(&state, &*there, WorkflowMapOptions { graphs: None, ..reach });
+    let mut read = read_state(&state, &*there, reach);
     see_from_afar(&mut read, &path, &*there);
     read
 }

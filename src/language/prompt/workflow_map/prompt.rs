@@ -81,6 +81,8 @@ pub struct ShownTag {
     pub tag: TagName,
     /// The state between the open tag and its close, if that is the name of one.
     pub encloses: Option<StateName>,
+    /// True if a shell takes the quotes of its attributes before it prints the tag.
+    pub loses_quotes: bool,
     /// True if the tag stands in code or in a comment, where it may be an example.
     pub is_quoted: bool,
     /// The place of the tag.
@@ -103,6 +105,7 @@ impl FolderPrompt {
                 transition: tag.transition,
                 tag: tag.tag,
                 encloses: StateName::parse(&body[tag.body]).ok(),
+                loses_quotes: false,
                 is_quoted: quoted.contains(tag.span.start),
                 place: place(tag.span.start),
             })
@@ -143,6 +146,7 @@ impl FolderPrompt {
         for shown in &mut script.shown {
             shown.is_quoted = true;
             shown.place = script_text::place(text, shown.place);
+            shown.loses_quotes = script_text::loses_quotes(text, shown.place);
         }
         let count = script.shown.len();
         script.shown.retain(|shown| !shown.names(script_text::is_computed));
@@ -162,6 +166,9 @@ impl FolderPrompt {
             if let Some(state) = &mut shown.encloses {
                 named::resolve(state, source);
             }
+        }
+        for state in self.misspelt.iter_mut().filter_map(|(tag, _)| tag.encloses.as_mut()) {
+            named::resolve(state, source);
         }
         self.ways = self.find_ways();
     }

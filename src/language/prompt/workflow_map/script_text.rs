@@ -41,6 +41,32 @@ pub(super) fn place(text: &str, place: SourcePlace) -> SourcePlace {
     SourcePlace { line, column: own }
 }
 
+/// Returns whether a shell takes the quotes of the tag at a place: the tag stands within double quotes, and a quote
+/// in its open tag, which is not escaped, ends them.
+pub(super) fn loses_quotes(text: &str, place: SourcePlace) -> bool {
+    let index = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
+    let (mut quote, mut is_escaped) = (None, false);
+    for (column, char) in (1..).zip(text.lines().nth(index).unwrap_or_default().chars()) {
+        let is_in_tag = column >= place.column;
+        if is_in_tag && quote != Some('"') {
+            return false;
+        }
+        if is_escaped {
+            is_escaped = false;
+            continue;
+        }
+        match (quote, char) {
+            (_, '>') if is_in_tag => return false,
+            (Some('"'), '"') if is_in_tag => return true,
+            (Some(open), _) if open == char => quote = None,
+            (None, '"' | '\'') => quote = Some(char),
+            (None | Some('"'), '\\') => is_escaped = true,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Returns whether the script computes a name when it runs.
 pub(super) fn is_computed(name: &str) -> bool {
     name.contains(COMPUTED)
@@ -61,6 +87,23 @@ mod tests {
         let expected =
             text.lines().nth(1).and_then(|line| line.find('<')).expect("a tag") as u64 + 1;
         assert_eq!((found.line, found.column), (2, expected));
+    }
+
+    #[test]
+    fn shell_takes_the_quotes_of_a_tag_that_it_does_not_find_escaped() {
+        let table = [
+            ("echo \"<call return=\"B.md\">A.md</call>\"", true),
+            ("echo \"it's <call return=\"B.md\">A.md</call>\"", true),
+            ("echo \"<call return=\\\"B.md\\\">A.md</call>\"", false),
+            ("echo '<call return=\"B.md\">A.md</call>'", false),
+            ("echo \"x\" '<call return=\"B.md\">A.md</call>'", false),
+            ("echo \"<goto>B.md</goto>\"", false),
+            ("<call return=\"B.md\">A.md</call>", false),
+        ];
+        for (line, expected) in table {
+            let column = line.find('<').map_or(0, |at| at as u64 + 1);
+            assert_eq!(loses_quotes(line, SourcePlace { line: 1, column }), expected, "{line}");
+        }
     }
 
     #[test]

@@ -131,7 +131,10 @@ fn called_graph_is_checked_and_may_return_result() {
         severity: Severity::Error,
         message: "wrong".to_owned(),
     };
-    let graphs = |name: &StateName| FolderGraph { graph: None, diagnostics: vec![wrong(name)] };
+    let graphs = |_: &dyn WorkflowSource, name: &StateName| FolderGraph {
+        graph: None,
+        diagnostics: vec![wrong(name)],
+    };
     let subject = CheckSubject {
         source: &source,
         entry: None,

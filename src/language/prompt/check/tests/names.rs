@@ -66,3 +66,11 @@ fn force_implicit_needs_one_entry_that_says_all() {
         );
     }
 }
+
+#[test]
+fn inputs_of_the_own_manifest_fill_placeholders() {
+    let manifest = ("raymond.yaml", "inputs: [{ name: topic }, { name: tone, default: kind }]\n");
+    let start = ("START.md", "{{topic}} {{tone}} {{length}} <result>x</result>");
+    let found = checked(&[manifest, start], None, &[]);
+    assert!(found.len() == 1 && found[0].contains("{{length}}"), "{found:?}");
+}

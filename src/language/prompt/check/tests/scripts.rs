@@ -44,7 +44,24 @@ fn missing_target_of_a_script_is_warned_of_at_its_place() {
         [
             "BUILD.sh:2:26: warning: RF103 the script has <goto>GOEN.md</goto>, but GOEN.md: there is no such file; did you mean GONE.md?",
             "BUILD.sh:4:7: warning: RF106 the script has a tag that is refused: <call> needs the attribute return=\"FILE.md\"",
-            "GONE.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state",
         ]
     );
+}
+
+#[test]
+fn tag_whose_quotes_a_shell_takes_is_warned_of() {
+    let end = ("END.md", "<result>x</result>");
+    let script = "x=1\necho \"<call return=\"END.md\">END.md</call>\"\n";
+    let warning = "BUILD.sh:2:7: warning: RF106 the script has a <call> within \"…\", where the shell takes the quotes of its attributes; write \\\" there, or put the whole tag into '…'";
+    assert_eq!(found(&[("BUILD.sh", script), end]), [warning]);
+    for sound in [
+        "echo \"<call return=\\\"END.md\\\">END.md</call>\"",
+        "echo '<call return=\"END.md\">END.md</call>'",
+        "echo \"<goto>END.md</goto>\"",
+    ] {
+        assert!(found(&[("BUILD.sh", sound), end]).is_empty(), "{sound}");
+    }
+    let wrong = "echo \"<call return=\\\"GONE.md\\\">END.md</call>\"";
+    let found = found(&[("BUILD.sh", wrong), end]);
+    assert!(found.len() == 1 && found[0].starts_with("BUILD.sh:1:7: warning: RF103"), "{found:?}");
 }

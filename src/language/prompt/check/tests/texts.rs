@@ -148,7 +148,7 @@ fn only_entry_of_policy_is_noted() {
         entry: None,
         variables: &[],
         consent: &StarterConsent::default(),
-        graphs: &|_| FolderGraph::default(),
+        graphs: &|_, _| FolderGraph::default(),
     });
     let found: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(

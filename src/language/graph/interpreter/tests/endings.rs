@@ -112,7 +112,7 @@ fn entry_gate_progress_is_not_recorded() {
     let entry = json!([{"type": "config_exists"}]);
     let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);
     let (program, around) = (stage.program(), stage.around());
-    let mut machine = GraphInterpreter::begin(&program, &around);
+    let mut machine = GraphInterpreter::begin(&program, around);
     assert_eq!(machine.next(None, NOW), GraphYield::Operation(Operation::ConfigExists));
     assert!(!machine.is_worth_keeping() && !machine.is_recorded());
     let next = machine.next(Some(WaitResult::Done(json!(true))), NOW);

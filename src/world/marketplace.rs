@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::files;
-use super::ordered::{KeyOrder, OrderedValue};
 
 /// Enters a plug-in into a list, or corrects its path there. The order of the list stays.
 pub(super) fn enter(
@@ -34,9 +33,7 @@ pub(super) fn enter(
             ("source".to_owned(), source.into()),
         ]))),
     }
-    let order = KeyOrder::of_json(&text);
-    let text = serde_json::to_string_pretty(&OrderedValue { value: &all, order: &order })
-        .map_err(|error| failed(&error.to_string()))?;
+    let text = serde_json::to_string_pretty(&all).map_err(|error| failed(&error.to_string()))?;
     files::write(root, list, &(text + "\n"), stem)
 }
 

@@ -19,7 +19,7 @@ fn success_ending_shows_and_returns_its_summary() {
         json!({"id": "${source}", "files": "${computed.files}", "list": "${computed.list}"});
     let ending = json!({"type": "success", "message": "Added '${source}'", "summary": summary});
     let played = ending_in(ending).play();
-    assert_eq!(played.shown, ["Added 'react'\n  files: 3\n  id: react\n  list: [\"a\"]"]);
+    assert_eq!(played.shown, ["Added 'react'\n  id: react\n  files: 3\n  list: [\"a\"]"]);
     let expected = json!({
         "ending": "end", "type": "success", "message": "Added 'react'",
         "summary": {"id": "react", "files": 3, "list": ["a"]},

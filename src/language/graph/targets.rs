@@ -27,8 +27,8 @@ impl GraphEdge {
     }
 }
 
-/// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `is_whole`, all
-/// nodes could be read, and those without a way to an ending are reported, too.
+/// Reports edges without target, and names that mean two things. With `is_whole`, all nodes could be read; then, if all
+/// edges have targets, nodes that no edge leads to and nodes without a way to an ending are reported, too.
 pub(super) fn check(
     report: &mut FileDiagnostics,
     start: Option<(&GraphNodeName, SourcePlace)>,
@@ -38,6 +38,7 @@ pub(super) fn check(
     is_whole: bool,
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
+    let mut ways_are_known = is_whole;
     for edge in edges {
         if edge.is_open() || nodes.contains_key(&edge.to) || endings.contains_key(&edge.to) {
             continue;
@@ -52,6 +53,7 @@ pub(super) fn check(
         let to = quoted(&edge.to);
         let message = format!("{what}: no node or ending is called {to}{hint}");
         report.error(edge.at, edge.code, message);
+        ways_are_known = false;
     }
     for (name, at) in endings {
         if let Some(node) = nodes.get(name) {
@@ -62,8 +64,8 @@ pub(super) fn check(
     }
     let Some((start, at)) = start else { return };
     if nodes.contains_key(start) {
-        let reached = unreachable(report, start, edges, nodes);
-        if is_whole {
+        if ways_are_known {
+            let reached = unreachable(report, start, edges, nodes);
             endless(report, &reached, edges, nodes);
         }
         return;
@@ -107,7 +109,6 @@ fn endless(
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
 ) {
     let map = flow_map(edges);
-    // A target that does not exist is an error of its own, and counts as an ending.
     let ends = map.leading_to(map.targets().filter(|to| !nodes.contains_key(*to)));
     let mut caught: Vec<(&GraphNodeName, SourcePlace)> = nodes
         .iter()

@@ -133,7 +133,7 @@ fn execute(program: &Graph) -> Fallible<Duration> {
         variables: raymond::domain::variables::Variables::new(),
     };
     let started = Instant::now();
-    let mut machine = GraphInterpreter::begin(program, &around);
+    let mut machine = GraphInterpreter::begin(program, around.clone());
     let mut state = begin(program);
     loop {
         let GraphYield::Record(then) = machine.next(None, Timestamp(0)) else {
@@ -152,7 +152,7 @@ fn execute(program: &Graph) -> Fallible<Duration> {
         }
         state.executed += u64::try_from(progress.visits.len())?;
         state.current_node = Arc::clone(&progress.node);
-        machine = GraphInterpreter::resume(program, &around, state.clone());
+        machine = GraphInterpreter::resume(program, around.clone(), state.clone());
     }
 }
 

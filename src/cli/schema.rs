@@ -49,7 +49,7 @@ pub enum SchemaNameArg {
 /// # Errors
 /// [`Error::Io`] if it cannot be printed.
 pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
-    let schema = match args.name {
+    let mut schema = match args.name {
         SchemaNameArg::Plugin => schema(ProtocolPart::All),
         SchemaNameArg::HostMessage => schema(ProtocolPart::HostMessage),
         SchemaNameArg::PluginMessage => schema(ProtocolPart::PluginMessage),
@@ -61,6 +61,8 @@ pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
         SchemaNameArg::Replies => of_file(FileSchema::Replies),
         SchemaNameArg::Graph => of_file(FileSchema::Graph),
     };
+    // The kept copies are compared and merged as text, so their order does not depend on that of the code.
+    schema.sort_all_objects();
     output::print_json(&schema)
 }
 

@@ -41,7 +41,7 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
 fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     if let Some(keys) = value.as_object_mut()
-        && let Some(id) = keys.remove("workflow_id")
+        && let Some(id) = keys.shift_remove("workflow_id")
     {
         keys.insert("run".to_owned(), id);
     }
@@ -58,7 +58,7 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
             agent["folder"] = json!(folder);
         }
         if let Some(agent) = agent.as_object_mut() {
-            agent.remove("scope");
+            agent.shift_remove("scope");
         }
         for frame in agent["stack"].as_array_mut().into_iter().flatten() {
             let (budget, scope) = (frame["budget"].take(), frame["scope"].take());

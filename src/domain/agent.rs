@@ -183,11 +183,14 @@ impl Agent {
         own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Returns its place, for people: its state; in a graph the node; in a program the state or the role.
+    /// Returns its place, for people: its state; in a graph the node, also for an agent that a node has started for a
+    /// task; in a program the state or the role.
     #[must_use]
     pub fn place(&self) -> StateName {
         let within = match &self.execution {
-            AgentExecution::Prompts => return self.current_state.clone(),
+            AgentExecution::Prompts => {
+                return self.spec.task_name().unwrap_or(&self.current_state).clone();
+            }
             AgentExecution::Graph(graph) => &*graph.state.current_node,
             AgentExecution::Program(program) => &*program.position.current,
             AgentExecution::Role(mailbox) => mailbox.role.as_str(),

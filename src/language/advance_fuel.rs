@@ -50,7 +50,8 @@ impl AdvanceFuel {
         let left = self.bytes.checked_sub(size);
         self.bytes = left.ok_or_else(|| {
             format!(
-                "one step stores at most {MAX_STORED_BYTES} bytes of JSON, and this value needs {} more than are left; write large values to files",
+                "one step stores at most {} MiB of JSON, and this value needs {} bytes more than are left; write large values to files",
+                MAX_STORED_BYTES / (1024 * 1024),
                 size - self.bytes
             )
         })?;

@@ -2,7 +2,7 @@
 //!
 //! `replies.yaml` lists for each state an agent's answers on its first, second, … turn there. Each agent counts
 //! for itself, so a forked workflow gives the same run every time. The states of a folder below are listed as
-//! `folder/START.md`, the node of a graph as `workflow.yaml#node`.
+//! `folder/START.md`, the node of a graph as `workflow.yaml#node`, a branch of it as `workflow.yaml#node.branch`.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,8 @@ impl ScriptedReplies {
             Some(folder) => format!("{folder}/{state}"),
             None => state.to_string(),
         };
-        let listed = self.0.get(&state).map(Vec::as_slice).unwrap_or_default();
+        let of_node = || self.0.get(node_of_branch(&state)?);
+        let listed = self.0.get(&state).or_else(of_node).map(Vec::as_slice).unwrap_or_default();
         let visit = visit as usize;
         listed.get(visit).or_else(|| listed.last().filter(|last| last.repeat)).ok_or_else(|| {
             Error::Exhausted {
@@ -139,6 +140,18 @@ impl ScriptedReplies {
             }
         })
     }
+}
+
+/// Returns the name of a branch of a node, as the script lists it after the `#`.
+#[must_use]
+pub fn branch_key(node: &str, branch: &str) -> String {
+    format!("{node}.{branch}")
+}
+
+/// Returns the key of the node that a branch is of, which serves all branches without replies of their own.
+fn node_of_branch(key: &str) -> Option<&str> {
+    let (node, branch) = key.rsplit_once('.')?;
+    (node.contains('#') && !branch.contains('#')).then_some(node)
 }
 
 /// Returns the states that a readable script answers for, each with its place.
@@ -278,6 +291,18 @@ mod tests {
         assert_eq!((text(None), text(Some(&folder))), (Ok("outer"), Ok("inner")));
         let missing = reply(Some(&folder), "B.md").expect_err("none").to_string();
         assert_eq!(missing, "r: a/b/B.md has no replies; add `a/b/B.md:` and a list of them");
+    }
+
+    #[test]
+    fn branch_has_its_own_replies_or_those_of_its_node() {
+        let yaml = "w.yaml#look.one: [first]\nw.yaml#look: [any]\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        let reply = |name: &str| replies.reply("r", None, &state(name), 0);
+        let text = |name: &str| reply(name).map(|reply| reply.text.as_str());
+        assert_eq!((text("w.yaml#look.one"), text("w.yaml#look.two")), (Ok("first"), Ok("any")));
+        let missing = reply("w.yaml#other.one").expect_err("none").to_string();
+        assert!(missing.contains("add `w.yaml#other.one:` and a list of them"), "{missing}");
+        assert!(reply("w.md").is_err());
     }
 
     #[test]

@@ -177,7 +177,6 @@ pub fn interrupted(
     workflow: &LoadedWorkflow,
     suspended: SuspendedExecution,
     activity: &Activity,
-    environment: &ResumeEnvironment<'_>,
 ) -> InterruptedActivity {
     let message = format!("{} was ended because the run was stopped", activity.name());
     let cause = match activity.class() {
@@ -192,7 +191,7 @@ pub fn interrupted(
         (LoadedWorkflow::Graph(graph), SuspendedExecution::Walk(walk))
             if cause == FailureCause::Interrupted =>
         {
-            let kept = interrupted_walk(graph, *walk, environment);
+            let kept = interrupted_walk(graph, *walk);
             kept.map_or_else(failure, |advance| InterruptedActivity::Advanced(Box::new(advance)))
         }
         (_, SuspendedExecution::Entered | SuspendedExecution::Walk(_)) => failure(),

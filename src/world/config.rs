@@ -255,6 +255,28 @@ mod tests {
     }
 
     #[test]
+    fn added_keys_have_the_order_in_which_they_are_given() {
+        let (_kept, root) = &ground("name: x\nsources: []\n");
+        let source = json!({"id": "b", "type": "git", "branch": "main", "at": {"z": 1, "a": 2}});
+        add_source(root, map(source), "s").expect("added");
+        let fields = json!({"url": "u", "depth": 1, "branch": "next"});
+        update_source(root, "b", map(fields), "s").expect("changed");
+        write_entry(root, "new", json!({"y": {"q": 1, "c": 2}, "b": 3}), "s").expect("set");
+        update_index(root, map(json!({"last": 1, "first": 2})), "s").expect("set");
+        let text = std::fs::read_to_string(root.join(CONFIG)).expect("there");
+        let order = |text: &str| -> Vec<String> {
+            let keys = text.lines().filter_map(|line| line.split_once(':'));
+            keys.map(|(key, _)| key.trim_matches(['-', ' ', '"']).to_owned()).collect()
+        };
+        let expected = "name sources id type branch at z a url depth new y q c b index last first";
+        assert_eq!(order(&text).join(" "), expected, "{text}");
+        write(root, Some(map(json!({"z": 1, "b": 2, "sources": [], "name": "y"}))), "s")
+            .expect("replaced");
+        let text = std::fs::read_to_string(root.join(CONFIG)).expect("there");
+        assert_eq!(order(&text), ["name", "sources", "z", "b"], "{text}");
+    }
+
+    #[test]
     fn invalid_source_change_is_an_error_with_reason() {
         let (_kept, root) = &ground("sources:\n  - id: 7\n");
         assert_eq!(source_exists(root, "7"), Ok(true));

@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::files;
-use super::ordered::{KeyOrder, OrderedValue};
 use crate::domain::json_mistake::placed_mistake;
 
 /// Enters a plug-in into a list, or corrects its path there. The order of the list stays.
@@ -35,9 +34,7 @@ pub(super) fn enter(
             ("source".to_owned(), source.into()),
         ]))),
     }
-    let order = KeyOrder::of_json(&text);
-    let text = serde_json::to_string_pretty(&OrderedValue { value: &all, order: &order })
-        .map_err(|error| failed(&placed_mistake(&error)))?;
+    let text = serde_json::to_string_pretty(&all).map_err(|error| failed(&placed_mistake(&error)))?;
     files::write(root, list, &(text + "\n"), stem)
 }
 

@@ -1,6 +1,4 @@
-//! Writes values with their keys in the order in which a text has them; new keys come last.
-//!
-//! A map of JSON has its keys in the order of their names. The order of a file is taken from its text.
+//! Writes a value that replaces a text with its keys in the order of the text; new keys come last, in the order of the value.
 
 use std::fmt;
 
@@ -24,11 +22,6 @@ impl KeyOrder {
     /// Returns the order of a YAML text; none is known of a text that cannot be read.
     pub(super) fn of_yaml(text: &str) -> Self {
         serde_yaml::from_str(text).unwrap_or(Self::Leaf)
-    }
-
-    /// Returns the order of a JSON text; none is known of a text that cannot be read.
-    pub(super) fn of_json(text: &str) -> Self {
-        serde_json::from_str(text).unwrap_or(Self::Leaf)
     }
 
     fn below(&self, key: &str) -> &Self {
@@ -158,15 +151,14 @@ mod tests {
     fn keys_stay_where_they_stood_and_new_ones_come_last() {
         let text = r#"{"z": 1, "a": {"y": true, "b": null}, "list": [{"q": 1.5, "c": -2}]}"#;
         let value = json!({
-            "a": {"b": 2, "new": 1, "y": 3}, "also": 0, "list": [{"c": 1, "q": 2}, {"b": 1}], "z": 2,
+            "a": {"b": 2, "new": 1, "y": 3}, "to": 1, "also": 0, "list": [{"c": 1, "q": 2}, {"b": 1}], "z": 2,
         });
-        let order = KeyOrder::of_json(text);
+        let order = KeyOrder::of_yaml(text);
         let ordered = OrderedValue { value: &value, order: &order };
         let written = serde_json::to_string(&ordered).expect("JSON");
         let expected =
-            r#"{"z":2,"a":{"y":3,"b":2,"new":1},"list":[{"q":2,"c":1},{"b":1}],"also":0}"#;
+            r#"{"z":2,"a":{"y":3,"b":2,"new":1},"list":[{"q":2,"c":1},{"b":1}],"to":1,"also":0}"#;
         assert_eq!(written, expected);
-        assert_eq!(KeyOrder::of_yaml(text), order, "JSON is YAML");
         let yaml = serde_yaml::to_string(&ordered).expect("YAML");
         assert!(yaml.starts_with("z: 2\na:\n"), "{yaml}");
     }
@@ -174,6 +166,5 @@ mod tests {
     #[test]
     fn text_that_cannot_be_read_has_no_order() {
         assert_eq!(KeyOrder::of_yaml("a: ["), KeyOrder::Leaf);
-        assert_eq!(KeyOrder::of_json(""), KeyOrder::Leaf);
     }
 }

@@ -6,6 +6,7 @@
 mod addresses;
 mod agents;
 mod bounds;
+mod conformance;
 mod crash;
 mod example;
 mod journal;

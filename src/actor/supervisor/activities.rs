@@ -68,13 +68,10 @@ impl Supervisor {
         report: TurnReport,
         ctx: &mut Ctx<Self>,
     ) {
-        let Some(agent) = self.run.agents.get(&report.turn.agent) else { return };
-        let source = match self.context.source_of_agent(agent) {
-            Ok(source) => source,
-            Err(failure) => return self.fail_advance(report, failure, ctx),
-        };
-        let environment = self.environment_of(agent, &*source);
-        match interrupted(workflow, suspended, activity, &environment) {
+        if !self.run.agents.contains_key(&report.turn.agent) {
+            return;
+        }
+        match interrupted(workflow, suspended, activity) {
             InterruptedActivity::Advanced(advance) => self.record_advance(report, *advance, ctx),
             InterruptedActivity::StillDue => {}
             InterruptedActivity::Failed(failure) => self.fail_advance(report, failure, ctx),

@@ -54,10 +54,20 @@ pub const OCCASIONAL_PLACEHOLDERS: [&str; 7] =
     ["result", "answer", "ask_id", "results", "results_file", "output", "transition"];
 
 impl AgentSpec {
-    /// Returns the state it begins in, as people see it.
+    /// Returns the state it begins in, as people see it; with a task, the node that it is for.
     #[must_use]
     pub fn shown_state(&self) -> StateName {
-        self.state.shown_in(self.folder.as_ref())
+        self.first_place().shown_in(self.folder.as_ref())
+    }
+
+    /// Returns the name of its task, if it has one.
+    pub(super) fn task_name(&self) -> Option<&StateName> {
+        self.task.as_ref().map(|task| &task.name)
+    }
+
+    /// Returns its first state, or the name of its task.
+    pub(in crate::domain) fn first_place(&self) -> &StateName {
+        self.task_name().unwrap_or(&self.state)
     }
 
     /// Returns the variables that stay with the agent in all its states.

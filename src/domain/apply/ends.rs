@@ -43,7 +43,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         unbilled_turn: Some(UnbilledTurn::of(&agent)),
         failed_folder: agent.folder(),
         id: agent.id,
-        state: Some(agent.spec.state),
+        state: Some(agent.spec.first_place().clone()),
         folder: agent.spec.folder,
         failed_in: Some(agent.current_state),
         cause: Some(FailureCause::Interrupted),
@@ -103,7 +103,7 @@ pub(super) fn retire(
     let (variables, joins) = count_end_at_parent(run, agent.as_ref(), &ending);
     run.finished.push(FinishedAgent {
         id: id.clone(),
-        state: agent.as_ref().map(|agent| agent.spec.state.clone()),
+        state: agent.as_ref().map(|agent| agent.spec.first_place().clone()),
         folder: agent.as_ref().and_then(|agent| agent.spec.folder.clone()),
         failed_folder: agent.as_ref().filter(|_| failed_in.is_some()).and_then(Agent::folder),
         failed_in,

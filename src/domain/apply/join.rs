@@ -98,7 +98,7 @@ fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> V
             variables: None,
             parent_notified: true,
             id: agent.id,
-            state: Some(agent.spec.state),
+            state: Some(agent.spec.first_place().clone()),
             folder: agent.spec.folder,
             failed_in: None,
             failed_folder: None,

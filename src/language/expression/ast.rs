@@ -27,7 +27,8 @@ pub struct Expression {
 /// A part of an expression.
 #[derive(Debug)]
 pub(super) enum ExpressionNode {
-    Literal(Value),
+    /// In a box, because the reader keeps many nodes on the stack.
+    Literal(Box<Value>),
     Name(String),
     /// `new Date().toISOString()`: the time that the scope has.
     Now,
@@ -70,6 +71,20 @@ pub(super) enum ExpressionNode {
         cases: Vec<(ExpressionNode, ExpressionNode)>,
         otherwise: Box<ExpressionNode>,
     },
+}
+
+impl ExpressionNode {
+    pub(super) fn literal(value: impl Into<Value>) -> Self {
+        Self::Literal(Box::new(value.into()))
+    }
+
+    /// Returns the value of a literal.
+    pub(super) fn as_literal(&self) -> Option<&Value> {
+        match self {
+            Self::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
 }
 
 /// An element of a list, or an argument of a function.

@@ -16,9 +16,10 @@ use serde_json::Value;
 use self::collection::{elements_of, items, list, map};
 use self::lambda::LambdaIteration;
 use super::ast::{
-    ArgumentNode, Expression, ExpressionNode, LogicOperator, PathAccess, PathStep, PrefixOperator,
-    TextSpan,
+    ArgumentNode, ArithmeticOperator, ComparisonOperator, Expression, ExpressionNode, ItemNode,
+    Lambda, LogicOperator, PathAccess, PathStep, PrefixOperator, TextSpan,
 };
+use super::call::BuiltinFunction;
 use super::environment::{ExpressionEnvironment, NameScope};
 use super::flaw::Error;
 use super::fuel::Fuel;
@@ -59,7 +60,8 @@ impl Expression {
 
 type EvaluationResult<'value> = Result<Cow<'value, Value>, Error>;
 
-/// Evaluates a part.
+/// Evaluates a part. It calls itself for each level of nesting, so its frame is kept small: what needs room is in the
+/// functions below.
 fn value<'value>(
     node: &'value ExpressionNode,
     environment: ExpressionEnvironment<'_, 'value>,
@@ -74,54 +76,104 @@ fn value<'value>(
         ExpressionNode::List(elements) => list(elements, environment, fuel),
         ExpressionNode::Map(entries) => map(entries, environment, fuel),
         ExpressionNode::Prefixed { prefixes, operand, span } => {
-            let mut found = value(operand, environment, fuel)?;
-            for prefix in prefixes.iter().rev() {
-                fuel.spend(1)?;
-                found = Cow::Owned(match prefix {
-                    PrefixOperator::Not => Value::Bool(!truth(&found)),
-                    PrefixOperator::Minus => {
-                        negate(&found).map_err(|error| environment.quote(*span, error))?
-                    }
-                });
-            }
-            Ok(found)
+            prefixed(prefixes, operand, *span, environment, fuel)
         }
         ExpressionNode::Path { base, steps } => path(base, steps, environment, fuel),
         ExpressionNode::Now => environment.scope.now().map(Cow::Borrowed).ok_or_else(|| {
             Error::Evaluation("the time is not known where this is computed".to_owned())
         }),
         ExpressionNode::Call { function, arguments, span } => {
-            let given = items(arguments, environment, fuel)?;
-            let made = function.apply(&given, fuel);
-            made.map(Cow::Owned).map_err(|error| environment.quote(*span, error))
+            call(*function, arguments, *span, environment, fuel)
         }
         ExpressionNode::Arithmetic { first, rest, span } => {
-            let mut sum = value(first, environment, fuel)?;
-            for (operator, operand) in rest {
-                let operand = value(operand, environment, fuel)?;
-                let made = operator.apply(&sum, &operand, fuel);
-                sum = Cow::Owned(made.map_err(|error| environment.quote(*span, error))?);
-            }
-            Ok(sum)
+            arithmetic(first, rest, *span, environment, fuel)
         }
         ExpressionNode::Comparison { comparison, sides, span } => {
-            let left = value(&sides.0, environment, fuel)?;
-            let right = value(&sides.1, environment, fuel)?;
-            let holds = comparison.holds(&left, &right, fuel);
-            holds
-                .map(|holds| Cow::Owned(Value::Bool(holds)))
-                .map_err(|error| environment.quote(*span, error))
+            compared(*comparison, sides, *span, environment, fuel)
         }
         ExpressionNode::Logic { first, rest } => logic(first, rest, environment, fuel),
         ExpressionNode::Choice { cases, otherwise } => {
-            for (condition, then) in cases {
-                if truth(&*value(condition, environment, fuel)?) {
-                    return value(then, environment, fuel);
-                }
-            }
-            value(otherwise, environment, fuel)
+            value(chosen(cases, otherwise, environment, fuel)?, environment, fuel)
         }
     }
+}
+
+fn prefixed<'value>(
+    prefixes: &[PrefixOperator],
+    operand: &'value ExpressionNode,
+    span: TextSpan,
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> EvaluationResult<'value> {
+    let mut found = value(operand, environment, fuel)?;
+    for prefix in prefixes.iter().rev() {
+        fuel.spend(1)?;
+        found = Cow::Owned(match prefix {
+            PrefixOperator::Not => Value::Bool(!truth(&found)),
+            PrefixOperator::Minus => {
+                negate(&found).map_err(|error| environment.quote(span, error))?
+            }
+        });
+    }
+    Ok(found)
+}
+
+fn call<'value>(
+    function: BuiltinFunction,
+    arguments: &'value [ItemNode],
+    span: TextSpan,
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> EvaluationResult<'value> {
+    let given = items(arguments, environment, fuel)?;
+    let made = function.apply(&given, fuel);
+    made.map(Cow::Owned).map_err(|error| environment.quote(span, error))
+}
+
+fn arithmetic<'value>(
+    first: &'value ExpressionNode,
+    rest: &'value [(ArithmeticOperator, ExpressionNode)],
+    span: TextSpan,
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> EvaluationResult<'value> {
+    let mut sum = value(first, environment, fuel)?;
+    for (operator, operand) in rest {
+        let operand = value(operand, environment, fuel)?;
+        let made = operator.apply(&sum, &operand, fuel);
+        sum = Cow::Owned(made.map_err(|error| environment.quote(span, error))?);
+    }
+    Ok(sum)
+}
+
+fn compared<'value>(
+    comparison: ComparisonOperator,
+    sides: &'value (ExpressionNode, ExpressionNode),
+    span: TextSpan,
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> EvaluationResult<'value> {
+    let left = value(&sides.0, environment, fuel)?;
+    let right = value(&sides.1, environment, fuel)?;
+    let holds = comparison.holds(&left, &right, fuel);
+    holds
+        .map(|holds| Cow::Owned(Value::Bool(holds)))
+        .map_err(|error| environment.quote(span, error))
+}
+
+/// Returns the part whose condition is the first that holds.
+fn chosen<'value>(
+    cases: &'value [(ExpressionNode, ExpressionNode)],
+    otherwise: &'value ExpressionNode,
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Result<&'value ExpressionNode, Error> {
+    for (condition, then) in cases {
+        if truth(&*value(condition, environment, fuel)?) {
+            return Ok(then);
+        }
+    }
+    Ok(otherwise)
 }
 
 fn logic<'value>(
@@ -185,6 +237,9 @@ fn path<'value>(
     Ok(found)
 }
 
+/// The values of a method's arguments, and its function, if it has one.
+type MethodArguments<'value> = (Vec<EvaluatedArgument<'value>>, Option<&'value Lambda>);
+
 /// A call of a method.
 struct MethodCall<'value> {
     method: BuiltinMethod,
@@ -201,6 +256,28 @@ impl<'value> MethodCall<'value> {
     ) -> Result<Value, Error> {
         let quote = |error| environment.quote(self.span, error);
         self.method.is_of(of).map_err(quote)?;
+        let (mut given, function) = self.arguments(environment, fuel)?;
+        let (Some(lambda), Value::Array(list)) = (function, of) else {
+            return self.method.apply(of, &given, fuel).map_err(quote);
+        };
+        let initial = match given.pop() {
+            Some(EvaluatedArgument::Value(value)) => Some(fuel.own(value)?),
+            _ => None,
+        };
+        LambdaIteration { list, lambda, environment, span: self.span }.apply(
+            self.method,
+            initial,
+            fuel,
+        )
+    }
+
+    /// Evaluates the arguments; a function among them is not called yet.
+    fn arguments(
+        &self,
+        environment: ExpressionEnvironment<'_, 'value>,
+        fuel: &mut Fuel,
+    ) -> Result<MethodArguments<'value>, Error> {
+        let quote = |error| environment.quote(self.span, error);
         let mut given = Vec::with_capacity(self.arguments.len());
         let mut are_spread = false;
         let mut function = None;
@@ -222,17 +299,6 @@ impl<'value> MethodCall<'value> {
         if are_spread {
             self.method.takes(given.len()).map_err(quote)?;
         }
-        let (Some(lambda), Value::Array(list)) = (function, of) else {
-            return self.method.apply(of, &given, fuel).map_err(quote);
-        };
-        let initial = match given.pop() {
-            Some(EvaluatedArgument::Value(value)) => Some(fuel.own(value)?),
-            _ => None,
-        };
-        LambdaIteration { list, lambda, environment, span: self.span }.apply(
-            self.method,
-            initial,
-            fuel,
-        )
+        Ok((given, function))
     }
 }

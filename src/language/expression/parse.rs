@@ -124,10 +124,10 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let text = piece.as_str();
     match piece.as_rule() {
         Rule::number => token::number(text)
-            .map(ExpressionNode::Literal)
+            .map(ExpressionNode::literal)
             .ok_or_else(|| SyntaxError::syntax(start, "the number is too large")),
         Rule::string => collection::quoted_text(&piece),
-        Rule::literal => Ok(ExpressionNode::Literal(match text {
+        Rule::literal => Ok(ExpressionNode::literal(match text {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             _ => Value::Null,

@@ -110,22 +110,19 @@ impl PlainPath {
         let ExpressionNode::Name(root) = base else { return None };
         let members = steps.iter().map(|step| match &step.take {
             _ if step.optional => None,
-            PathAccess::Member(name)
-            | PathAccess::Index(ExpressionNode::Literal(Value::String(name)), _) => {
-                Some(PathKey::Name(name.clone()))
-            }
-            PathAccess::Index(ExpressionNode::Literal(place @ Value::Number(_)), _) => {
-                Some(PathKey::Place(place.clone()))
-            }
+            PathAccess::Member(name) => Some(PathKey::Name(name.clone())),
             PathAccess::Index(ExpressionNode::Prefixed { prefixes, operand, .. }, _)
                 if *prefixes == [PrefixOperator::Minus] =>
             {
-                let ExpressionNode::Literal(Value::Number(number)) = &**operand else {
-                    return None;
-                };
+                let Value::Number(number) = operand.as_literal()? else { return None };
                 Some(PathKey::Place(Value::from(number.as_i64()?.checked_neg()?)))
             }
-            _ => None,
+            PathAccess::Index(place, _) => match place.as_literal()? {
+                Value::String(name) => Some(PathKey::Name(name.clone())),
+                place @ Value::Number(_) => Some(PathKey::Place(place.clone())),
+                _ => None,
+            },
+            PathAccess::Method { .. } => None,
         });
         let members = members.collect::<Option<_>>()?;
         Some(Self { root: root.clone(), members, shown: expression.text.trim().to_owned() })

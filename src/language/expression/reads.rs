@@ -174,12 +174,12 @@ fn read(root: &str, steps: &[PathStep], own: &[&str], reads: &mut BTreeSet<Strin
         return;
     }
     let names = steps.iter().map_while(|step| match &step.take {
-        PathAccess::Member(name)
-        | PathAccess::Index(ExpressionNode::Literal(Value::String(name)), _) => Some(name),
-        _ => None,
+        PathAccess::Member(name) => Some(name.as_str()),
+        PathAccess::Index(place, _) => place.as_literal().and_then(Value::as_str),
+        PathAccess::Method { .. } => None,
     });
     let mut path = root.to_owned();
-    for name in names.take_while(|name| *name != "length") {
+    for name in names.take_while(|&name| name != "length") {
         path.push('.');
         path.push_str(name);
     }

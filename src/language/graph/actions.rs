@@ -20,14 +20,24 @@ impl GraphReader<'_> {
     fn action(&mut self, node: &YamlValue) -> Option<GraphAction> {
         // The name of a loop's item exists only inside the loop, so it is noted before the rest is read.
         let local = local(node);
+        let known_reads = self.variables.reads_so_far();
         self.variables.locals.extend(local.clone());
         let given = self.parameters(TypeRole::Consequence, node, &[]);
         if local.is_some() {
             self.variables.locals.pop();
         }
-        let mut given = given?;
-        let act = self.act(&mut given)?;
-        Some(GraphAction { kind: given.kind.to_owned(), act })
+        let action = given.and_then(|mut given| {
+            let act = self.act(&mut given)?;
+            Some(GraphAction { kind: given.kind.to_owned(), act })
+        });
+        if action.is_none() {
+            if local.is_some() {
+                // The name of its item may be what is wrong.
+                self.variables.forget_reads(known_reads);
+            }
+            self.variables.writes_of_faulty(node);
+        }
+        action
     }
 
     fn act(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {

@@ -72,7 +72,7 @@ pub struct GraphEnvironment {
     pub folder: Option<Folder>,
     /// `PWD`, `HOME`, `arguments`.
     pub builtins: Map<String, Value>,
-    /// Values for its fields, from its caller or from the command line.
+    /// Values for its fields, from its caller or from the command line. Only the beginning of the graph takes them.
     pub variables: Variables,
 }
 
@@ -80,7 +80,7 @@ pub struct GraphEnvironment {
 #[derive(Debug)]
 pub struct GraphInterpreter<'graph> {
     graph: &'graph Graph,
-    around: &'graph GraphEnvironment,
+    around: GraphEnvironment,
     state: GraphState,
     entered: Option<Box<GraphEntry>>,
     gate: bool,
@@ -108,10 +108,10 @@ enum ActionProgress {
 impl<'graph> GraphInterpreter<'graph> {
     /// Begins an advance at the beginning of a graph.
     #[must_use]
-    pub fn begin(graph: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
+    pub fn begin(graph: &'graph Graph, mut around: GraphEnvironment) -> Self {
         let mut fields = graph.initial.clone();
-        let callers = around.variables.iter();
-        for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
+        let callers = std::mem::take(&mut around.variables);
+        for (name, text) in callers.iter().filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
             let value = given(fields.get(name), text);
             fields.insert(name.clone(), value);
         }
@@ -146,10 +146,16 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Begins an advance at an agent's saved state.
     #[must_use]
-    pub fn resume(
+    pub fn resume(graph: &'graph Graph, around: GraphEnvironment, state: GraphState) -> Self {
+        let names = history::names(graph, &state);
+        Self::with_names(graph, around, state, names)
+    }
+
+    fn with_names(
         graph: &'graph Graph,
-        around: &'graph GraphEnvironment,
+        around: GraphEnvironment,
         state: GraphState,
+        names: Map<String, Value>,
     ) -> Self {
         let migrated = (*graph.hash != *state.program).then(|| graph.hash.as_str().into());
         Self {
@@ -158,7 +164,7 @@ impl<'graph> GraphInterpreter<'graph> {
             entered: None,
             gate: false,
             began: state.cursor.clone(),
-            names: history::names(graph, &state),
+            names,
             migrated,
             visits: Vec::new(),
             changes: Vec::new(),

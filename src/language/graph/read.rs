@@ -287,11 +287,22 @@ impl GraphReader<'_> {
     }
 
     fn nodes(&mut self, entries: &[YamlEntry]) -> Option<BTreeMap<GraphNodeName, GraphNode>> {
-        let read: Vec<_> = entries
-            .iter()
-            .map(|entry| Some((Arc::clone(&entry.key), self.graph_node(entry, &entry.key)?)))
-            .collect();
-        read.into_iter().collect()
+        let mut read = Some(BTreeMap::new());
+        for entry in entries {
+            match self.graph_node(entry, &entry.key) {
+                Some(node) => {
+                    if let Some(nodes) = &mut read {
+                        nodes.insert(Arc::clone(&entry.key), node);
+                    }
+                }
+                None => {
+                    self.variables.asks(&entry.key);
+                    self.variables.writes_of_faulty(&entry.value);
+                    read = None;
+                }
+            }
+        }
+        read
     }
 
     fn endings(&mut self, entries: &[YamlEntry]) -> Option<BTreeMap<GraphNodeName, GraphEnding>> {

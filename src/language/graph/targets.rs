@@ -28,8 +28,8 @@ impl GraphEdge {
     }
 }
 
-/// Reports edges without target, names that mean two things, and nodes that no edge leads to. With `read`, all nodes
-/// could be read, and those without a way to an ending are reported, too.
+/// Reports edges without target, and names that mean two things. With `read`, all nodes could be read; then, if all
+/// edges have targets, nodes that no edge leads to and nodes without a way to an ending are reported, too.
 pub(super) fn check(
     report: &mut FileDiagnostics,
     start: Option<(&GraphNodeName, SourcePlace)>,
@@ -39,6 +39,7 @@ pub(super) fn check(
     read: Option<&BTreeMap<GraphNodeName, GraphNode>>,
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
+    let mut all_have_targets = true;
     for edge in edges {
         if edge.is_open() || nodes.contains_key(&edge.to) || endings.contains_key(&edge.to) {
             continue;
@@ -53,6 +54,7 @@ pub(super) fn check(
         let to = quoted(&edge.to);
         let message = format!("{what}: no node or ending is called {to}{hint}");
         report.error(edge.at, edge.code, message);
+        all_have_targets = false;
     }
     for (name, at) in endings {
         if let Some(node) = nodes.get(name) {
@@ -63,11 +65,9 @@ pub(super) fn check(
     }
     let Some((start, at)) = start else { return };
     if nodes.contains_key(start) {
-        // Of a graph with mistakes only the edges are known that could be read.
-        let written = || FlowMap::new([], edges.iter().map(|edge| (&edge.from, &edge.to)));
-        let map = read.map_or_else(written, ways::flow_map);
-        let reached = unreachable(report, &map, start, edges, nodes);
-        if read.is_some() {
+        if let Some(read) = read.filter(|_| all_have_targets) {
+            let map = ways::flow_map(read);
+            let reached = unreachable(report, &map, start, edges, nodes);
             endless(report, &map, &reached, nodes);
         }
         return;
@@ -106,7 +106,6 @@ fn endless(
     reached: &BTreeSet<&GraphNodeName>,
     nodes: &BTreeMap<GraphNodeName, SourcePlace>,
 ) {
-    // A target that does not exist is an error of its own, and counts as an ending.
     let ends = map.leading_to(map.targets().filter(|to| !nodes.contains_key(*to)));
     let mut caught: Vec<(&GraphNodeName, SourcePlace)> = nodes
         .iter()

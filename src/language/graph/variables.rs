@@ -10,6 +10,7 @@ use crate::language::diagnostic::Severity;
 use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
+use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The names that every state has.
 const BUILT_IN: [&str; 17] = [
@@ -31,6 +32,9 @@ const BUILT_IN: [&str; 17] = [
     "computed",
     "flags",
 ];
+
+/// The parameters that name where a result is stored, also in graphs for other engines.
+const STORING: [&str; 5] = ["store_as", "store_in", "store_path_as", "collect_as", "output"];
 
 struct VariableRead {
     at: SourcePlace,
@@ -141,6 +145,37 @@ impl VariableUses {
     pub(super) fn flags(&mut self, flag: &str) {
         let flag = flag.trim().trim_start_matches('.');
         self.write(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(flag)));
+    }
+
+    /// Returns the number of reads that are noted.
+    pub(super) fn reads_so_far(&self) -> usize {
+        self.reads.len()
+    }
+
+    /// Forgets the reads that were noted after so many.
+    pub(super) fn forget_reads(&mut self, after: usize) {
+        self.reads.truncate(after);
+    }
+
+    /// Notes what a node or a consequence with a mistake seems to write, also in the lists in it, so that its mistake
+    /// does not look like one of all that read it.
+    pub(super) fn writes_of_faulty(&mut self, node: &YamlValue) {
+        match &node.value {
+            YamlContent::List(list) => list.iter().for_each(|part| self.writes_of_faulty(part)),
+            YamlContent::Map(entries) => {
+                for entry in entries.iter() {
+                    match (&*entry.key, entry.value.text()) {
+                        ("flag" | "set_flag", Some(text)) => self.flags(&text.text),
+                        ("field", Some(text)) => self.write(&text.text),
+                        // The name of a branch.
+                        ("name", Some(text)) => self.computes(&text.text),
+                        (key, Some(text)) if STORING.contains(&key) => self.stores(&text.text),
+                        _ => self.writes_of_faulty(&entry.value),
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Notes that a person answers under this name.

@@ -6,6 +6,7 @@ use crate::domain::advance::{Advance, AdvanceNext};
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
 use crate::language::graph::checked_graph::Graph;
 use crate::language::graph::interpreter::{
     GraphEnvironment, GraphInterpreter, GraphYield, SuspendedWalk,
@@ -34,29 +35,23 @@ pub(super) fn resume_graph(
             }
         }
     };
-    let around = graph_environment(environment);
     let interpreter = match (suspended, environment.agent.graph()) {
-        (SuspendedExecution::Walk(walk), _) => {
-            GraphInterpreter::continue_with(graph, &around, *walk)
-        }
+        (SuspendedExecution::Walk(walk), _) => GraphInterpreter::continue_with(graph, *walk),
         (SuspendedExecution::Entered | SuspendedExecution::Recorded, Some(own)) => {
-            GraphInterpreter::resume(graph, &around, (*own.state).clone())
+            let around = graph_environment(environment, GraphVariables::Taken);
+            GraphInterpreter::resume(graph, around, (*own.state).clone())
         }
         (SuspendedExecution::Entered | SuspendedExecution::Recorded, None) => {
-            GraphInterpreter::begin(graph, &around)
+            let around = graph_environment(environment, GraphVariables::Due);
+            GraphInterpreter::begin(graph, around)
         }
     };
     walk(interpreter, result, environment.now)
 }
 
 /// Returns the advance of a walk whose operation was ended, if there is one to keep.
-pub(super) fn interrupted_walk(
-    graph: &Graph,
-    walk: SuspendedWalk,
-    environment: &ResumeEnvironment<'_>,
-) -> Option<Advance> {
-    let around = graph_environment(environment);
-    let walk = GraphInterpreter::continue_with(graph, &around, walk);
+pub(super) fn interrupted_walk(graph: &Graph, walk: SuspendedWalk) -> Option<Advance> {
+    let walk = GraphInterpreter::continue_with(graph, walk);
     walk.is_worth_keeping().then(|| walk.finish(AdvanceNext::Continue))
 }
 
@@ -83,16 +78,38 @@ fn walk(
     ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
 }
 
-fn graph_environment(environment: &ResumeEnvironment<'_>) -> GraphEnvironment {
+/// Whether the values for the fields of a graph are still to be taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GraphVariables {
+    /// The graph begins.
+    Due,
+    /// They are in its state.
+    Taken,
+}
+
+/// Returns the environment of a graph for one advance. The walk keeps it from operation to operation.
+fn graph_environment(
+    environment: &ResumeEnvironment<'_>,
+    variables: GraphVariables,
+) -> GraphEnvironment {
     let agent = environment.agent;
     let mut builtins = environment.builtins.clone();
-    let mut variables = environment.settings.variables.clone();
-    variables.extend(agent.placeholder_values());
-    let arguments = variables.remove("input").unwrap_or_default();
+    let settings = &environment.settings.variables;
+    let own = agent.variables.get("input").or_else(|| agent.spec.variables.get("input"));
+    let arguments = own.or_else(|| settings.get("input")).map_or("", String::as_str);
     builtins.insert("arguments".to_owned(), arguments.into());
     if let Some(directory) = &environment.working_dir {
         builtins.insert("PWD".to_owned(), directory.as_str().into());
     }
+    let variables = match variables {
+        GraphVariables::Taken => Variables::new(),
+        GraphVariables::Due => {
+            let mut variables = settings.clone();
+            variables.extend(agent.placeholder_values());
+            variables.remove("input");
+            variables
+        }
+    };
     GraphEnvironment {
         file: agent.current_state.clone(),
         folder: agent.folder(),

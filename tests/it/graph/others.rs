@@ -73,3 +73,50 @@ fn described_value_and_unnamed_section_are_asked() {
     let expected = json!({"by_kind": {"x": ["a", "c"], "y": ["b"]}, "docs": true, "of": {"a": 1}});
     assert_eq!(payload(&outcome, "main")["summary"], expected);
 }
+
+#[test]
+fn check_tells_a_wrong_join_and_nothing_that_follows_from_it() {
+    let mut flow = graph(json!({
+        "start": {
+            "type": "parallel", "on_success": "done", "on_failure": "failed", "join": "most",
+            "branches": [{"name": "style", "state": "STYLE.md"}, {"name": "two", "prompt": "Look"}],
+        },
+    }));
+    flow["endings"]["done"]["summary"] =
+        json!({"style": "${computed.style}", "two": "${computed.two}"});
+    let place = test(&flow).file("STYLE.md", b"Look at it. <result>ok</result>");
+    let said = place.raymond(&["check", "."]).stdout.clone();
+    let told: Vec<&str> =
+        said.lines().filter(|line| line.contains(": WF") || line.contains(": RF")).collect();
+    assert_eq!(told.len(), 1, "{said}");
+    assert!(told[0].contains("WF102 `join` is `all`, `any`, a number from 1"), "{said}");
+}
+
+#[test]
+fn branch_has_its_own_scripted_replies_and_name() {
+    let flow = graph(json!({
+        "start": {
+            "type": "parallel", "on_success": "done", "on_failure": "failed",
+            "branches": [
+                {"name": "one", "prompt": "First"}, {"name": "two", "prompt": "Second"},
+                {"name": "three", "prompt": "Third"},
+            ],
+        },
+    }));
+    let mut flow = flow;
+    flow["endings"]["done"]["summary"] =
+        json!(["${computed.one}", "${computed.two}", "${computed.three}"]);
+    let replies = b"workflow.yaml#start.one: [<result>1</result>]\nworkflow.yaml#start: [<result>any</result>]\nworkflow.yaml#start.four: [x]\n";
+    let place = test(&flow).file("replies.yaml", replies);
+    let said = place.raymond(&["check", "."]);
+    let unknown =
+        "RF005 there is no node workflow.yaml#start.four; did you mean workflow.yaml#start.one?";
+    said.assert(said.stdout.contains("there is no node workflow.yaml#start.four"), unknown);
+    said.assert(!said.stdout.contains("no node workflow.yaml#start.one"), "one is known");
+    let outcome = run(&place, &["--agent", "scripted"]);
+    assert_eq!(payload(outcome.ok(), "main")["summary"], json!(["1", "any", "any"]));
+    outcome.stderr_has("starts an agent at workflow.yaml#start.one");
+    let tree = place.raymond(&["tree", "t", "--all"]).ok().stdout.clone();
+    let costs = place.status()["finished"].to_string();
+    assert!(costs.contains("workflow.yaml#start.two"), "{costs}\n{tree}");
+}

@@ -69,7 +69,7 @@ fn prompt_forks_graph_and_continues() {
     outcome.ok().ended("main", "got {{result}}");
     outcome.ended(
         "main.1",
-        r#"{"ending":"done","message":"done","summary":{"who":"Ada"},"type":"success"}"#,
+        r#"{"ending":"done","type":"success","message":"done","summary":{"who":"Ada"}}"#,
     );
 }
 

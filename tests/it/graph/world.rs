@@ -116,6 +116,39 @@ fn all_workspace_actions_work_without_starting_claude_code() {
 }
 
 #[test]
+fn added_keys_have_the_order_of_the_graph_also_after_a_resume() {
+    let option = json!({"id": "yes", "label": "Yes", "description": "Go on"});
+    let spec = json!({"id": "b", "type": "git", "branch": "main", "at": {"z": 1, "a": 2}});
+    let ask = json!({
+        "type": "user_prompt",
+        "prompt": {"question": "Go on?", "header": "Go on", "options": [option]},
+        "on_response": {"yes": {"next_node": "add"}},
+    });
+    let mut flow = graph(json!({
+        "start": node(json!([{"type": "set_state", "field": "computed.source", "value": spec}]), "ask"),
+        "ask": ask,
+        "add": node(json!([
+            {"type": "add_source", "spec": "${computed.source}"},
+            {"type": "update_source", "id": "b", "fields": {"url": "u", "depth": 1}},
+            {"type": "write_file", "path": "source.json", "content": "${computed.source}"},
+        ]), "done"),
+    }));
+    flow["endings"]["done"]["summary"] = json!({"z": 1, "source": "${computed.source}"});
+    let place = test(&flow).file("data/config.yaml", b"name: x\nsources: []\n");
+    run(&place, &[]).code(2);
+    place.raymond(&["answer", "t", "ask=yes"]).ok();
+    let outcome = place.resume(&[]);
+    let source = r#"{"id":"b","type":"git","branch":"main","at":{"z":1,"a":2}}"#;
+    outcome.ok().stdout_has(&format!(r#""summary":{{"z":1,"source":{source}}}"#));
+    assert_eq!(text(&place, "source.json"), source);
+    let config = text(&place, "data/config.yaml");
+    let keys = config.lines().filter_map(|line| line.split_once(':'));
+    let keys: Vec<&str> = keys.map(|(key, _)| key.trim_start_matches(['-', ' '])).collect();
+    let expected = ["name", "sources", "id", "type", "branch", "at", "z", "a", "url", "depth"];
+    assert_eq!(keys, expected, "{config}");
+}
+
+#[test]
 fn graph_without_turns_runs_without_claude_code_installed() {
     let start = node(json!([{"type": "write_file", "path": "made", "content": "x"}]), "done");
     let place = test(&graph(json!({"start": start})));

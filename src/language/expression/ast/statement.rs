@@ -46,6 +46,28 @@ pub(in crate::language::expression) enum Statement {
     Continue,
 }
 
+impl Statement {
+    /// Returns whether it may end the function by `return`.
+    pub(in crate::language::expression) fn returns(&self) -> bool {
+        let any = |statements: &[Self]| statements.iter().any(Self::returns);
+        match self {
+            Self::Return(_) => true,
+            Self::Branch { cases, otherwise } => {
+                any(otherwise) || cases.iter().any(|(_, statements)| any(statements))
+            }
+            Self::Loop { kind: LoopKind::ForOf, body, .. } => any(body),
+            Self::Block(statements) => any(statements),
+            Self::Loop { kind: LoopKind::ForEach, .. }
+            | Self::Declare { .. }
+            | Self::Assign { .. }
+            | Self::Push { .. }
+            | Self::Remove(_)
+            | Self::Break
+            | Self::Continue => false,
+        }
+    }
+}
+
 /// The kinds of loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::language::expression) enum LoopKind {

@@ -240,7 +240,7 @@ impl<'value> BlockCall<'_, 'value> {
         match self.part(target, &keys, fuel).map_err(quote)? {
             Value::Object(map) => {
                 let key = key_of(&last, fuel)?;
-                map.remove(&key);
+                map.shift_remove(&key);
                 Ok(())
             }
             _ => Err(refuse()),

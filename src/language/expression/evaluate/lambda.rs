@@ -103,29 +103,8 @@ impl LambdaIteration<'_, '_> {
             }
             BuiltinMethod::Filter => self.filter(fuel),
             BuiltinMethod::Sort => self.sort(fuel),
-            BuiltinMethod::Map => {
-                let mut made = Vec::new();
-                self.results(fuel, |result, fuel| {
-                    fuel.room(made.len() + 1)?;
-                    made.push(result);
-                    Ok(())
-                })?;
-                fuel.made(Value::Array(made))
-            }
-            BuiltinMethod::FlatMap => {
-                let mut made = Vec::new();
-                self.results(fuel, |result, fuel| {
-                    match result {
-                        Value::Array(more) => {
-                            fuel.room(made.len() + more.len())?;
-                            made.extend(more);
-                        }
-                        one => made.push(one),
-                    }
-                    fuel.room(made.len())
-                })?;
-                fuel.made(Value::Array(made))
-            }
+            BuiltinMethod::Map => self.map(fuel),
+            BuiltinMethod::FlatMap => self.flat_map(fuel),
             _ => self.reduce(initial, fuel),
         }
     }
@@ -140,6 +119,31 @@ impl LambdaIteration<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    fn map(self, fuel: &mut Fuel) -> Result<Value, Error> {
+        let mut made = Vec::new();
+        self.results(fuel, |result, fuel| {
+            fuel.room(made.len() + 1)?;
+            made.push(result);
+            Ok(())
+        })?;
+        fuel.made(Value::Array(made))
+    }
+
+    fn flat_map(self, fuel: &mut Fuel) -> Result<Value, Error> {
+        let mut made = Vec::new();
+        self.results(fuel, |result, fuel| {
+            match result {
+                Value::Array(more) => {
+                    fuel.room(made.len() + more.len())?;
+                    made.extend(more);
+                }
+                one => made.push(one),
+            }
+            fuel.room(made.len())
+        })?;
+        fuel.made(Value::Array(made))
     }
 
     fn filter(self, fuel: &mut Fuel) -> Result<Value, Error> {

@@ -84,15 +84,15 @@ pub(super) fn quoted_text(piece: &RulePair<'_>) -> Result<ExpressionNode, Syntax
             continue;
         };
         written.push_str(&rest[..at]);
-        parts.push(ExpressionNode::Literal(Value::String(std::mem::take(&mut written))));
+        parts.push(ExpressionNode::literal(std::mem::take(&mut written)));
         parts.push(path);
         rest = after;
     }
     written.push_str(rest);
     if parts.is_empty() {
-        return Ok(ExpressionNode::Literal(Value::String(written)));
+        return Ok(ExpressionNode::literal(written));
     }
-    parts.push(ExpressionNode::Literal(Value::String(written)));
+    parts.push(ExpressionNode::literal(written));
     let first = Box::new(parts.remove(0));
     let rest = parts.into_iter().map(|part| (ArithmeticOperator::Add, part)).collect();
     Ok(ExpressionNode::Arithmetic { first, rest, span: span(piece) })
@@ -125,16 +125,16 @@ pub(super) fn template(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxErro
             Rule::written => {
                 let text = token::unescaped(part.as_str())
                     .map_err(|why| SyntaxError::syntax(part.as_span().start(), why))?;
-                ExpressionNode::Literal(Value::String(text))
+                ExpressionNode::literal(text)
             }
             _ => inside(part)?,
         });
     }
-    let is_text = |node: &ExpressionNode| matches!(node, ExpressionNode::Literal(Value::String(_)));
+    let is_text = |node: &ExpressionNode| node.as_literal().is_some_and(Value::is_string);
     let first = if parts.first().is_some_and(is_text) {
         parts.remove(0)
     } else {
-        ExpressionNode::Literal(Value::String(String::new()))
+        ExpressionNode::literal("")
     };
     let rest = parts.into_iter().map(|part| (ArithmeticOperator::Add, part)).collect();
     Ok(ExpressionNode::Arithmetic { first: Box::new(first), rest, span })

@@ -2,8 +2,6 @@
 
 mod names;
 
-use serde_json::Value;
-
 pub(super) use self::names::LocalNames;
 use super::collection::items;
 use super::grammar::Rule;
@@ -155,7 +153,7 @@ fn action(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
     let old = parts.next().ok_or_else(|| SyntaxError::syntax(place, "no statement"))?;
     let Some(sign) = parts.next() else { return effect(&old, names) };
     let (sign, given) = if sign.as_rule() == Rule::one_step {
-        (&sign.as_str()[..1], ExpressionNode::Literal(Value::from(1)))
+        (&sign.as_str()[..1], ExpressionNode::literal(1))
     } else {
         let Some(given) = parts.next() else {
             return Err(SyntaxError::syntax(place, "no value is assigned"));

@@ -11,7 +11,7 @@ use super::{RulePair, expression, expressions, primary, span};
 use crate::language::expression::argument::refusal;
 use crate::language::expression::ast::{
     ArgumentNode, ExpressionNode, ItemNode, Lambda, LambdaBody, LambdaParameter, PathAccess,
-    PathStep, PrefixOperator, TextSpan,
+    PathStep, PrefixOperator, Statement, TextSpan,
 };
 use crate::language::expression::call::{BuiltinFunction, NAMESPACES, function_names};
 use crate::language::expression::flaw::SyntaxError;
@@ -205,8 +205,14 @@ fn lambda(piece: RulePair<'_>) -> Result<Lambda, SyntaxError> {
             }
             Rule::block => {
                 let mut locals = LocalNames::of(&names);
+                let end = part.as_span().end().saturating_sub(1);
                 let statements = block(part, &mut locals)?;
                 locals.refuse_lost_changes(&statements)?;
+                if !statements.iter().any(Statement::returns) {
+                    let why =
+                        "the function ends here without a value; `return` one, as in `return acc;`";
+                    return Err(SyntaxError::syntax(end, why));
+                }
                 return Ok(Lambda { parameters, names, body: LambdaBody::Block(statements) });
             }
             _ => {}

@@ -175,6 +175,29 @@ fn change_outside_function_is_syntax_error() {
 }
 
 #[test]
+fn function_without_return_is_syntax_error_at_its_end() {
+    let table = [
+        "list.reduce((acc, n) => { acc.push(n); }, [])",
+        "list.map(n => { let s = 0; n.forEach(m => { return m; }); })",
+        "list.map(n => { for (const m of list) { n += m; } })",
+    ];
+    for text in table {
+        let flaw = Expression::parse(text).expect_err(text);
+        let why = "the function ends here without a value; `return` one, as in `return acc;`";
+        assert_eq!((flaw.code, flaw.message.as_str()), ("WF310", why), "{text}");
+        assert_eq!(text[flaw.offset..].chars().next(), Some('}'), "{text}");
+    }
+    for text in [
+        "list.map(n => { for (const m of list) { if (m) return m; } })",
+        "list.map(n => { { return null; } })",
+        "list.map(n => { if (n) return; })",
+        "list.map(n => { if (n) n += 1; else return 2; })",
+    ] {
+        assert!(Expression::parse(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn statements_spend_fuel_and_respect_sizes() {
     let hundred = json!((0..100).collect::<Vec<_>>());
     let scope = Names(json!({ "t": hundred }));

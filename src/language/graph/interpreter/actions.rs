@@ -279,7 +279,7 @@ impl<'graph> GraphInterpreter<'graph> {
         spawn: &super::super::checked_graph::AgentSpawn,
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
-            return Ok(ActionOutcome::Needs(GraphYield::Record(self.spawn_agent(spawn)?)));
+            return Ok(ActionOutcome::Needs(GraphYield::Record(self.spawn_agent(spawn, None)?)));
         };
         let value = as_data(came?);
         if let Some(store) = &spawn.store {

@@ -133,10 +133,16 @@ impl GraphInterpreter<'_> {
             ConditionTest::None(conditions) => !self.any(conditions, asked)?,
             ConditionTest::Expression(expression) => truth(&self.evaluate(expression)?),
             ConditionTest::World(work) => {
-                let Some(answer) = self.answers.get(*asked) else {
-                    return Err(ConditionError::Needs(self.operation(work)?));
-                };
+                if self.answers.len() == *asked {
+                    match self.operation(work) {
+                        Ok(operation) => return Err(ConditionError::Needs(operation)),
+                        // It has an answer all the same, so that no later one is taken for it.
+                        Err(why) => self.answers.push(Err(why)),
+                    }
+                }
+                let answer = self.answers.get(*asked);
                 *asked += 1;
+                let answer = answer.ok_or_else(|| "it has no answer".to_owned())?;
                 truth(answer.as_ref().map_err(String::clone)?)
             }
         })

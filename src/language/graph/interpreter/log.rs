@@ -98,7 +98,7 @@ impl GraphInterpreter<'_> {
     }
 
     fn new_log(&self, mut given: Map<String, Value>) -> Value {
-        let mut metadata = match given.remove("metadata") {
+        let mut metadata = match given.shift_remove("metadata") {
             Some(Value::Object(metadata)) => metadata,
             _ => Map::new(),
         };

@@ -30,7 +30,7 @@ impl GraphInterpreter<'_> {
                 self.push(&["sources", "details"], given.into())
             }
             LogEntryKind::SourceChanges => {
-                let changes = given.remove("changes").unwrap_or_default();
+                let changes = given.shift_remove("changes").unwrap_or_default();
                 for kind in ["added", "modified", "deleted"] {
                     let files = changes.get(kind).cloned().unwrap_or_else(|| json!([]));
                     given.insert(format!("{kind}_files"), files);
@@ -39,7 +39,7 @@ impl GraphInterpreter<'_> {
                 self.push(&["changes"], given.into())
             }
             LogEntryKind::IndexUpdate => {
-                let files = given.remove("files").unwrap_or_default();
+                let files = given.shift_remove("files").unwrap_or_default();
                 given.insert("files_modified".to_owned(), files);
                 let path = self.log_keys(&["index_updates"]);
                 self.change(GraphStateChange::Set(path, given.into()))

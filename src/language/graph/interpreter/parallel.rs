@@ -43,7 +43,9 @@ impl GraphInterpreter<'_> {
 
     fn parallel_branches(&mut self, node: &ParallelNode) -> Result<Option<GraphYield>, String> {
         let branches = &node.branches;
-        let start = |this: &mut Self, at: usize| this.branch_spawn(&branches[at].task);
+        let start = |this: &mut Self, at: usize| {
+            this.branch_spawn(&branches[at].task, Some(&branches[at].name))
+        };
         let (results, missing) = match self.in_parallel(branches.len(), &node.join, start)? {
             ParallelProgress::Needs(need) => return Ok(Some(need)),
             ParallelProgress::Joined(results, missing) => (results, missing),
@@ -75,7 +77,7 @@ impl GraphInterpreter<'_> {
             let each = LoopItems { name: agents.name.clone(), items: Arc::clone(&items), at };
             // The prompt sees the item as in a loop.
             this.state.cursor.levels.push(LoopFrame { action: 0, each: Some(each) });
-            let spawn = this.branch_spawn(&agents.task);
+            let spawn = this.branch_spawn(&agents.task, None);
             this.state.cursor.levels.pop();
             spawn
         };
@@ -101,9 +103,13 @@ impl GraphInterpreter<'_> {
         Ok(ActionOutcome::Done)
     }
 
-    fn branch_spawn(&mut self, task: &SpawnTask) -> Result<AdvanceNext, String> {
+    fn branch_spawn(
+        &mut self,
+        task: &SpawnTask,
+        branch: Option<&str>,
+    ) -> Result<AdvanceNext, String> {
         let spawn = AgentSpawn { task: task.clone(), store: None, background: None };
-        Ok(match self.spawn_agent(&spawn)? {
+        Ok(match self.spawn_agent(&spawn, branch)? {
             AdvanceNext::Agent { spec, .. } => {
                 AdvanceNext::Agent { spec, background: false, joined: true }
             }

@@ -132,11 +132,15 @@ fn as_value(value: Value) -> Value {
     serde_json::from_str(inside.trim_end_matches("```").trim()).unwrap_or(value)
 }
 
-/// Returns the checksum of a text, or of a value as JSON.
+/// Returns the checksum of a text, or of a value as JSON. Equal maps have one checksum, whatever the order of their keys.
 pub(super) fn hash(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        other => {
+            let mut sorted = other.clone();
+            sorted.sort_all_objects();
+            sorted.to_string()
+        }
     };
     let digest = Sha256::digest(text.as_bytes());
     let mut hash = String::from("sha256:");

@@ -1,5 +1,7 @@
 //! A walk that stops at an operation, apart from its graph, until the result is there.
 
+use serde_json::{Map, Value};
+
 use super::{GraphEnvironment, GraphInterpreter};
 use crate::domain::event::GraphEntry;
 use crate::domain::graph_execution::{GraphState, GraphStateChange, NodeCursor, NodeExecution};
@@ -10,6 +12,8 @@ use crate::language::graph::checked_graph::Graph;
 /// A walk that needs an operation, apart from its graph.
 #[derive(Debug)]
 pub struct SuspendedWalk {
+    around: GraphEnvironment,
+    names: Map<String, Value>,
     state: GraphState,
     entered: Option<Box<GraphEntry>>,
     gate: bool,
@@ -26,6 +30,8 @@ impl<'graph> GraphInterpreter<'graph> {
     #[must_use]
     pub fn suspend(self) -> SuspendedWalk {
         SuspendedWalk {
+            around: self.around,
+            names: self.names,
             state: self.state,
             entered: self.entered,
             gate: self.gate,
@@ -40,13 +46,20 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Continues a suspended walk over the same graph.
     #[must_use]
-    pub fn continue_with(
-        graph: &'graph Graph,
-        around: &'graph GraphEnvironment,
-        walk: SuspendedWalk,
-    ) -> Self {
-        let SuspendedWalk { state, entered, gate, began, visits, changes, shown, answers, fuel } =
-            walk;
+    pub fn continue_with(graph: &'graph Graph, walk: SuspendedWalk) -> Self {
+        let SuspendedWalk {
+            around,
+            names,
+            state,
+            entered,
+            gate,
+            began,
+            visits,
+            changes,
+            shown,
+            answers,
+            fuel,
+        } = walk;
         Self {
             entered,
             gate,
@@ -56,7 +69,7 @@ impl<'graph> GraphInterpreter<'graph> {
             shown,
             answers,
             fuel,
-            ..Self::resume(graph, around, state)
+            ..Self::with_names(graph, around, state, names)
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::language::graph::checked_graph::{
 };
 use crate::language::graph::contract;
 use crate::language::graph::section::section;
+use crate::language::replies::branch_key;
 
 impl GraphInterpreter<'_> {
     /// Returns the task that carries out a document or a skill.
@@ -40,7 +41,7 @@ impl GraphInterpreter<'_> {
                 contract::skill(&name, arguments.as_deref(), &context)
             }
         };
-        Ok(self.task(&prompt, OutputFormat::Outputs))
+        Ok(self.task(&prompt, OutputFormat::Outputs, None))
     }
 
     /// Returns the task about a page.
@@ -50,21 +51,26 @@ impl GraphInterpreter<'_> {
         prompt: &ValueTemplate,
     ) -> Result<PromptTask, String> {
         let prompt = self.text(prompt)?;
-        Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text))
+        Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text, None))
     }
 
     /// Returns the task that asks for a value which is only described.
     pub(super) fn task_of_prose(&mut self, prose: &ValueTemplate) -> Result<PromptTask, String> {
         let prose = self.text(prose)?;
         let state = Value::Object(self.state.fields.clone());
-        Ok(self.task(&contract::prose(&prose, &state), OutputFormat::Text))
+        Ok(self.task(&contract::prose(&prose, &state), OutputFormat::Text, None))
     }
 
-    /// Returns a task with the model, the options and the output schema of its node.
-    fn task(&self, prompt: &str, contract: OutputFormat) -> PromptTask {
+    /// Returns a task with the model, the options and the output schema of its node. The task of a branch is named
+    /// after it.
+    fn task(&self, prompt: &str, contract: OutputFormat, branch: Option<&str>) -> PromptTask {
         let file = &self.around.file;
         let node = &self.state.current_node;
-        let name = StateName::parse(&format!("{file}#{node}")).unwrap_or_else(|_| file.clone());
+        let name = match branch {
+            Some(branch) => format!("{file}#{}", branch_key(node, branch)),
+            None => format!("{file}#{node}"),
+        };
+        let name = StateName::parse(&name).unwrap_or_else(|_| file.clone());
         let NodeTurn { model, options, output, .. } =
             self.graph.turns.get(node).cloned().unwrap_or_default();
         let contract = if output.is_some() { OutputFormat::Object } else { contract };
@@ -79,13 +85,17 @@ impl GraphInterpreter<'_> {
         }
     }
 
-    /// Returns the next action that creates a further agent.
-    pub(super) fn spawn_agent(&mut self, spawn: &AgentSpawn) -> Result<AdvanceNext, String> {
+    /// Returns the next action that creates a further agent, in a `parallel` node the one of a branch.
+    pub(super) fn spawn_agent(
+        &mut self,
+        spawn: &AgentSpawn,
+        branch: Option<&str>,
+    ) -> Result<AdvanceNext, String> {
         let spec = match &spawn.task {
             SpawnTask::Prompt { kind, prompt } => {
                 let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
                 let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
-                let task = self.task(&prompt, OutputFormat::Text);
+                let task = self.task(&prompt, OutputFormat::Text, branch);
                 let plain = AgentSpec::plain(self.around.file.clone());
                 AgentSpec {
                     folder: self.around.folder.clone(),

@@ -12,6 +12,7 @@ mod companions;
 mod conditions;
 mod endings;
 mod failures;
+mod key_order;
 mod later;
 mod nodes;
 mod parallel;

@@ -154,8 +154,18 @@ impl FolderDiagnostics<'_> {
         };
         let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
         let prompts = others.filter(|name| StateKind::of(name) == Some(StateKind::Prompt));
-        // The targets of a frontmatter with mistakes are not known.
-        let all_are_read = workflow_map.prompts().all(|(_, prompt)| prompt.errors.is_empty());
+        // The targets of a file with mistakes are not known.
+        let is_read = |state: &FolderState| match state {
+            FolderState::Graph(FolderGraph { graph, diagnostics }) => {
+                graph.is_some() || diagnostics.is_empty()
+            }
+            FolderState::Program(FolderProgram { program, diagnostics }) => {
+                program.is_some() || diagnostics.is_empty()
+            }
+            _ => true,
+        };
+        let all_are_read = workflow_map.prompts().all(|(_, prompt)| prompt.errors.is_empty())
+            && workflow_map.states.values().all(is_read);
         let meant = meant_by_mistakes(workflow_map, self.source);
         let mut count = 0;
         for name in prompts {

@@ -5,9 +5,10 @@
 
 use super::FolderDiagnostics;
 use crate::domain::id::{Folder, StateKind, StateName};
+use crate::language::graph::checked_graph::{GraphNode, SpawnTask};
 use crate::language::hint::closest;
 use crate::language::prompt::workflow_map::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
-use crate::language::replies::{self, ScriptedReplies};
+use crate::language::replies::{self, ScriptedReplies, branch_key};
 use crate::language::source::{Error, WorkflowSource};
 
 impl FolderDiagnostics<'_> {
@@ -69,13 +70,25 @@ type FileParts = Option<Vec<String>>;
 fn parts(state: &FolderState) -> FileParts {
     match state {
         FolderState::Graph(FolderGraph { graph, .. }) => {
-            Some(graph.as_ref()?.nodes.keys().map(ToString::to_string).collect())
+            let nodes = &graph.as_ref()?.nodes;
+            Some(nodes.iter().flat_map(|(name, node)| node_keys(name, node)).collect())
         }
         FolderState::Program(FolderProgram { program, .. }) => {
             Some(program.as_ref()?.roles.iter().map(|role| role.name.to_string()).collect())
         }
         _ => None,
     }
+}
+
+/// Returns the keys of a node: its name, and the names of its branches.
+fn node_keys(name: &str, node: &GraphNode) -> Vec<String> {
+    let branches = match node {
+        GraphNode::Parallel(parallel) => parallel.branches.as_slice(),
+        _ => &[],
+    };
+    let prompts = branches.iter().filter(|one| matches!(one.task, SpawnTask::Prompt { .. }));
+    let branches = prompts.map(|branch| branch_key(name, &branch.name));
+    std::iter::once(name.to_owned()).chain(branches).collect()
 }
 
 /// Returns the parts of a file that the workflow does not reach.

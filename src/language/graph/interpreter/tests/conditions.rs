@@ -227,3 +227,19 @@ fn condition_that_cannot_be_evaluated_fails_agent() {
     let stage = branching(json!({"type": "file_exists", "path": "${nothing}"}));
     assert!(stage.play().error().ends_with("file_exists: `path` is empty"));
 }
+
+#[test]
+fn condition_that_cannot_be_asked_takes_no_answer_of_a_later_one() {
+    let file = |path: &str| json!({"type": "file_exists", "path": path, "error_message": path});
+    let gate = json!({
+        "type": "validation_gate", "on_valid": "done", "on_invalid": "failed",
+        "validations": [file("${nothing}"), file("a"), file("${nothing}"), file("b")],
+    });
+    let stage = Stage::new(json!({"start": gate})).beginning(json!({"nothing": null}));
+    let only_b = |operation: &Operation| {
+        Ok((*operation == Operation::FileExists { path: "b".into() }).into())
+    };
+    let empty = "file_exists: `path` is empty";
+    let played = stage.world(only_b).play();
+    assert_eq!(played.at("computed.validation_errors"), json!([empty, "a", empty]));
+}

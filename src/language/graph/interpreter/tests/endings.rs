@@ -19,7 +19,7 @@ fn success_ending_shows_and_returns_its_summary() {
         json!({"id": "${source}", "files": "${computed.files}", "list": "${computed.list}"});
     let ending = json!({"type": "success", "message": "Added '${source}'", "summary": summary});
     let played = ending_in(ending).play();
-    assert_eq!(played.shown, ["Added 'react'\n  files: 3\n  id: react\n  list: [\"a\"]"]);
+    assert_eq!(played.shown, ["Added 'react'\n  id: react\n  files: 3\n  list: [\"a\"]"]);
     let expected = json!({
         "ending": "end", "type": "success", "message": "Added 'react'",
         "summary": {"id": "react", "files": 3, "list": ["a"]},
@@ -112,7 +112,7 @@ fn entry_gate_progress_is_not_recorded() {
     let entry = json!([{"type": "config_exists"}]);
     let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);
     let (program, around) = (stage.program(), stage.around());
-    let mut machine = GraphInterpreter::begin(&program, &around);
+    let mut machine = GraphInterpreter::begin(&program, around);
     assert_eq!(machine.next(None, NOW), GraphYield::Operation(Operation::ConfigExists));
     assert!(!machine.is_worth_keeping() && !machine.is_recorded());
     let next = machine.next(Some(WaitResult::Done(json!(true))), NOW);

@@ -52,6 +52,12 @@ fn branches_are_started_one_by_one_and_their_results_have_their_names() {
     };
     assert!(prompt(0).is_some_and(|prompt| prompt.starts_with("Look at docs")));
     assert!(prompt(2).is_some_and(|prompt| prompt.starts_with("You act as the `scout` agent.")));
+    let name = |at: usize| match &log.wanted[at] {
+        AdvanceNext::Agent { spec, .. } => spec.shown_state(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(name(0).as_str(), "flow.yaml#start.one", "each branch has a name of its own");
+    assert_eq!((name(1).as_str(), name(2).as_str()), ("TWO.md", "flow.yaml#start.three"));
     let AdvanceNext::Agent { spec, .. } = &log.wanted[1] else { panic!("{:?}", log.wanted) };
     assert_eq!(spec.state.as_str(), "TWO.md");
     assert_eq!(spec.variables.get("a").map(String::as_str), Some("docs"));

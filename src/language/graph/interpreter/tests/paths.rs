@@ -34,7 +34,7 @@ fn written_path_has_brackets_negative_indices_and_leading_dot() {
         assert_eq!(played.way(), ["start success"], "{action}: {:?}", played.errors);
         assert_ne!(played.at(path), Value::Null, "{action}");
         let keys = played.state.fields.keys().map(String::as_str).collect::<Vec<_>>();
-        assert_eq!(keys, ["computed", "flags", "list", "user_responses"], "{action}");
+        assert_eq!(keys, ["list", "computed", "flags", "user_responses"], "{action}");
     }
 }
 

@@ -102,10 +102,10 @@ impl<'stage> Play<'stage> {
         let mut machine = match agent.graph() {
             Some(memory) => GraphInterpreter::resume(
                 self.program,
-                self.around,
+                self.around.clone(),
                 GraphState::clone(&memory.state),
             ),
-            None => GraphInterpreter::begin(self.program, self.around),
+            None => GraphInterpreter::begin(self.program, self.around.clone()),
         };
         let then = loop {
             self.log.calls += 1;

@@ -31,6 +31,7 @@ pub mod graph_execution;
 pub mod history;
 pub mod id;
 pub mod join;
+pub mod language_position;
 pub mod ledger;
 pub mod model;
 pub mod money;

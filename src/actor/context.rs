@@ -14,13 +14,13 @@ use super::interceptor::PluginInterceptor;
 use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReplied, TurnReported};
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
-use super::workflow_cache::WorkflowCache;
 use crate::domain::agent::Agent;
 use crate::domain::fork::ForkSettings;
 use crate::domain::id::Folder;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::widening::PermissionCeiling;
 use crate::language::prompt::step::UnfilledPlaceholder;
+use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::language::source::{self, WorkflowSource};
 
 /// The surroundings of an agent.
@@ -33,7 +33,7 @@ pub struct RunContext {
     pub runner: Rc<dyn StepRunner>,
     /// The executor of activities.
     pub performer: Rc<dyn ActivityExecutor>,
-    /// The graphs and programs that have been read.
+    /// The files of states that have been read.
     pub workflows: WorkflowCache,
     /// The built-in variables of graphs: `PWD`, `HOME`.
     pub builtins: Map<String, Value>,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Actor, AsyncContext};
+use actix::{Actor, Addr, AsyncContext};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,11 +17,11 @@ use super::registry::AgentRegistry;
 use super::runner::{StepRunner, StopLevel};
 use super::stay_up::StayUp;
 use super::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
-use super::workflow_cache::WorkflowCache;
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
 use crate::domain::turn_concurrency::TurnThrottle;
 use crate::domain::widening::PermissionCeiling;
+use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::language::source::WorkflowSource;
 use crate::store;
 use crate::store::run_store::LockedRun;
@@ -73,13 +73,13 @@ pub async fn supervise(
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
     let throttle = TurnThrottle::new(runner.capacity());
-    let (tell, mut journaled) = mpsc::unbounded_channel();
+    let (tell, journaled) = mpsc::unbounded_channel();
     store.start_writer(move |outcome| {
         let _ = tell.send(outcome);
     })?;
     let journal = store.dir().journal();
     let results = store.dir().results();
-    let (done, mut over) = oneshot::channel();
+    let (done, over) = oneshot::channel();
     let (released, let_go) = oneshot::channel();
     let shared = Rc::clone(&runner);
     let supervisor = Supervisor::create(move |ctx| {
@@ -95,13 +95,7 @@ pub async fn supervise(
             interceptors,
             results,
             forking: settings.forking,
-            supervisor: SupervisorHandle {
-                reports: ctx.address().recipient(),
-                replies: ctx.address().recipient(),
-                activities: ctx.address().recipient(),
-                throttles: ctx.address().recipient(),
-                deaths: ctx.address().recipient(),
-            },
+            supervisor: handle(&ctx.address()),
         });
         Supervisor::new(SupervisorArgs {
             run,
@@ -116,18 +110,7 @@ pub async fn supervise(
             released,
         })
     });
-    let mut journal_lives = true;
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut over => break outcome,
-            written = journaled.recv(), if journal_lives => {
-                journal_lives = written.is_some();
-                supervisor.do_send(JournalReported(written.unwrap_or(WriteOutcome::Failed)));
-            }
-            Some(()) = interrupts.recv() => supervisor.do_send(InterruptRun),
-        }
-    };
-    let error = match outcome {
+    let error = match forwarded(&supervisor, over, journaled, interrupts).await {
         Ok(Ok(run)) => {
             // The run stays locked until the supervisor is gone; then its journal can be sealed.
             let _ = let_go.await;
@@ -142,4 +125,35 @@ pub async fn supervise(
     runner.stop_all(StopLevel::Now);
     runner.sweep(Vec::new()).await;
     Err(error)
+}
+
+/// Returns the handle that agents have of a supervisor.
+fn handle(supervisor: &Addr<Supervisor>) -> SupervisorHandle {
+    SupervisorHandle {
+        reports: supervisor.clone().recipient(),
+        replies: supervisor.clone().recipient(),
+        activities: supervisor.clone().recipient(),
+        throttles: supervisor.clone().recipient(),
+        deaths: supervisor.clone().recipient(),
+    }
+}
+
+/// Tells a supervisor what the journal and the user say until it is over; returns its outcome.
+async fn forwarded<T>(
+    supervisor: &Addr<Supervisor>,
+    mut over: oneshot::Receiver<T>,
+    mut journaled: mpsc::UnboundedReceiver<WriteOutcome>,
+    interrupts: &mut mpsc::UnboundedReceiver<()>,
+) -> Result<T, oneshot::error::RecvError> {
+    let mut journal_lives = true;
+    loop {
+        tokio::select! {
+            outcome = &mut over => return outcome,
+            written = journaled.recv(), if journal_lives => {
+                journal_lives = written.is_some();
+                supervisor.do_send(JournalReported(written.unwrap_or(WriteOutcome::Failed)));
+            }
+            Some(()) = interrupts.recv() => supervisor.do_send(InterruptRun),
+        }
+    }
 }

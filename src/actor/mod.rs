@@ -19,7 +19,6 @@ pub mod scripted;
 pub mod stay_up;
 pub mod supervisor;
 pub mod unavailable;
-pub mod workflow_cache;
 
 #[cfg(test)]
 mod tests;

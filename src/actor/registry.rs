@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 
-use crate::domain::agent::{Agent, OwnWork};
-use crate::domain::id::{AgentId, SessionId, StateName};
+use crate::domain::agent::Agent;
+use crate::domain::id::{AgentId, SessionId, StateKind, StateName};
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
 use crate::domain::run::FinishedAgent;
@@ -50,12 +50,8 @@ pub enum AgentActivity {
         /// Its last seen activity.
         seen: String,
     },
-    /// It advances a graph, or executes an operation of it.
-    Graph,
-    /// It advances a program.
-    Program,
-    /// It executes a script.
-    Script,
+    /// It advances in a state of this kind, or an operation of that is performed.
+    Executing(StateKind),
     /// It waits.
     Waiting(WaitReason),
 }
@@ -92,12 +88,7 @@ impl AgentActivity {
     fn of(agent: &Agent) -> Self {
         match WaitReason::of_agent(agent) {
             Some(reason) => Self::Waiting(reason),
-            None => match agent.own_work() {
-                Some(OwnWork::Graph) => Self::Graph,
-                Some(OwnWork::Program) => Self::Program,
-                Some(OwnWork::Script) => Self::Script,
-                None => Self::Waiting(WaitReason::Permit),
-            },
+            None => agent.own_work().map_or(Self::Waiting(WaitReason::Permit), Self::Executing),
         }
     }
 }

@@ -66,7 +66,7 @@ impl<'run> AgentStatuses<'run> {
 #[must_use]
 pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
     match status {
-        AgentStatus::Running => own_work(agent).unwrap_or("running").to_owned(),
+        AgentStatus::Running => own_work(agent).unwrap_or_else(|| "running".to_owned()),
         AgentStatus::Waiting(reason) => wait_sentence(reason, date),
     }
 }

@@ -21,7 +21,6 @@ pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
-pub use self::own_work::OwnWork;
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
 pub use self::visit_counts::VisitCounts;
@@ -29,6 +28,7 @@ use super::evaluation::TransitionProposal;
 use super::graph_execution::{GraphExecution, PromptTask, WaitResult};
 use super::id::{AgentId, ScopePath, SessionId, StateName};
 use super::join::{PendingJoin, UnjoinedChildren};
+use super::language_position::LanguagePosition;
 use super::money::Usd;
 use super::program_execution::{ProgramExecution, ProgramWait, RoleMailbox, RoleRequest};
 use super::session::Session;
@@ -191,6 +191,9 @@ impl Agent {
             AgentExecution::Prompts => {
                 return self.spec.task_name().unwrap_or(&self.current_state).clone();
             }
+            AgentExecution::Other(_) => {
+                return self.current_state.clone();
+            }
             AgentExecution::Graph(graph) => &*graph.state.current_node,
             AgentExecution::Program(program) => &*program.position.current,
             AgentExecution::Role(mailbox) => mailbox.role.as_str(),
@@ -233,10 +236,10 @@ impl Agent {
     }
 
     /// Returns the level from which on a join waits for its agents: the number of its pending returns, and one more
-    /// in a graph, whose joins do not wait for agents that prompts before it have forked.
+    /// in a graph or another language, whose joins do not wait for agents that prompts before it have forked.
     #[must_use]
     pub fn join_depth(&self) -> usize {
-        self.stack.len() + usize::from(self.graph().is_some())
+        self.stack.len() + usize::from(self.execution.takes_results())
     }
 
     /// Returns the number of turns it has had with its current prompt.
@@ -297,6 +300,12 @@ impl Agent {
     #[must_use]
     pub fn program(&self) -> Option<&ProgramExecution> {
         self.execution.program()
+    }
+
+    /// Returns its position in a state of another language than these, if it has one.
+    #[must_use]
+    pub fn language_position(&self) -> Option<&LanguagePosition> {
+        self.execution.language_position()
     }
 
     /// Returns the wait of its program.

@@ -34,7 +34,7 @@ use super::agent::{Agent, AgentSpec};
 use super::effect::Effect;
 use super::event::{Event, Record, RunCommand, RunStarted, StepFinished};
 use super::fact::KnownFacts;
-use super::id::{AgentId, InvalidName};
+use super::id::{AgentId, InvalidName, StepMode};
 use super::money::Usd;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
 use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
@@ -220,7 +220,7 @@ fn step_finished(
         agent.count_turn(event.cost.amount);
         agent.note_reply(event.message.clone());
     }
-    if event.without_turn && event.state.is_script() {
+    if event.without_turn && event.state.steps() == Some(StepMode::Tagged) {
         agent.script_steps = agent.script_steps.saturating_add(1);
     }
     if event.restarted.is_some() {

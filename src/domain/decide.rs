@@ -10,6 +10,7 @@ mod fork;
 mod join;
 mod program;
 mod questions;
+mod report_effects;
 mod script_circle;
 
 use self::advance::advanced;
@@ -25,6 +26,7 @@ pub use self::program::{ProgramStart, program_started, role_event};
 use self::program::{delegated_answer, role_delegated, role_stopped};
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
+pub use self::report_effects::LoadSign;
 pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
 use self::script_circle::end_script_circle;
 use super::advance::Advance;
@@ -97,7 +99,7 @@ pub enum TurnJudgement {
         /// The reminder that asks the agent to repair it, if the state has a policy.
         reminder: Option<String>,
     },
-    /// No turn, but an advance of a graph or a program, or a turn whose result a graph took in.
+    /// No turn, but an advance in a state that raymond executes, or a turn whose result was taken in there.
     Advanced(Box<Advance>),
     /// No reply.
     Failed(TurnFailure),
@@ -270,7 +272,7 @@ fn step_finished(
         without_turn: matches!(
             report.judgement,
             TurnJudgement::NotStarted | TurnJudgement::Advanced(_)
-        ) || (agent.runs_script() && report.cost.is_zero()),
+        ) || (agent.advances_itself() && report.cost.is_zero()),
         evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
         cost: report.cost.clone(),
         session_id: agent.turn_session().id.clone(),

@@ -32,6 +32,7 @@ pub mod history;
 pub mod id;
 pub mod join;
 pub mod json_mistake;
+pub mod language_position;
 pub mod ledger;
 pub mod model;
 pub mod money;

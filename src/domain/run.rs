@@ -251,6 +251,26 @@ impl Run {
         self.definitions.values().next().filter(|_| is_first)
     }
 
+    /// Returns the recorded text of the program that an agent executes, or is to begin with.
+    #[must_use]
+    pub fn kept_program(&self, agent: &Agent) -> Option<&ProgramSource> {
+        match agent.program() {
+            Some(own) => self.definitions.get(&own.program),
+            None => self.first_definition(agent),
+        }
+    }
+
+    /// Returns the roles of an agent's program that need no process while it waits for an outside event, which may take
+    /// days.
+    #[must_use]
+    pub fn idle_roles(&self, agent: &Agent) -> Vec<AgentId> {
+        let waits_outside = agent.program_wait().is_some_and(|wait| wait.outside);
+        let execution = agent.program().filter(|_| waits_outside);
+        let roles = execution.into_iter().flat_map(|own| own.handles.values());
+        let waits = |role: &&AgentId| self.agents.get(role).is_some_and(Agent::waits);
+        roles.filter(waits).cloned().collect()
+    }
+
     /// Returns the waits of its programs that can be ended from outside.
     pub fn external_waits(&self) -> impl Iterator<Item = &ProgramWait> {
         self.agents.values().filter_map(Agent::program_wait).filter(|wait| wait.outside)

@@ -15,6 +15,7 @@ pub mod excerpt;
 pub mod expression;
 pub mod flow_map;
 pub mod fork_list;
+pub mod fork_plan;
 pub mod graph;
 pub mod hint;
 pub mod import;

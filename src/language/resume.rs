@@ -9,6 +9,7 @@ mod graph;
 mod program;
 mod script;
 pub mod turn;
+pub mod workflow_cache;
 
 use std::rc::Rc;
 
@@ -18,18 +19,20 @@ use self::graph::{interrupted_walk, resume_graph};
 use self::program::resume_program;
 use self::script::resume_script;
 use self::turn::{JudgedTurn, PreparedTurn, TurnPermit, TurnRules};
+use self::workflow_cache::WorkflowCache;
 use super::graph::checked_graph::Graph;
 use super::graph::interpreter::SuspendedWalk;
 use super::program::checked_program::Program;
 use super::prompt::context::JoinResults;
+use super::prompt::document::ExaminedDocument;
 use super::prompt::script::PreparedScript;
-use super::source::WorkflowSource;
+use super::source::{self, WorkflowSource};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::Advance;
 use crate::domain::agent::Agent;
 use crate::domain::decide::ProgramStart;
 use crate::domain::fact::KnownFacts;
-use crate::domain::id::RunId;
+use crate::domain::id::{RunId, StateName};
 use crate::domain::join::Join;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
@@ -48,7 +51,18 @@ pub enum LoadedWorkflow {
     /// A program, and the path of its file for messages.
     Program(Rc<Program>, String),
     /// A script.
-    Script(PreparedScript),
+    Script(Rc<PreparedScript>),
+}
+
+impl LoadedWorkflow {
+    /// Returns whether it decides on the facts as they are now.
+    #[must_use]
+    pub fn reads_facts(&self) -> bool {
+        match self {
+            Self::Program(..) => true,
+            Self::Prompts | Self::Graph(_) | Self::Script(_) => false,
+        }
+    }
 }
 
 /// The input that an agent was waiting for.
@@ -87,6 +101,8 @@ pub struct ResumeEnvironment<'run> {
     pub ceiling: &'run PermissionCeiling,
     /// The workflow's files, as the agent's state sees them.
     pub source: &'run dyn WorkflowSource,
+    /// The files that have been read.
+    pub workflows: &'run WorkflowCache,
     /// The built-in variables: `PWD`, `HOME`.
     pub builtins: &'run Map<String, Value>,
     /// The agent's working directory, if it is not that of the run.
@@ -100,6 +116,11 @@ pub struct ResumeEnvironment<'run> {
 }
 
 impl ResumeEnvironment<'_> {
+    /// Returns a prompt of the agent's folder, taken apart.
+    fn document(&self, name: &StateName) -> Result<Rc<ExaminedDocument>, source::Error> {
+        self.workflows.document(self.agent.folder().as_ref(), name, self.source)
+    }
+
     /// Returns the results of the agents that were waited for, in the form that prompts use.
     fn join_results(&self) -> Option<JoinResults> {
         let list = self.agent.results()?.clone();

@@ -230,7 +230,9 @@ impl Handler<Published> for DebugPlugin {
                 AdvancePosition::Graph(progress) => {
                     self.advanced(&event.file, progress, &published);
                 }
-                AdvancePosition::Program(_) => self.log(record, &sentence(record), &[]),
+                AdvancePosition::Program(_) | AdvancePosition::Other(_) => {
+                    self.log(record, &sentence(record), &[]);
+                }
             },
             Event::RoleResponded(answered) => self.answered(answered, &published),
             Event::ProgramStarted(_)

@@ -56,10 +56,7 @@ impl ActivityKind {
     pub fn of(activity: &AgentActivity) -> Self {
         match activity {
             AgentActivity::Waiting(reason) => Self::of_reason(reason),
-            AgentActivity::Turn { .. }
-            | AgentActivity::Graph
-            | AgentActivity::Program
-            | AgentActivity::Script => Self::Running,
+            AgentActivity::Turn { .. } | AgentActivity::Executing(_) => Self::Running,
         }
     }
 

@@ -13,7 +13,7 @@ use super::fan_out::{
     ActivityCounts, ActivityKind, FanOutEstimate, FanOutProgress, FanOutRates, FanOuts, left_text,
     rate_text,
 };
-use super::sentence::wait::{EXECUTES_GRAPH, EXECUTES_PROGRAM, EXECUTES_SCRIPT, wait_sentence};
+use super::sentence::wait::{execution_sentence, wait_sentence};
 use super::styled::{StyledLine, TextTone};
 use crate::actor::registry::{AgentActivity, AgentView, FanOutKey};
 use crate::domain::money::Usd;
@@ -255,9 +255,7 @@ fn agent_row(
             let seen = if seen.is_empty() { "starting" } else { seen };
             (seen.to_owned(), clock(now.since(*since)))
         }
-        AgentActivity::Graph => (EXECUTES_GRAPH.to_owned(), String::new()),
-        AgentActivity::Program => (EXECUTES_PROGRAM.to_owned(), String::new()),
-        AgentActivity::Script => (EXECUTES_SCRIPT.to_owned(), String::new()),
+        AgentActivity::Executing(kind) => (execution_sentence(*kind), String::new()),
         AgentActivity::Waiting(reason) => {
             let limited = limit.filter(|_| *reason == WaitReason::Permit);
             let reason = limited.map_or_else(|| reason.clone(), WaitReason::UsageLimit);

@@ -1,5 +1,6 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
+mod advance;
 mod fork;
 mod graph;
 mod program;
@@ -52,6 +53,7 @@ fn event_sentence(record: &Record) -> String {
         Event::Advanced(event) => match &event.position {
             AdvancePosition::Graph(progress) => graph::advanced(event, progress, folder),
             AdvancePosition::Program(progress) => program::advanced(event, progress, folder),
+            AdvancePosition::Other(_) => advance::advanced(event, folder),
         },
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)

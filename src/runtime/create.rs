@@ -31,6 +31,7 @@ use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::seal::pins_checksum;
+use crate::store::workflow::WorkflowDir;
 
 /// Makes a new run from a workflow, after all checks that are possible beforehand.
 ///
@@ -54,36 +55,18 @@ pub fn create(
         given => Some(("input".to_owned(), given.clone().unwrap_or_default())),
     };
     let variables: Variables = input.into_iter().collect();
-    // Errors of the workflow are reported before anyone is asked to trust it.
-    let mut trusting = settings.clone();
-    trusting.consent.trusts_workflow = true;
-    check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
-    preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)
-        .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, &graphs))?;
+    check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
     let PreflightResult { options, mut warnings, asks, budget, definition } =
         preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
-    settings.budget_usd = if settings.started_by.is_some() {
-        budget_of_started(budget, settings.budget_usd)
-    } else {
-        settings.budget_usd.or(budget)
+    settings.budget_usd = match settings.started_by {
+        Some(_) => budget_of_started(budget, settings.budget_usd),
+        None => settings.budget_usd.or(budget),
     };
-    if asks {
-        build_runner(
-            &settings,
-            run_root,
-            PathBuf::new(),
-            (root, &workflow_id),
-            (&starter.state, StepProofs::default()),
-        )?;
-    }
-    plugin_programs::check(
-        &settings,
-        &EnvironmentMarker { run: workflow_id.clone(), dir: root.path().to_owned() },
-    )?;
+    check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
     let pins = examined.capture.pins();
     let session = SessionId::new(&Uuid::new_v4().to_string());
@@ -129,6 +112,38 @@ pub fn create(
         notes: Vec::new(),
         believes_unproven_steps: false,
     })
+}
+
+/// Checks the workflow as if it were trusted: its errors are reported before anyone is asked to trust it.
+fn check_beforehand(
+    workflow: &Workflow,
+    id: &RunId,
+    request: &RunRequest,
+    settings: &Settings,
+    graphs: &GraphSetup,
+) -> Result<(), Error> {
+    let mut trusting = settings.clone();
+    trusting.consent.trusts_workflow = true;
+    check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
+    preflight::check_entry(workflow, id, request, &trusting, graphs)
+        .map(drop)
+        .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))
+}
+
+/// Checks that Claude Code, if the first state asks it, and the plug-ins can be started.
+fn check_helpers(
+    root: &RunsRoot,
+    run_root: &WorkflowDir,
+    id: &RunId,
+    (settings, asks): (&Settings, bool),
+    starter: &RunStarter,
+) -> Result<(), Error> {
+    if asks {
+        let unproven = (&starter.state, StepProofs::default());
+        build_runner(settings, run_root, PathBuf::new(), (root, id), unproven)?;
+    }
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
+    plugin_programs::check(settings, &marker)
 }
 
 /// Returns a new id: `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.

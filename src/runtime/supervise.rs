@@ -15,9 +15,11 @@ use super::prepared_run::PreparedRun;
 use super::run_launcher::ProgramStarter;
 use super::seals;
 use super::workflow_starter::WorkflowStarter;
+use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::clock::now;
 use crate::actor::launch::{RunLaunch, supervise};
 use crate::actor::registry::AgentRegistry;
+use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::SupervisorStart;
 use crate::actor::unavailable::UnavailableRunner;
 use crate::domain::run::Run;
@@ -93,95 +95,109 @@ fn add_debug(plugins: &mut PlugIns, root: &RunsRoot, run: &Run, steps: PathBuf) 
     }
 }
 
+/// The parts of a run that its settings decide.
+struct LaunchParts {
+    scope: WorkflowDir,
+    runner: Rc<dyn StepRunner>,
+    performer: Rc<dyn ActivityExecutor>,
+    marker: EnvironmentMarker,
+}
+
+/// Returns the workflow's files, the runner of turns and the executor of activities of a run.
+fn launch_parts(
+    prepared: &mut PreparedRun,
+    settings: &Settings,
+    root: &RunsRoot,
+) -> Result<LaunchParts, Error> {
+    let capture = prepared.capture.take();
+    let PreparedRun { store, run, graphs, user_state, pins, .. } = prepared;
+    let id = &run.workflow_id;
+    let scope = pinned_scope(run, settings, store.dir(), (pins.clone(), capture))?;
+    let steps = store.dir().steps();
+    let proofs = store.step_proofs(prepared.believes_unproven_steps);
+    let proven = (&*user_state, proofs.clone());
+    let runner = match build_runner(settings, &scope, steps.clone(), (root, id), proven) {
+        Ok(runner) => runner,
+        Err(error) if asks_nobody_yet(run) => Rc::new(UnavailableRunner(error.to_string())),
+        Err(error) => return Err(error),
+    };
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
+    let space = Dataspace::of(root).with_key(&user_state.key()?);
+    let starter = WorkflowStarter {
+        root: root.clone(),
+        run: id.clone(),
+        settings: settings.clone(),
+        scope: scope.clone(),
+        pins: pins.clone(),
+        user_state: user_state.clone(),
+        launcher: graphs.launcher.clone(),
+        one_at_a_time: Mutex::default(),
+    };
+    let starting = (settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
+    let working_dirs = working_dirs(root, id, settings);
+    let performer = graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting);
+    Ok(LaunchParts { scope, runner, performer, marker })
+}
+
+/// Returns the plug-ins with those that are programs, which are started after those of an earlier raymond have ended.
+async fn started_plugins(
+    mut plugins: PlugIns,
+    prepared: &PreparedRun,
+    settings: &Settings,
+    (marker, scope): (&EnvironmentMarker, &WorkflowDir),
+) -> Result<PlugIns, Error> {
+    let PreparedRun { store, run, start, .. } = prepared;
+    if !settings.plugins.is_empty() || !run.settings.plugins.is_empty() {
+        orphans::sweep_plugins(marker).await;
+    }
+    let place = RunPosition {
+        run: run.workflow_id.clone(),
+        journal: store.dir().journal().display().to_string(),
+        seq: if matches!(start, SupervisorStart::FirstRecord(_)) { 0 } else { run.seq },
+        total_cost: run.total_cost_usd,
+    };
+    match plugin_programs::start(&mut plugins, settings, (marker, scope), &place).await {
+        Ok(()) => Ok(plugins),
+        Err(error) => {
+            plugins.finish(None).await;
+            Err(error)
+        }
+    }
+}
+
 /// Supervises a run until it has ended or holds still. `registry` is the live picture it keeps. Needs
 /// a running actix system.
 ///
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be kept.
 pub async fn supervised(
-    prepared: PreparedRun,
+    mut prepared: PreparedRun,
     root: &RunsRoot,
     mut plugins: PlugIns,
     registry: Arc<AgentRegistry>,
     interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
-    let PreparedRun {
-        store,
-        run,
-        start,
-        graphs,
-        user_state,
-        pins,
-        capture,
-        believes_unproven_steps,
-        ..
-    } = prepared;
-    let settings = start.settings(&run).clone();
-    let scope = pinned_scope(&run, &settings, store.dir(), (pins.clone(), capture))?;
-    let steps = store.dir().steps();
-    let proofs = store.step_proofs(believes_unproven_steps);
-    let working_dirs = working_dirs(root, &run.workflow_id, &settings);
-    let runner = match build_runner(
-        &settings,
-        &scope,
-        steps.clone(),
-        (root, &run.workflow_id),
-        (&user_state, proofs.clone()),
-    ) {
-        Ok(runner) => runner,
-        Err(error) if asks_nobody_yet(&run) => Rc::new(UnavailableRunner(error.to_string())),
-        Err(error) => return Err(error),
-    };
+    let settings = prepared.start.settings(&prepared.run).clone();
+    let parts = launch_parts(&mut prepared, &settings, root)?;
+    let LaunchParts { scope, runner, performer, marker } = parts;
     if settings.debug {
-        add_debug(&mut plugins, root, &run, steps);
+        add_debug(&mut plugins, root, &prepared.run, prepared.store.dir().steps());
     }
-    let id = run.workflow_id.clone();
-    let (builtins, workflows) = (builtins(&settings, &scope), graphs.cache());
-    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    let steps = store.dir().steps();
-    let performer = {
-        let space = Dataspace::of(root).with_key(&user_state.key()?);
-        let starter = WorkflowStarter {
-            root: root.clone(),
-            run: id.clone(),
-            settings: settings.clone(),
-            scope: scope.clone(),
-            pins,
-            user_state: user_state.clone(),
-            launcher: graphs.launcher.clone(),
-            one_at_a_time: Mutex::default(),
-        };
-        let starting = (&settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
-        graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting)
-    };
-    let has_programs = !settings.plugins.is_empty();
-    if has_programs || !run.settings.plugins.is_empty() {
-        orphans::sweep_plugins(&marker).await;
-    }
-    let place = RunPosition {
-        run: id.clone(),
-        journal: store.dir().journal().display().to_string(),
-        seq: if matches!(start, SupervisorStart::FirstRecord(_)) { 0 } else { run.seq },
-        total_cost: run.total_cost_usd,
-    };
-    if let Err(error) =
-        plugin_programs::start(&mut plugins, &settings, (&marker, &scope), &place).await
-    {
-        plugins.finish(None).await;
-        return Err(error);
-    }
+    let builtins = builtins(&settings, &scope);
+    let mut plugins = started_plugins(plugins, &prepared, &settings, (&marker, &scope)).await?;
     let sweeps_all_processes = runner.sweeps_all_processes();
-    let source = Arc::new(scope);
     let (observers, interceptors) = plugins.take();
+    let PreparedRun { store, run, start, graphs, user_state, .. } = prepared;
+    let id = run.workflow_id.clone();
     let launch = RunLaunch {
+        workflows: graphs.cache(),
         stay_up: graphs.stay_up,
         store,
         run,
         start,
-        source,
+        source: Arc::new(scope),
         runner,
         performer,
-        workflows,
         builtins,
         registry,
         observers,
@@ -196,7 +212,7 @@ pub async fn supervised(
         () = plugins.finish(outcome.as_ref().ok()) => {}
         Some(()) = interrupts.recv() => {}
     }
-    if has_programs {
+    if !settings.plugins.is_empty() {
         orphans::sweep_plugins(&marker).await;
     }
     if let Ok(run) = &outcome {

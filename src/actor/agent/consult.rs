@@ -110,26 +110,8 @@ impl AgentActor {
         rules: &TurnRules,
         ctx: &mut Ctx<Self>,
     ) {
-        let overriding = strictest(verdicts.clone()).and_then(|verdict| match verdict.verdict {
-            ConsultVerdict::Override { transition, .. } => Some(transition),
-            ConsultVerdict::Proceed | ConsultVerdict::Hold { .. } | ConsultVerdict::Stop { .. } => {
-                None
-            }
-        });
-        let taken = match (&overriding, &report.judgement) {
-            (Some(transition), _) => Some(transition.clone()),
-            (None, TurnJudgement::Accepted(accepted)) => Some(accepted.transition.clone()),
-            (
-                None,
-                TurnJudgement::Proposed { .. }
-                | TurnJudgement::JoinDue(_)
-                | TurnJudgement::NotStarted
-                | TurnJudgement::Violated { .. }
-                | TurnJudgement::Advanced(_)
-                | TurnJudgement::Failed(_),
-            ) => None,
-        };
         report.verdicts = verdicts;
+        let taken = report.taken();
         self.report_taken(report, taken, rules, ctx);
     }
 }

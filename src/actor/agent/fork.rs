@@ -3,7 +3,6 @@
 //! A plain fork needs nothing. For other forks a list is read, directories are checked and the start commit of
 //! worktrees is noted, from the agent's working directory. The agent can repair an error there.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
@@ -12,17 +11,18 @@ use uuid::Uuid;
 use super::{AgentActor, AgentWork};
 use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::context::RunContext;
+use crate::domain::agent::AgentOptions;
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fork::{ChildSpec, ForkGroup, agent_count};
-use crate::domain::id::{Folder, SessionId};
+use crate::domain::fork::{ChildSpec, ForkGroup};
+use crate::domain::id::SessionId;
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{ForkTag, TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::fault::point;
-use crate::language::output::placeholder;
+use crate::language::fork_list;
+use crate::language::fork_plan::{ForkDirectories, ForkPlan};
 use crate::language::prompt::{agent_terms, step};
 use crate::language::resume::turn::TurnRules;
-use crate::language::{fork_list, template};
 
 /// The reason why a fork is not possible.
 enum ForkError {
@@ -105,7 +105,7 @@ impl AgentActor {
     }
 }
 
-/// The inputs that planning the children of a fork needs.
+/// The lookups that planning the children of a fork needs.
 struct ForkPlanner {
     context: Rc<RunContext>,
     turn: TurnId,
@@ -114,85 +114,67 @@ struct ForkPlanner {
 }
 
 impl ForkPlanner {
-    /// Plans the children of a fork, tag by tag. Consecutive tags with the same target form one group.
+    /// Plans the children of a fork, tag by tag.
     async fn groups(&self, fork: &Transition) -> Result<Vec<ForkGroup>, ForkError> {
-        let mut groups: Vec<ForkGroup> = Vec::new();
+        let mut plan = ForkPlan::new(self.rules.state.clone(), self.max_fan_out);
         for forked in fork.forked() {
-            let entries = self.entries(&forked).await?;
-            let many = agent_count(&groups) + entries.len();
-            if many > usize::try_from(self.max_fan_out).unwrap_or(usize::MAX) {
-                return Err(ForkError::Wrong(self.too_many(many)));
-            }
-            let agents = self.child(&forked, entries).await?;
-            match groups.last_mut() {
-                Some(last) if last.state == forked.target && last.scope == forked.scope => {
-                    last.agents.extend(agents);
-                }
-                _ => groups.push(self.group(&forked, agents).await?),
+            let listed = match ForkPlan::list_file(&forked) {
+                Some(file) => Some(self.text(file).await?),
+                None => None,
+            };
+            let entries = plan.entries(&forked, listed.as_deref()).map_err(ForkError::Wrong)?;
+            let agents = self.children(&forked, entries).await?;
+            if plan.begins_group(&forked) {
+                plan.begin_group(&forked, self.options(&forked).await?, agents);
+            } else {
+                plan.extend_group(agents);
             }
         }
-        Ok(groups)
+        Ok(plan.into_groups())
     }
 
-    fn too_many(&self, many: usize) -> String {
-        format!(
-            "{many} agents would be forked, but one reply may fork at most {} (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
-            self.max_fan_out, self.rules.state
-        )
+    /// Returns the text of a list's file.
+    async fn text(&self, file: &str) -> Result<String, ForkError> {
+        let (working_dir, file) = (self.rules.working_dir.clone(), file.to_owned());
+        let performer = Rc::clone(&self.context.performer);
+        found(performer.text(working_dir, file, fork_list::MAX_LIST_BYTES).await)
     }
 
-    /// Returns the variables of each child of one fork tag.
-    async fn entries(&self, forked: &ForkTag) -> Result<Vec<Variables>, ForkError> {
-        let Some(each) = &forked.each else { return Ok(vec![forked.variables.clone()]) };
-        let text = if each.is_inline() {
-            each.list.clone()
-        } else {
-            let (working_dir, file) = (self.rules.working_dir.clone(), each.list.clone());
-            let performer = Rc::clone(&self.context.performer);
-            found(performer.text(working_dir, file, fork_list::MAX_LIST_BYTES).await)?
-        };
-        fork_list::entries(each, &text, &forked.variables).map_err(ForkError::Wrong)
-    }
-
-    async fn child(
+    /// Returns the children of a tag, whose directories are there.
+    async fn children(
         &self,
         forked: &ForkTag,
         entries: Vec<Variables>,
     ) -> Result<Vec<ChildSpec>, ForkError> {
-        let mut known: HashSet<Folder> = HashSet::new();
+        let mut directories = ForkDirectories::default();
         let mut agents = Vec::with_capacity(entries.len());
         for variables in entries {
-            let cwd = forked.cwd.as_ref().map(|cwd| directory(cwd, &variables)).transpose()?;
-            if let Some(new) = cwd.as_ref().filter(|cwd| known.insert((*cwd).clone())) {
+            let own = directories.of_child(forked, &variables).map_err(ForkError::Wrong)?;
+            if let Some((new, true)) = &own {
                 let performer = Rc::clone(&self.context.performer);
                 found(performer.directory(self.rules.working_dir.below(Some(new))).await)?;
             }
             let session = SessionId::new(&Uuid::new_v4().to_string());
-            agents.push(ChildSpec { session, cwd, variables });
+            agents.push(ChildSpec { session, cwd: own.map(|(cwd, _)| cwd), variables });
         }
         Ok(agents)
     }
 
-    async fn group(
-        &self,
-        forked: &ForkTag,
-        agents: Vec<ChildSpec>,
-    ) -> Result<ForkGroup, ForkError> {
+    /// Returns the options of the children of a tag, and the commit that their worktrees begin at.
+    async fn options(&self, forked: &ForkTag) -> Result<(AgentOptions, Option<String>), ForkError> {
         let source = self.context.source_of(self.rules.folder.as_ref());
         let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
         let options =
             agent_terms::agent_options_at(forked.scope.as_ref(), &forked.target, &*source);
-        let base = if options.worktree {
-            let performer = Rc::clone(&self.context.performer);
-            match performer.commit(self.turn.stem(), self.rules.working_dir.clone()).await {
-                LookupOutcome::Done(commit) => Some(commit.map_err(ForkError::Hopeless)?),
-                LookupOutcome::Ended => return Err(ForkError::Ended),
-            }
-        } else {
-            None
-        };
-        let (state, scope) = (forked.target.clone(), forked.scope.clone());
-        Ok(ForkGroup { state, scope, options, base, not_before: None, agents })
+        if !options.worktree {
+            return Ok((options, None));
+        }
+        let performer = Rc::clone(&self.context.performer);
+        match performer.commit(self.turn.stem(), self.rules.working_dir.clone()).await {
+            LookupOutcome::Done(Ok(commit)) => Ok((options, Some(commit))),
+            LookupOutcome::Done(Err(why)) => Err(ForkError::Hopeless(why)),
+            LookupOutcome::Ended => Err(ForkError::Ended),
+        }
     }
 }
 
@@ -200,20 +182,5 @@ fn found<T>(found: LookupOutcome<T>) -> Result<T, ForkError> {
     match found {
         LookupOutcome::Done(done) => done.map_err(ForkError::Wrong),
         LookupOutcome::Ended => Err(ForkError::Ended),
-    }
-}
-
-/// Returns the directory of a child with these variables.
-fn directory(cwd: &str, variables: &Variables) -> Result<Folder, ForkError> {
-    let filled = template::fill(cwd, |name| placeholder(variables, name));
-    let directory = filled.text.trim().trim_start_matches("./");
-    match (filled.unknown.first(), Folder::parse(directory)) {
-        (Some((name, _)), _) => Err(ForkError::Wrong(format!(
-            "nothing fills {{{{{name}}}}} in cwd=\"{cwd}\"; the entries of the list have no such field"
-        ))),
-        (None, Ok(folder)) => Ok(folder),
-        (None, Err(_)) => Err(ForkError::Wrong(format!(
-            "`{directory}` is no directory below that of the agent; name one without a leading / and without `..`"
-        ))),
     }
 }

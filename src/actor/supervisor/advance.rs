@@ -15,10 +15,9 @@ use crate::actor::message::{AdvanceAgent, DispatchTurn, TakeTransition};
 use crate::domain::advance::{Advance, AdvanceNext};
 use crate::domain::agent::Agent;
 use crate::domain::decide::{ProgramStart, TurnJudgement, TurnReport, program_started};
-use crate::domain::id::{AgentId, SessionId, StateKind};
+use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::prompt::judgement::JudgedReply;
-use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
 use crate::language::resume::turn::JudgedTurn;
 use crate::language::resume::{
@@ -57,8 +56,8 @@ impl Supervisor {
         report: TurnReport,
         ctx: &mut Ctx<Self>,
     ) {
-        // A program decides on the facts as they are now, also after an activity that has changed them.
-        if matches!(workflow, LoadedWorkflow::Program(..)) && !self.refresh_facts(ctx) {
+        // The facts count as they are now, also after an activity that has changed them.
+        if workflow.reads_facts() && !self.refresh_facts(ctx) {
             return;
         }
         let id = report.turn.agent.clone();
@@ -90,7 +89,7 @@ impl Supervisor {
                 self.perform_activity(pending);
             }
             ResumeOutcome::Begins(start) => {
-                if self.begin_program(&id, *start, ctx)
+                if self.begin_execution(&id, *start, ctx)
                     && let Some(turn) = self.run.agents.get(&id).map(Agent::turn_id)
                 {
                     self.advance(TurnReport::empty(turn), ResumeInput::Entered, ctx);
@@ -143,6 +142,7 @@ impl Supervisor {
             settings: &self.run.settings,
             ceiling: &context.ceiling,
             source,
+            workflows: &context.workflows,
             builtins: &context.builtins,
             working_dir: elsewhere,
             limits: self.run.supervision_of(agent).limits(),
@@ -151,12 +151,12 @@ impl Supervisor {
         }
     }
 
-    /// Records the beginning of a program; returns whether it has begun.
-    fn begin_program(&mut self, id: &AgentId, start: ProgramStart, ctx: &mut Ctx<Self>) -> bool {
+    /// Records the beginning of an execution; returns whether it has begun.
+    fn begin_execution(&mut self, id: &AgentId, start: ProgramStart, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return false };
         let events = program_started(&self.run, agent, start);
         self.commit_all(events, ctx);
-        self.run.agents.get(id).is_some_and(|agent| agent.program().is_some())
+        self.run.agents.get(id).is_some_and(|agent| !agent.execution.is_prompts())
     }
 
     pub(super) fn record_advance(
@@ -192,44 +192,10 @@ impl Supervisor {
         self.record_report(&TurnReport { cost, ..TurnReport::failed(turn, failure) }, ctx);
     }
 
-    /// Returns the workflow that an agent's state is written in. A program is taken from the run's record of it.
+    /// Returns the workflow that an agent's state is written in.
     fn workflow_of(&self, agent: &Agent) -> Result<LoadedWorkflow, TurnFailure> {
-        let wrong = |why: String| TurnFailure::new(FailureCause::Workflow, why);
-        let (file, folder) = (&agent.current_state, agent.folder());
-        let folder = folder.as_ref();
-        let source = || self.context.source_of_agent(agent);
-        let workflows = &self.context.workflows;
-        if agent.has_only_tasks() {
-            return Ok(LoadedWorkflow::Prompts);
-        }
-        match StateKind::of(file) {
-            Some(StateKind::Graph) => {
-                let entered = agent.graph().map(|own| &own.state.program);
-                let graph = workflows.graph_of_agent(folder, file, entered, &*source()?);
-                graph.map(LoadedWorkflow::Graph).map_err(wrong)
-            }
-            Some(StateKind::Program) => {
-                let kept = match agent.program() {
-                    Some(own) => self.run.definitions.get(&own.program),
-                    None => self.run.first_definition(agent),
-                };
-                let source = source()?;
-                let program = match kept {
-                    Some(kept) => workflows.kept_program(&kept.program, file, &kept.text, &*source),
-                    None => source
-                        .read(file)
-                        .map_err(|error| error.to_string())
-                        .and_then(|text| workflows.program(file, &text, &*source)),
-                };
-                let path = source.path(file);
-                program.map(|program| LoadedWorkflow::Program(program, path)).map_err(wrong)
-            }
-            Some(StateKind::Script) if agent.runs_script() => {
-                let script = PreparedScript::read(file, folder, &*source()?);
-                script.map(LoadedWorkflow::Script).map_err(|error| wrong(error.to_string()))
-            }
-            Some(StateKind::Prompt | StateKind::Script) | None => Ok(LoadedWorkflow::Prompts),
-        }
+        let source = self.context.source_of_agent(agent)?;
+        self.context.workflows.load(agent, self.run.kept_program(agent), &*source)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::actor::message::AdvanceAgent;
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
-use crate::domain::agent::{Agent as State, OwnWork};
+use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{NondeterministicInputs, TurnReport, out_of_money};
@@ -101,7 +101,7 @@ impl Supervisor {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
-        if agent.waits() && !agent.runs_program() {
+        if agent.waits() && !agent.watches() {
             return;
         }
         let begun = self.admission.is_reserved(id);
@@ -109,20 +109,18 @@ impl Supervisor {
             self.wake(id, until, ctx);
             return;
         }
-        match agent.own_work() {
-            Some(OwnWork::Program) => {
-                let report = TurnReport::empty(agent.turn_id());
-                self.advance(report, ResumeInput::Entered, ctx);
-            }
-            Some(OwnWork::Graph | OwnWork::Script) => self.advance_soon(id, ctx),
-            None => {
-                let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
-                if looks_ahead {
-                    self.advance_soon(id, ctx);
-                }
-                self.admission.ask(request, now());
-            }
+        if agent.watches() {
+            let report = TurnReport::empty(agent.turn_id());
+            return self.advance(report, ResumeInput::Entered, ctx);
         }
+        if agent.advances_itself() {
+            return self.advance_soon(id, ctx);
+        }
+        let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
+        if looks_ahead {
+            self.advance_soon(id, ctx);
+        }
+        self.admission.ask(request, now());
     }
 
     /// Returns the actor of a live agent. It is started when the agent is born or the run is resumed, and again after

@@ -4,11 +4,11 @@ use actix::Context as Ctx;
 
 use super::Supervisor;
 use super::advance::new_session;
-use crate::domain::agent::{Agent, AgentOptions};
+use crate::domain::agent::AgentOptions;
 use crate::domain::decide::role_event;
 use crate::domain::event::Event;
 use crate::domain::fact::FactSelection;
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, Folder};
 use crate::domain::program_execution::RequestBody;
 use crate::domain::run::PauseReason;
 use crate::language::prompt::step;
@@ -16,20 +16,8 @@ use crate::language::prompt::step;
 impl Supervisor {
     /// Returns the facts that programs of this run can match.
     fn selected_facts(&self) -> FactSelection {
-        let mut all = FactSelection::default();
-        for own in self.run.definitions.values() {
-            let programs = &self.context.workflows;
-            let program = programs.known_program(&own.program).or_else(|| {
-                let source = self.context.source_of(own.folder.as_ref()).ok()?;
-                programs.kept_program(&own.program, &own.file, &own.text, &*source).ok()
-            });
-            match program {
-                Some(program) => all.extend(&program.facts),
-                // What it runs is not there now, so only the labels are known.
-                None => all.extend(&FactSelection::of_labels(&own.labels)),
-            }
-        }
-        all
+        let files = |folder: Option<&Folder>| self.context.source_of(folder);
+        self.context.workflows.selected_facts(&self.run.definitions, files)
     }
 
     /// Records the changes of facts that programs of this run can match. If they cannot be read, the run holds still,
@@ -56,18 +44,9 @@ impl Supervisor {
 
     /// Ends the processes of the roles of a program that waits for an outside event, which may take days.
     pub(super) fn end_idle_processes(&self, id: &AgentId) {
-        let Some(execution) = self.run.agents.get(id).and_then(Agent::program) else {
-            return;
-        };
-        if !execution.position.wait.as_ref().is_some_and(|wait| wait.outside) {
-            return;
-        }
-        let idle = execution
-            .handles
-            .values()
-            .filter(|role| self.run.agents.get(role).is_some_and(Agent::waits));
-        for role in idle {
-            self.context.runner.keep(role, &|_| false);
+        let idle = self.run.agents.get(id).map(|agent| self.run.idle_roles(agent));
+        for role in idle.into_iter().flatten() {
+            self.context.runner.keep(&role, &|_| false);
         }
     }
 

@@ -9,7 +9,7 @@ use super::dispatch::choice;
 use crate::actor::clock::now;
 use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
-use crate::domain::decide::{TurnJudgement, TurnReport, decide};
+use crate::domain::decide::{LoadSign, TurnReport, decide};
 use crate::domain::turn::{FailureCause, TurnFailure};
 
 impl Supervisor {
@@ -34,28 +34,16 @@ impl Supervisor {
         }
         if events.is_empty() {
             let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
-            let gives_back = TurnJudgement::NotStarted == report.judgement
-                || matches!(report.judgement, TurnJudgement::JoinDue(_));
-            let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
-            if due.is_none() || is_recalled {
+            if report.returns_permit(due.as_ref()) {
                 self.admission.release(&report.turn.agent);
                 self.schedule(ctx);
             }
             return;
         }
-        match &report.judgement {
-            TurnJudgement::Failed(failure) if failure.cause == FailureCause::Throttle => {
-                self.slow_down();
-            }
-            TurnJudgement::Failed(_)
-            | TurnJudgement::NotStarted
-            | TurnJudgement::Advanced(_)
-            | TurnJudgement::JoinDue(_) => {}
-            TurnJudgement::Accepted(_)
-            | TurnJudgement::Proposed { .. }
-            | TurnJudgement::Violated { .. } => {
-                self.throttle.succeeded();
-            }
+        match report.load_sign() {
+            LoadSign::Throttled => self.slow_down(),
+            LoadSign::Answered => self.throttle.succeeded(),
+            LoadSign::Nothing => {}
         }
         self.admission.release(&report.turn.agent);
         self.commit_all(events, ctx);

@@ -17,7 +17,6 @@ use crate::actor::message::{
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
-use crate::actor::workflow_cache::WorkflowCache;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fork::{ForkRules, ForkSettings};
 use crate::domain::id::{SessionId, StateName};
@@ -34,6 +33,7 @@ use crate::domain::widening::PermissionCeiling;
 use crate::domain::working_dir::WorkingDir;
 use crate::language::prompt::judgement::ReplyRules;
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
+use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::store::{self, writer::WriteOutcome};
 
 /// `main` and a worker that is due while `main` is in `B.md`.

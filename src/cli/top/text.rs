@@ -219,7 +219,7 @@ pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
         TopAgentStatus::Live(AgentStatus::Running) => match agent {
             Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
-            _ => agent.and_then(own_work).map_or_else(doing, str::to_owned),
+            _ => agent.and_then(own_work).unwrap_or_else(doing),
         },
         TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
             wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))

@@ -88,7 +88,7 @@ fn shown(record: &Record) -> Option<String> {
         }
         Event::Advanced(event) => match &event.position {
             AdvancePosition::Program(progress) => advanced(event, progress),
-            AdvancePosition::Graph(_) => return None,
+            AdvancePosition::Graph(_) | AdvancePosition::Other(_) => return None,
         },
         Event::ProgramLogged(event) => {
             let level = if event.warning { " :level warning" } else { "" };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::graph_execution::GraphExecution;
+use crate::domain::language_position::LanguagePosition;
 use crate::domain::program_execution::{ProgramExecution, RoleMailbox};
 
 /// The execution that an agent is in.
@@ -16,6 +17,8 @@ pub enum AgentExecution {
     Graph(Box<GraphExecution>),
     /// It executes a program.
     Program(Box<ProgramExecution>),
+    /// It executes a state of another language.
+    Other(Box<LanguagePosition>),
     /// It is a role of a program, and answers its requests.
     Role(Box<RoleMailbox>),
 }
@@ -32,7 +35,7 @@ impl AgentExecution {
     pub fn graph(&self) -> Option<&GraphExecution> {
         match self {
             Self::Graph(graph) => Some(graph),
-            Self::Prompts | Self::Program(_) | Self::Role(_) => None,
+            Self::Prompts | Self::Program(_) | Self::Other(_) | Self::Role(_) => None,
         }
     }
 
@@ -41,7 +44,7 @@ impl AgentExecution {
     pub fn program(&self) -> Option<&ProgramExecution> {
         match self {
             Self::Program(program) => Some(program),
-            Self::Prompts | Self::Graph(_) | Self::Role(_) => None,
+            Self::Prompts | Self::Graph(_) | Self::Other(_) | Self::Role(_) => None,
         }
     }
 
@@ -49,7 +52,7 @@ impl AgentExecution {
     pub(in crate::domain) fn program_mut(&mut self) -> Option<&mut ProgramExecution> {
         match self {
             Self::Program(program) => Some(program),
-            Self::Prompts | Self::Graph(_) | Self::Role(_) => None,
+            Self::Prompts | Self::Graph(_) | Self::Other(_) | Self::Role(_) => None,
         }
     }
 
@@ -58,7 +61,7 @@ impl AgentExecution {
     pub fn mailbox(&self) -> Option<&RoleMailbox> {
         match self {
             Self::Role(mailbox) => Some(mailbox),
-            Self::Prompts | Self::Graph(_) | Self::Program(_) => None,
+            Self::Prompts | Self::Graph(_) | Self::Program(_) | Self::Other(_) => None,
         }
     }
 
@@ -66,7 +69,7 @@ impl AgentExecution {
     pub(in crate::domain) fn mailbox_mut(&mut self) -> Option<&mut RoleMailbox> {
         match self {
             Self::Role(mailbox) => Some(mailbox),
-            Self::Prompts | Self::Graph(_) | Self::Program(_) => None,
+            Self::Prompts | Self::Graph(_) | Self::Program(_) | Self::Other(_) => None,
         }
     }
 
@@ -74,17 +77,36 @@ impl AgentExecution {
     pub(in crate::domain) fn take_program(&mut self) -> Option<Box<ProgramExecution>> {
         match std::mem::take(self) {
             Self::Program(program) => Some(program),
-            other @ (Self::Prompts | Self::Graph(_) | Self::Role(_)) => {
+            other @ (Self::Prompts | Self::Graph(_) | Self::Other(_) | Self::Role(_)) => {
                 *self = other;
                 None
             }
         }
     }
 
-    /// Ends a graph or a program. A role stays a role.
+    /// Returns the position in a state of another language, if it has one.
+    #[must_use]
+    pub fn language_position(&self) -> Option<&LanguagePosition> {
+        match self {
+            Self::Other(position) => Some(position),
+            Self::Prompts | Self::Graph(_) | Self::Program(_) | Self::Role(_) => None,
+        }
+    }
+
+    /// Returns whether its interpreter is given the results of waits, and continues where it waited.
+    #[must_use]
+    pub fn takes_results(&self) -> bool {
+        match self {
+            Self::Graph(_) | Self::Other(_) => true,
+            Self::Prompts | Self::Program(_) | Self::Role(_) => false,
+        }
+    }
+
+    /// Ends the execution of a state. A role stays a role.
     pub(super) fn leave(&mut self) {
-        if matches!(self, Self::Graph(_) | Self::Program(_)) {
-            *self = Self::Prompts;
+        match self {
+            Self::Graph(_) | Self::Program(_) | Self::Other(_) => *self = Self::Prompts,
+            Self::Prompts | Self::Role(_) => {}
         }
     }
 }

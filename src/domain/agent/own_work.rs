@@ -1,47 +1,40 @@
-//! The work of an agent that raymond does itself: graphs, programs and scripts.
+//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts.
 
 use super::Agent;
-use crate::domain::id::StateKind;
-
-/// Work that raymond does itself, without a turn of Claude Code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnWork {
-    /// A graph is executed.
-    Graph,
-    /// A program is executed.
-    Program,
-    /// A script is executed.
-    Script,
-}
+use crate::domain::id::{StateKind, StepMode};
 
 impl Agent {
-    /// Returns the work of its next step, if raymond does that itself. An agent whose program waits has it, too.
+    /// Returns the kind of the state whose step is next, if raymond takes that itself, without a turn of Claude Code.
+    /// An agent whose program waits has such a step, too.
     #[must_use]
-    pub fn own_work(&self) -> Option<OwnWork> {
+    pub fn own_work(&self) -> Option<StateKind> {
         if self.mailbox().is_some() {
             return None;
         }
-        let is_free = || self.task().is_none() && !self.waits();
-        match StateKind::of(&self.current_state)? {
-            StateKind::Prompt => None,
-            StateKind::Graph => is_free().then_some(OwnWork::Graph),
-            StateKind::Program => Some(OwnWork::Program),
-            StateKind::Script => {
-                (is_free() && self.proposal().is_none()).then_some(OwnWork::Script)
-            }
-        }
+        let is_free = || self.task().is_none() && self.proposal().is_none() && !self.waits();
+        StateKind::of(&self.current_state).filter(|kind| match kind.steps() {
+            StepMode::Asked => false,
+            StepMode::Executed | StepMode::Tagged => is_free(),
+            StepMode::Watching => true,
+        })
     }
 
     /// Returns whether its next step runs a script, which takes no turn.
     #[must_use]
     pub fn runs_script(&self) -> bool {
-        self.own_work() == Some(OwnWork::Script)
+        self.own_work() == Some(StateKind::Script)
     }
 
     /// Returns whether it runs a program, also while that waits.
     #[must_use]
     pub fn runs_program(&self) -> bool {
-        self.own_work() == Some(OwnWork::Program)
+        self.own_work() == Some(StateKind::Program)
+    }
+
+    /// Returns whether its state is looked at again at once, also while it waits.
+    #[must_use]
+    pub fn watches(&self) -> bool {
+        self.own_work().is_some_and(|kind| kind.steps() == StepMode::Watching)
     }
 
     /// Returns whether its next step is performed by raymond itself, without a turn of Claude Code.
@@ -53,7 +46,7 @@ impl Agent {
     /// Returns whether its turns answer tasks of another agent: it is a role, or a graph has started it for one.
     #[must_use]
     pub fn has_only_tasks(&self) -> bool {
-        self.mailbox().is_some() || (self.task().is_some() && self.graph().is_none())
+        self.mailbox().is_some() || (self.task().is_some() && !self.execution.takes_results())
     }
 
     /// Returns whether the prompt of its state is due, and nothing has been asked or waited for there yet.

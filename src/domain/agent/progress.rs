@@ -78,7 +78,7 @@ impl Agent {
     /// Ends its join: its state's prompt is due, with the outcomes of the agents it joined, or its graph is to be
     /// given them.
     pub(in crate::domain) fn end_join(&mut self, results: Arc<str>) {
-        if self.graph().is_some() {
+        if self.execution.takes_results() {
             let list = serde_json::from_str(&results).unwrap_or_default();
             return self.end_wait(WaitResult::Done(list));
         }

@@ -1,4 +1,4 @@
-//! Agents that advance in graphs and programs, and agents that are awaited.
+//! Agents that advance in their states by themselves, and agents that are awaited.
 
 use std::sync::Arc;
 
@@ -36,6 +36,9 @@ pub(super) fn advanced(
             enter_graph_state(agent, progress, state);
         }
         AdvancePosition::Program(progress) => advance_program(agent, progress)?,
+        AdvancePosition::Other(position) => {
+            agent.execution = AgentExecution::Other(position.clone())
+        }
     }
     if let Some(paid) = &event.task {
         agent.count_turn(paid.cost.amount);
@@ -87,7 +90,13 @@ fn enter_graph_state(agent: &mut Agent, progress: &GraphProgress, state: GraphSt
             graph.state = state;
             graph.history.extend(progress.visits.iter().cloned());
         }
-        (None, AgentExecution::Prompts | AgentExecution::Program(_) | AgentExecution::Role(_)) => {}
+        (
+            None,
+            AgentExecution::Prompts
+            | AgentExecution::Program(_)
+            | AgentExecution::Other(_)
+            | AgentExecution::Role(_),
+        ) => {}
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn question_answered(
     };
     let Answer { id, raw } = &event.answer;
     let is_option = asked.question.options.iter().any(|option| option.id == *id);
-    if agent.graph().is_some() {
+    if agent.execution.takes_results() {
         agent.end_wait(WaitResult::Answered(event.answer.clone()));
     } else if let Some(own) = agent.execution.program_mut() {
         own.answer = Some(if is_option { id } else { raw }.clone());

@@ -1,4 +1,4 @@
-//! Decisions that follow from an advance of a graph or a program.
+//! Decisions that follow from an advance of a graph, a program or a state of another language.
 //!
 //! An end is a result like a prompt's: it goes back to the caller, and so does an error. An error fails the
 //! agent only if there is no caller.
@@ -209,3 +209,6 @@ fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
     }
     .fail(false)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use super::failure::give_up;
 use super::{AcceptedTransition, TurnReport};
 use crate::domain::agent::Agent;
 use crate::domain::event::Event;
+use crate::domain::id::StepMode;
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 
@@ -19,7 +20,10 @@ pub(super) fn end_script_circle(
 ) -> Option<Event> {
     let goes_on = !matches!(accepted.transition, Transition::Result { .. });
     let is_over = agent.script_steps.saturating_add(1) >= MAX_SCRIPTS_IN_A_ROW;
-    (agent.runs_script() && goes_on && is_over).then(|| {
+    (agent.current_state.steps() == Some(StepMode::Tagged)
+        && agent.advances_itself()
+        && goes_on
+        && is_over).then(|| {
         let why = format!(
             "{MAX_SCRIPTS_IN_A_ROW} scripts ran in a row, without a turn of Claude Code or an answer of a person between them, and no more may; lead the circle to a <result>, or through a prompt"
         );

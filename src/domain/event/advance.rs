@@ -1,4 +1,4 @@
-//! The record of an agent that advanced in its graph or its program.
+//! The record of an agent that advanced in its graph, its program or its state of another language.
 //!
 //! One record holds all that lies between two actions that change the world: what only reads or computes is
 //! repeatable. The next action is in the record, so it is durable before it begins.
@@ -17,6 +17,7 @@ use crate::domain::graph_execution::{
 };
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::join::Join;
+use crate::domain::language_position::LanguagePosition;
 use crate::domain::program_execution::ProgramPosition;
 use crate::domain::question::Question;
 use crate::domain::turn::TurnId;
@@ -48,6 +49,8 @@ pub enum AdvancePosition {
     Graph(Box<GraphProgress>),
     /// In a program.
     Program(Box<ProgramProgress>),
+    /// In a state of another language.
+    Other(Box<LanguagePosition>),
 }
 
 /// The progress of an advance in a graph.

@@ -47,42 +47,10 @@ impl StateName {
         Self(interned(name))
     }
 
-    /// Returns whether it is a graph: a YAML file that is not one of the runtime's own.
-    #[must_use]
-    pub fn is_graph(&self) -> bool {
-        let name = self.0.to_ascii_lowercase();
-        let (stem, ending) = name.rsplit_once('.').unwrap_or_default();
-        ["yaml", "yml"].contains(&ending) && !["", "raymond", "replies"].contains(&stem)
-    }
-
-    /// Returns whether it is a program of S-expressions.
-    #[must_use]
-    pub fn is_program(&self) -> bool {
-        let name = self.0.to_ascii_lowercase();
-        name.rsplit_once('.')
-            .is_some_and(|(stem, ending)| !stem.is_empty() && ["lisp", "duet"].contains(&ending))
-    }
-
-    /// Returns whether it is a script: a file with the ending of one, or without any ending.
-    #[must_use]
-    pub fn is_script(&self) -> bool {
-        let name = self.0.to_ascii_lowercase();
-        match name.rsplit_once('.') {
-            Some((stem, ending)) => !stem.is_empty() && SCRIPT_ENDINGS.contains(&ending),
-            None => true,
-        }
-    }
-
     /// Returns whether the name has an ending, so that it cannot be an ordinary word.
     #[must_use]
     pub fn has_ending(&self) -> bool {
         self.0.contains('.')
-    }
-
-    /// Returns whether it is a prompt: a markdown file.
-    #[must_use]
-    pub fn is_prompt(&self) -> bool {
-        self.0.len() > 3 && self.0.to_ascii_lowercase().ends_with(".md")
     }
 
     /// Returns the name without its extension: `REVIEW` for `REVIEW.md`.
@@ -100,9 +68,6 @@ fn is_plain(name: &str) -> bool {
         && bytes.iter().all(plain)
         && !bytes.windows(2).any(|pair| pair == b"..")
 }
-
-/// The endings of scripts.
-pub const SCRIPT_ENDINGS: [&str; 8] = ["sh", "py", "bash", "js", "mjs", "pl", "rb", "ts"];
 
 /// The maximum length of a file name, in bytes.
 const MAX_NAME_BYTES: usize = 255;
@@ -171,31 +136,6 @@ mod tests {
         }
         assert_eq!(StateName::parse(" NEXT.md\n").map(|s| s.to_string()), Ok("NEXT.md".into()));
         assert_eq!(StateName::parse("A.B.md").map(|s| s.stem().to_owned()), Ok("A.B".into()));
-    }
-
-    #[test]
-    fn file_extension_determines_state_kind() {
-        let kind = |name: &str| {
-            let state = StateName::parse(name).expect("a state");
-            (state.is_prompt(), state.is_graph(), state.is_program())
-        };
-        assert_eq!(kind("A.md"), (true, false, false));
-        assert_eq!(kind("add.YML"), (false, true, false));
-        assert_eq!((kind("a.lisp"), kind("a.Duet")), ((false, false, true), (false, false, true)));
-        for other in ["raymond.yaml", "replies.yaml", ".yaml", ".md", ".lisp", "x"] {
-            assert_eq!(kind(other), (false, false, false), "{other}");
-        }
-    }
-
-    #[test]
-    fn script_has_known_ending_or_none() {
-        let is_script = |name: &str| StateName::parse(name).expect("a state").is_script();
-        for script in ["BUILD.sh", "b.PY", "deploy", "x.y.rb"] {
-            assert!(is_script(script), "{script}");
-        }
-        for other in ["A.md", "g.yaml", "p.lisp", "x.txt", ".sh", "LICENSE.txt"] {
-            assert!(!is_script(other), "{other}");
-        }
     }
 
     #[test]

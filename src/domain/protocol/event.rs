@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::advance::PublicAdvance;
-pub use self::advance::{PublicGraphAdvanced, PublicProgramAdvanced};
+pub use self::advance::{PublicGraphAdvanced, PublicLanguageAdvanced, PublicProgramAdvanced};
 pub use self::join::{PublicJoinBegun, PublicJoinFinished};
 pub use self::program::{
     PublicProgramLogged, PublicProgramStarted, PublicRoleDelegated, PublicRoleRequested,
@@ -80,6 +80,8 @@ pub enum PublicEvent {
     ProgramStarted(Box<PublicProgramStarted>),
     /// An execution has advanced as far as possible.
     ProgramAdvanced(Box<PublicProgramAdvanced>),
+    /// An agent advanced in a state of another language.
+    Advanced(Box<PublicLanguageAdvanced>),
     /// An execution logs a line for people.
     ProgramLogged(PublicProgramLogged),
     /// An execution asks a role something.
@@ -151,6 +153,7 @@ impl From<Event> for PublicEvent {
             Event::Advanced(event) => match PublicAdvance::from(*event) {
                 PublicAdvance::Graph(event) => Self::GraphAdvanced(event),
                 PublicAdvance::Program(event) => Self::ProgramAdvanced(event),
+                PublicAdvance::Other(event) => Self::Advanced(event),
             },
             Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),

@@ -3,14 +3,11 @@
 use super::scopes::first_state;
 use super::script::PreparedScript;
 use super::state_error::Error;
-use crate::domain::id::{Folder, SCRIPT_ENDINGS, ScopePath, StateKind, StateName};
+use crate::domain::id::{Folder, ScopePath, StateKind, StateName};
 use crate::domain::join::{Join, JoinFallback};
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
 use crate::language::source::WorkflowSource;
-
-/// The endings of states that are no scripts.
-const ENDINGS: [&str; 5] = ["md", "yaml", "yml", "lisp", "duet"];
 
 /// Returns the states that a name without an ending fits.
 #[must_use]
@@ -19,7 +16,7 @@ pub fn candidates(name: &StateName, source: &dyn WorkflowSource) -> Vec<StateNam
         return Vec::new();
     }
     let with = |ending: &str| StateName::parse(&format!("{name}.{ending}")).ok();
-    let endings = ENDINGS.iter().chain(&SCRIPT_ENDINGS);
+    let endings = StateKind::ALL.iter().flat_map(|kind| kind.endings());
     let named = endings.filter_map(|ending| with(ending)).chain([name.clone()]);
     named.filter(|name| StateKind::of(name).is_some() && source.check(name).is_ok()).collect()
 }

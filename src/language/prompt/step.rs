@@ -1,8 +1,10 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
 
+use std::rc::Rc;
+
 pub use super::agent_terms::{agent_options, call_budget, child_options};
 pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE};
-use super::document::{self, PromptDocument};
+use super::document::{self, ExaminedDocument, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 pub use super::state_error::Error;
@@ -20,7 +22,7 @@ use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
 use crate::language::position::SourcePlace;
-use crate::language::source::WorkflowSource;
+use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::{OptionPlaces, embed_files};
 use crate::language::yaml::YamlErrors;
 use crate::language::{manifest, tag, template, yaml};
@@ -84,6 +86,10 @@ pub struct UnfilledPlaceholder {
     pub place: String,
 }
 
+/// Reads a prompt and takes it apart; the same text gives the same document.
+pub type DocumentReader<'a> =
+    dyn Fn(&StateName) -> Result<Rc<ExaminedDocument>, source::Error> + 'a;
+
 /// Returns the prompt to ask in a state.
 ///
 /// # Errors
@@ -92,12 +98,23 @@ pub fn step(
     position: &PromptContext,
     source: &dyn WorkflowSource,
 ) -> Result<PreparedPrompt, Error> {
+    step_with(position, source, &|name| Ok(Rc::new(document::examine(&source.read(name)?))))
+}
+
+/// Returns the prompt to ask in a state, whose document is read by `read`.
+///
+/// # Errors
+/// As [`step`].
+pub fn step_with(
+    position: &PromptContext,
+    source: &dyn WorkflowSource,
+    read: &DocumentReader<'_>,
+) -> Result<PreparedPrompt, Error> {
     if !position.state.is_prompt() {
         return Err(Error::NotAPrompt { path: source.path(&position.state) });
     }
-    let text = source.read(&position.state)?;
     let path = source.path(&position.state);
-    let document::ExaminedDocument { document, places, errors } = document::examine(&text);
+    let ExaminedDocument { document, places, errors } = Rc::unwrap_or_clone(read(&position.state)?);
     let wrong = |error| Error::Document { path: path.clone(), error };
     let PromptDocument { mut frontmatter, body, body_line } =
         errors.or_else_first(document).map_err(wrong)?;
@@ -180,11 +197,12 @@ pub fn evaluation(
     position: &PromptContext,
     proposal: &TransitionProposal,
     source: &dyn WorkflowSource,
+    read: &DocumentReader<'_>,
 ) -> Result<PreparedPrompt, Error> {
-    let asked = step(position, source)?;
+    let asked = step_with(position, source, read)?;
     let mut position = PromptContext { state: proposal.evaluator.clone(), ..position.clone() };
     position.variables.extend(evaluator::values(proposal));
-    let own = step(&position, source)?;
+    let own = step_with(&position, source, read)?;
     let model = match asked.evaluator {
         Some(Evaluator::Prompt { model, .. }) => model,
         _ => None,
@@ -205,12 +223,25 @@ pub fn evaluation(
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
 pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Join>, Error> {
+    join_with(state, source, &|name| Ok(Rc::new(document::examine(&source.read(name)?))))
+}
+
+/// Returns the agents that a state waits for, whose document is read by `read`.
+///
+/// # Errors
+/// As [`join`].
+pub fn join_with(
+    state: &StateName,
+    source: &dyn WorkflowSource,
+    read: &DocumentReader<'_>,
+) -> Result<Option<Join>, Error> {
     if !state.is_prompt() {
         return Ok(None);
     }
-    let text = source.read(state)?;
     let path = source.path(state);
-    let document = document::parse(&text).map_err(|error| Error::Document { path, error })?;
+    let ExaminedDocument { document, errors, .. } = Rc::unwrap_or_clone(read(state)?);
+    let document =
+        errors.or_else_first(document).map_err(|error| Error::Document { path, error })?;
     let mut join = document.frontmatter.join;
     if let Some(join) = &mut join {
         named::resolve_join(join, source);

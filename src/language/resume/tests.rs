@@ -42,6 +42,7 @@ fn resumed_with(
         settings,
         ceiling: &PermissionCeiling::of(settings),
         source,
+        workflows: &WorkflowCache::default(),
         builtins: &builtins,
         working_dir: None,
         limits: TurnTimeouts { timeout_ms: 1000, ..SupervisionPolicy::default().limits() },
@@ -178,7 +179,7 @@ fn program_begins_before_it_advances() {
 #[test]
 fn script_runs_and_its_last_line_is_the_reply() {
     let files: BTreeMap<String, String> = [("b.sh".to_owned(), "echo".to_owned())].into();
-    let script = PreparedScript::read(&state("b.sh"), None, &files).expect("a script");
+    let script = Rc::new(PreparedScript::read(&state("b.sh"), None, &files).expect("a script"));
     let (workflow, scene) = (LoadedWorkflow::Script(script), in_state("b.sh"));
     let next = resumed(&workflow, &scene, ResumeInput::Entered);
     let ResumeOutcome::Needs { activity: Activity::Operation(operation), .. } = next else {

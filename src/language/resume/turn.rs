@@ -15,7 +15,8 @@ use crate::domain::widening::OptionWidening;
 use crate::domain::working_dir::WorkingDir;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::language::prompt::step::{
-    self, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE, UnfilledPlaceholder,
+    self, DocumentReader, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE,
+    UnfilledPlaceholder,
 };
 
 /// The permit of a turn to run.
@@ -97,7 +98,11 @@ pub struct JudgedTurn {
 pub(super) fn enter(environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     let agent = environment.agent;
     let join = if agent.has_untouched_prompt() {
-        step::join(&agent.current_state, environment.source).ok().flatten()
+        step::join_with(&agent.current_state, environment.source, &|name| {
+            environment.document(name)
+        })
+        .ok()
+        .flatten()
     } else {
         None
     };
@@ -172,10 +177,11 @@ fn read(
         results,
         run_variables: environment.settings.variables.clone(),
     };
+    let read: &DocumentReader<'_> = &|name| environment.document(name);
     match (agent.task(), agent.proposal()) {
         (Some(task), _) => step::task(&position, task),
-        (None, Some(proposal)) => step::evaluation(&position, proposal, source),
-        (None, None) => step::step(&position, source),
+        (None, Some(proposal)) => step::evaluation(&position, proposal, source, read),
+        (None, None) => step::step_with(&position, source, read),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::actor::registry::EndedTally;
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, StateKind};
 use crate::plugin::fan_out::tests::{crowd, key, turn, view};
 
 fn headline() -> RunHeadline {
@@ -57,7 +57,7 @@ fn each_agent_row_shows_its_activity() {
         waiting(14, WaitReason::Stagger(Timestamp(67_000))),
         waiting(15, join(3, 5)),
         waiting(16, join(1, 1)),
-        worker(17, AgentActivity::Graph),
+        worker(17, AgentActivity::Executing(StateKind::Graph)),
         waiting(18, WaitReason::Person("it crashed".into())),
     ];
     let ended = EndedTally { ended: 3, failed: 1, cost: Usd::ZERO };

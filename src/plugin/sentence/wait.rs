@@ -1,7 +1,8 @@
 //! The sentence for people on why an agent waits, or on why several of them do.
 
 use super::date;
-use crate::domain::agent::{Agent, OwnWork};
+use crate::domain::agent::Agent;
+use crate::domain::id::StateKind;
 use crate::domain::printable::{flat, one_line};
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
@@ -9,23 +10,16 @@ use crate::domain::wait_reason::WaitReason;
 /// The maximum length of the reason why a person is waited for. Views of a fixed width cut it themselves.
 const MAX_REASON_BYTES: usize = 1000;
 
-/// The activity of an agent whose graph is executed.
-pub const EXECUTES_GRAPH: &str = "executes the graph";
-
-/// The activity of an agent whose program is executed.
-pub const EXECUTES_PROGRAM: &str = "executes the program";
-
-/// The work of an agent in a script.
-pub const EXECUTES_SCRIPT: &str = "executes the script";
-
 /// Returns the work of an agent that advances by itself.
 #[must_use]
-pub fn own_work(agent: &Agent) -> Option<&'static str> {
-    agent.own_work().map(|work| match work {
-        OwnWork::Graph => EXECUTES_GRAPH,
-        OwnWork::Program => EXECUTES_PROGRAM,
-        OwnWork::Script => EXECUTES_SCRIPT,
-    })
+pub fn own_work(agent: &Agent) -> Option<String> {
+    agent.own_work().map(execution_sentence)
+}
+
+/// Returns the work of an agent in a state of this kind.
+#[must_use]
+pub fn execution_sentence(kind: StateKind) -> String {
+    format!("executes the {}", kind.noun())
 }
 
 /// Returns why an agent waits, as a sentence about it. `when` gives the time of its next try in words.

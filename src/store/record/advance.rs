@@ -1,4 +1,4 @@
-//! The stored forms of advances: one for graphs, one for programs.
+//! The stored forms of advances: one for graphs, one for programs, and one for all other languages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use crate::domain::event::{
 };
 use crate::domain::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName};
 use crate::domain::id::{SessionId, StateName};
+use crate::domain::language_position::LanguagePosition;
 use crate::domain::program_execution::ProgramPosition;
 use crate::domain::turn::TurnId;
 
@@ -92,10 +93,35 @@ pub(super) struct StoredProgramAdvanced {
     new_session: Option<SessionId>,
 }
 
+/// An agent advanced in a state of another language.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoredLanguageAdvanced {
+    /// The agent, its step and the last turn.
+    #[serde(flatten)]
+    turn: TurnId,
+    /// The state's file.
+    file: StateName,
+    /// The language, and the position that it has reached.
+    #[serde(flatten)]
+    reached: LanguagePosition,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shown: Vec<String>,
+    /// The next action.
+    next_action: NextAction,
+    /// The Claude turn whose result was taken in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    new_session: Option<SessionId>,
+}
+
 /// The form of an advance, by language.
 pub(super) enum StoredAdvance {
     Graph(Box<StoredGraphAdvanced>),
     Program(Box<StoredProgramAdvanced>),
+    Other(Box<StoredLanguageAdvanced>),
 }
 
 impl From<Advanced> for StoredAdvance {
@@ -146,7 +172,25 @@ impl From<Advanced> for StoredAdvance {
                     new_session,
                 }))
             }
+            AdvancePosition::Other(reached) => Self::Other(Box::new(StoredLanguageAdvanced {
+                turn,
+                file,
+                reached: *reached,
+                shown,
+                next_action,
+                task,
+                new_session,
+            })),
         }
+    }
+}
+
+impl From<StoredLanguageAdvanced> for Advanced {
+    fn from(stored: StoredLanguageAdvanced) -> Self {
+        let StoredLanguageAdvanced { turn, file, reached, shown, next_action, task, new_session } =
+            stored;
+        let position = AdvancePosition::Other(Box::new(reached));
+        Self { turn, file, position, shown, next_action, task, new_session }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::advance::{StoredAdvance, StoredGraphAdvanced, StoredProgramAdvanced};
+use super::advance::{
+    StoredAdvance, StoredGraphAdvanced, StoredLanguageAdvanced, StoredProgramAdvanced,
+};
 use super::join::{StoredJoinBegun, StoredJoinFinished};
 use super::program::{
     StoredProgramLogged, StoredProgramStarted, StoredRoleDelegated, StoredRoleRequested,
@@ -45,6 +47,8 @@ pub(super) enum StoredEvent {
     ProgramStarted(Box<StoredProgramStarted>),
     /// An execution has advanced as far as possible.
     ProgramAdvanced(Box<StoredProgramAdvanced>),
+    /// An agent advanced in a state of another language.
+    Advanced(Box<StoredLanguageAdvanced>),
     /// An execution logs a line for people.
     ProgramLogged(StoredProgramLogged),
     /// An execution asks a role something.
@@ -116,6 +120,7 @@ impl From<Event> for StoredEvent {
             Event::Advanced(event) => match StoredAdvance::from(*event) {
                 StoredAdvance::Graph(event) => Self::GraphAdvanced(event),
                 StoredAdvance::Program(event) => Self::ProgramAdvanced(event),
+                StoredAdvance::Other(event) => Self::Advanced(event),
             },
             Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
@@ -154,6 +159,7 @@ impl From<StoredEvent> for Event {
             StoredEvent::ProgramDefined(event) => Self::ProgramDefined(event),
             StoredEvent::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
             StoredEvent::ProgramAdvanced(event) => Self::Advanced(boxed(*event)),
+            StoredEvent::Advanced(event) => Self::Advanced(boxed(*event)),
             StoredEvent::ProgramLogged(event) => Self::ProgramLogged(event.into()),
             StoredEvent::RoleRequested(event) => Self::RoleRequested(boxed(*event)),
             StoredEvent::RoleResponded(event) => Self::RoleResponded(boxed(*event)),

@@ -1,4 +1,4 @@
-//! The public forms of advances: one for graphs, one for programs.
+//! The public forms of advances: one for graphs, one for programs, and one for all other languages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use crate::domain::event::{
 };
 use crate::domain::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName};
 use crate::domain::id::{SessionId, StateName};
+use crate::domain::language_position::LanguagePosition;
 use crate::domain::program_execution::ProgramPosition;
 use crate::domain::turn::TurnId;
 
@@ -95,10 +96,36 @@ pub struct PublicProgramAdvanced {
     pub new_session: Option<SessionId>,
 }
 
+/// An agent advanced in a state of another language than those of graphs and programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Advanced")]
+pub struct PublicLanguageAdvanced {
+    /// The agent, its step and the last turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state's file.
+    pub file: StateName,
+    /// The language, and the position that it has reached.
+    #[serde(flatten)]
+    pub reached: LanguagePosition,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next action.
+    pub next_action: NextAction,
+    /// The Claude turn whose result was taken in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
 /// The form of an advance, by language.
 pub(super) enum PublicAdvance {
     Graph(Box<PublicGraphAdvanced>),
     Program(Box<PublicProgramAdvanced>),
+    Other(Box<PublicLanguageAdvanced>),
 }
 
 impl From<Advanced> for PublicAdvance {
@@ -149,6 +176,15 @@ impl From<Advanced> for PublicAdvance {
                     new_session,
                 }))
             }
+            AdvancePosition::Other(reached) => Self::Other(Box::new(PublicLanguageAdvanced {
+                turn,
+                file,
+                reached: *reached,
+                shown,
+                next_action,
+                task,
+                new_session,
+            })),
         }
     }
 }

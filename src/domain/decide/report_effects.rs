@@ -1,0 +1,160 @@
+//! The consequences of a report beside its record.
+//!
+//! These are the transition that is taken, the permit that is returned, and the sign for the load of the API.
+
+use super::{TurnJudgement, TurnReport};
+use crate::domain::consult::{ConsultVerdict, strictest};
+use crate::domain::transition::Transition;
+use crate::domain::turn::{FailureCause, TurnId};
+
+/// The sign of a report for the number of turns that run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadSign {
+    /// The API asks for fewer requests.
+    Throttled,
+    /// It has answered.
+    Answered,
+    /// It was not asked, or something else failed.
+    Nothing,
+}
+
+impl TurnReport {
+    /// Returns the transition that the agent takes: that of a plug-in which overrides it, or else the accepted one.
+    #[must_use]
+    pub fn taken(&self) -> Option<Transition> {
+        let overriding =
+            strictest(self.verdicts.clone()).and_then(|verdict| match verdict.verdict {
+                ConsultVerdict::Override { transition, .. } => Some(transition),
+                ConsultVerdict::Proceed
+                | ConsultVerdict::Hold { .. }
+                | ConsultVerdict::Stop { .. } => None,
+            });
+        overriding.or_else(|| match &self.judgement {
+            TurnJudgement::Accepted(accepted) => Some(accepted.transition.clone()),
+            TurnJudgement::Proposed { .. }
+            | TurnJudgement::JoinDue(_)
+            | TurnJudgement::NotStarted
+            | TurnJudgement::Violated { .. }
+            | TurnJudgement::Advanced(_)
+            | TurnJudgement::Failed(_) => None,
+        })
+    }
+
+    /// Returns whether the permit of its turn is returned although nothing of it is recorded: the agent has ended, or
+    /// its turn that is due now was not begun. `due` is that turn. Any other such report is late or repeated.
+    #[must_use]
+    pub fn returns_permit(&self, due: Option<&TurnId>) -> bool {
+        let was_not_begun = match self.judgement {
+            TurnJudgement::NotStarted | TurnJudgement::JoinDue(_) => true,
+            TurnJudgement::Accepted(_)
+            | TurnJudgement::Proposed { .. }
+            | TurnJudgement::Violated { .. }
+            | TurnJudgement::Advanced(_)
+            | TurnJudgement::Failed(_) => false,
+        };
+        due.is_none_or(|due| was_not_begun && *due == self.turn)
+    }
+
+    /// Returns its sign for the number of turns that run at the same time.
+    #[must_use]
+    pub fn load_sign(&self) -> LoadSign {
+        match &self.judgement {
+            TurnJudgement::Failed(failure) if failure.cause == FailureCause::Throttle => {
+                LoadSign::Throttled
+            }
+            TurnJudgement::Failed(_)
+            | TurnJudgement::NotStarted
+            | TurnJudgement::Advanced(_)
+            | TurnJudgement::JoinDue(_) => LoadSign::Nothing,
+            TurnJudgement::Accepted(_)
+            | TurnJudgement::Proposed { .. }
+            | TurnJudgement::Violated { .. } => LoadSign::Answered,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, goto};
+    use crate::domain::consult::{PluginVerdict, StopScope};
+    use crate::domain::policy::AcceptedTransition;
+    use crate::domain::time::Timestamp;
+    use crate::domain::turn::TurnFailure;
+
+    fn accepted(file: &str) -> TurnJudgement {
+        let transition = goto(file);
+        TurnJudgement::Accepted(AcceptedTransition { transition, implicit: false, overruled: None })
+    }
+
+    fn violated() -> TurnJudgement {
+        TurnJudgement::Violated { violation: "no tag".to_owned(), reminder: None }
+    }
+
+    fn failed(cause: FailureCause) -> TurnJudgement {
+        TurnJudgement::Failed(TurnFailure::new(cause, "x"))
+    }
+
+    fn report(judgement: TurnJudgement) -> TurnReport {
+        let turn = Scene::begin().agent("main").turn_id();
+        TurnReport { judgement, ..TurnReport::empty(turn) }
+    }
+
+    #[test]
+    fn transition_of_strictest_plugin_is_taken_before_accepted_one() {
+        let overriding =
+            || ConsultVerdict::Override { transition: goto("B.md"), reason: String::new() };
+        let hold = || ConsultVerdict::Hold { until: Timestamp(9), reason: String::new() };
+        let stop = || ConsultVerdict::Stop { reason: String::new(), scope: StopScope::Agent };
+        let table = [
+            (accepted("A.md"), vec![], Some("A.md")),
+            (accepted("A.md"), vec![ConsultVerdict::Proceed, hold()], Some("A.md")),
+            (accepted("A.md"), vec![hold(), overriding()], Some("B.md")),
+            // A stop is stricter, so the override does not count.
+            (accepted("A.md"), vec![overriding(), stop()], Some("A.md")),
+            (TurnJudgement::NotStarted, vec![overriding()], Some("B.md")),
+            (TurnJudgement::NotStarted, vec![hold()], None),
+            (violated(), vec![], None),
+            (failed(FailureCause::Crash), vec![], None),
+        ];
+        for (judgement, verdicts, file) in table {
+            let verdicts = verdicts.into_iter();
+            let verdicts =
+                verdicts.map(|verdict| PluginVerdict { by: "p".to_owned(), verdict }).collect();
+            let report = TurnReport { verdicts, ..report(judgement) };
+            assert_eq!(report.taken(), file.map(goto), "{report:?}");
+        }
+    }
+
+    #[test]
+    fn permit_is_returned_of_agent_that_ended_and_of_turn_that_was_not_begun() {
+        let due = report(TurnJudgement::NotStarted).turn;
+        let later = TurnId { step: due.step + 1, ..due.clone() };
+        let table = [
+            (TurnJudgement::NotStarted, Some(&due), true),
+            (TurnJudgement::NotStarted, Some(&later), false),
+            (TurnJudgement::NotStarted, None, true),
+            (accepted("A.md"), Some(&due), false),
+            (accepted("A.md"), None, true),
+            (failed(FailureCause::Crash), Some(&due), false),
+        ];
+        for (judgement, due, expected) in table {
+            let report = report(judgement);
+            assert_eq!(report.returns_permit(due), expected, "{report:?}, {due:?}");
+        }
+    }
+
+    #[test]
+    fn only_answers_and_throttling_tell_the_load() {
+        let table = [
+            (accepted("A.md"), LoadSign::Answered),
+            (violated(), LoadSign::Answered),
+            (failed(FailureCause::Throttle), LoadSign::Throttled),
+            (failed(FailureCause::Crash), LoadSign::Nothing),
+            (TurnJudgement::NotStarted, LoadSign::Nothing),
+        ];
+        for (judgement, sign) in table {
+            assert_eq!(report(judgement).load_sign(), sign);
+        }
+    }
+}

@@ -125,3 +125,67 @@ fn errors(diagnostics: &[Diagnostic]) -> String {
     let errors = diagnostics.iter().filter(|one| one.is_error());
     errors.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const GRAPH: &str = "name: g\nversion: \"1\"\ndescription: d\nstart_node: a\nnodes:\n  a: { type: conditional, condition: { type: evaluate_expression, expression: \"1 == 1\" }, branches: { true: done, false: done } }\nendings:\n  done: { type: success, message: Done }\n";
+
+    fn source(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+        files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    fn state(name: &str) -> StateName {
+        StateName::parse(name).expect("a state")
+    }
+
+    fn cache(migrate: bool) -> WorkflowCache {
+        WorkflowCache::new(GraphVocabulary::default(), migrate)
+    }
+
+    #[test]
+    fn graph_is_read_once_and_an_edit_is_seen_by_the_next_process_alone() {
+        let cache = cache(false);
+        let graph = |cache: &WorkflowCache, text: &str| {
+            let files = source(&[("g.yaml", text)]);
+            cache.graph_of_agent(None, &state("g.yaml"), None, &files)
+        };
+        let first = graph(&cache, GRAPH).expect("a graph");
+        let edited = GRAPH.replace("message: Done", "message: Edited");
+        for text in [edited.as_str(), "no graph"] {
+            assert!(Rc::ptr_eq(&first, &graph(&cache, text).expect("the first one")));
+        }
+        let below = Folder::parse("below").expect("a folder");
+        let files = source(&[("g.yaml", &edited)]);
+        let other = cache.graph_of_agent(Some(&below), &state("g.yaml"), None, &files);
+        assert_ne!(other.expect("a graph").hash, first.hash, "another folder has its own");
+        for migrate in [false, true] {
+            let resumed = WorkflowCache::new(GraphVocabulary::default(), migrate);
+            let entered = Arc::from(first.hash.as_str());
+            let found = resumed.graph_of_agent(None, &state("g.yaml"), Some(&entered), &files);
+            assert_eq!(found.is_ok(), migrate);
+            assert!(found.err().is_none_or(|why| why.contains("WF503")));
+        }
+    }
+
+    #[test]
+    fn program_is_read_once_for_each_text() {
+        let cache = cache(false);
+        let (none, file) = (source(&[]), state("p.lisp"));
+        let texts = ["(workflow w (state s (terminal)))", "(workflow w (state t (terminal)))"];
+        let [first, edited] =
+            texts.map(|text| cache.program(&file, text, &none).expect("a program"));
+        assert_ne!(first.hash, edited.hash);
+        for (program, text) in [(&first, texts[0]), (&edited, texts[1])] {
+            assert!(Rc::ptr_eq(program, &cache.known_program(&program.hash).expect("known")));
+            let kept = cache.kept_program(&program.hash, &file, text, &none).expect("kept");
+            assert!(Rc::ptr_eq(program, &kept));
+        }
+        let kept = cache.kept_program(&first.hash, &file, "(no program", &none);
+        assert!(Rc::ptr_eq(&first, &kept.expect("it is not read again")));
+        assert!(cache.program(&file, "(no program", &none).is_err_and(|why| why.contains("SX102")));
+    }
+}

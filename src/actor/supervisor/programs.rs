@@ -11,25 +11,19 @@ use crate::domain::fact::FactSelection;
 use crate::domain::id::AgentId;
 use crate::domain::program_execution::RequestBody;
 use crate::domain::run::PauseReason;
+use crate::language::program::interpreter::sought_facts;
 use crate::language::prompt::step;
 
 impl Supervisor {
-    /// Returns the facts that programs of this run can match.
+    /// Returns the facts that programs of this run can match at their positions.
     fn selected_facts(&self) -> FactSelection {
-        let mut all = FactSelection::default();
-        for own in self.run.definitions.values() {
-            let programs = &self.context.workflows;
-            let program = programs.known_program(&own.program).or_else(|| {
+        let programs = &self.context.workflows;
+        sought_facts(&self.run, |own| {
+            programs.known_program(&own.program).or_else(|| {
                 let source = self.context.source_of(own.folder.as_ref()).ok()?;
                 programs.kept_program(&own.program, &own.file, &own.text, &*source).ok()
-            });
-            match program {
-                Some(program) => all.extend(&program.facts),
-                // What it runs is not there now, so only the labels are known.
-                None => all.extend(&FactSelection::of_labels(&own.labels)),
-            }
-        }
-        all
+            })
+        })
     }
 
     /// Records the changes of facts that programs of this run can match. If they cannot be read, the run holds still,

@@ -11,7 +11,7 @@ pub enum StateKind {
     Graph,
     /// A file of S-expressions: a program.
     Program,
-    /// A file that is executed.
+    /// A file that is executed; whether it can be, its name does not always say.
     Script,
 }
 

@@ -63,14 +63,26 @@ impl StateName {
             .is_some_and(|(stem, ending)| !stem.is_empty() && ["lisp", "duet"].contains(&ending))
     }
 
-    /// Returns whether it is a script: a file with the ending of one, or without any ending.
+    /// Returns whether it is a script: a file with the ending of one, or without any ending; or with an ending of nothing
+    /// else, if it can be executed.
     #[must_use]
     pub fn is_script(&self) -> bool {
         let name = self.0.to_ascii_lowercase();
         match name.rsplit_once('.') {
-            Some((stem, ending)) => !stem.is_empty() && SCRIPT_ENDINGS.contains(&ending),
+            Some((stem, ending)) => {
+                !stem.is_empty()
+                    && !STATE_ENDINGS.contains(&ending)
+                    && !DATA_ENDINGS.contains(&ending)
+            }
             None => true,
         }
+    }
+
+    /// Returns whether its name alone makes it a script. Any other script has to be a file that can be executed.
+    #[must_use]
+    pub fn is_script_by_name(&self) -> bool {
+        let ending = self.0.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        self.is_script() && ending.is_none_or(|ending| SCRIPT_ENDINGS.contains(&&*ending))
     }
 
     /// Returns whether the name has an ending, so that it cannot be an ordinary word.
@@ -103,6 +115,17 @@ fn is_plain(name: &str) -> bool {
 
 /// The endings of scripts.
 pub const SCRIPT_ENDINGS: [&str; 8] = ["sh", "py", "bash", "js", "mjs", "pl", "rb", "ts"];
+
+/// The endings of states that are no scripts.
+const STATE_ENDINGS: [&str; 5] = ["md", "yaml", "yml", "lisp", "duet"];
+
+/// The endings of data, which is no script even if it can be executed, as all files of some file systems.
+const DATA_ENDINGS: [&str; 44] = [
+    "adoc", "bak", "bmp", "bz2", "cfg", "conf", "css", "csv", "db", "diff", "doc", "docx", "gif",
+    "gz", "htm", "html", "ico", "ini", "jpeg", "jpg", "json", "jsonl", "lock", "log", "markdown",
+    "ndjson", "orig", "patch", "pdf", "png", "rst", "sql", "sqlite", "svg", "tar", "tex", "toml",
+    "tsv", "txt", "webp", "xlsx", "xml", "xz", "zip",
+];
 
 /// The maximum length of a file name, in bytes.
 const MAX_NAME_BYTES: usize = 255;
@@ -188,13 +211,27 @@ mod tests {
     }
 
     #[test]
-    fn script_has_known_ending_or_none() {
+    fn script_has_ending_of_nothing_else() {
         let is_script = |name: &str| StateName::parse(name).expect("a state").is_script();
-        for script in ["BUILD.sh", "b.PY", "deploy", "x.y.rb"] {
-            assert!(is_script(script), "{script}");
+        let by_name = |name: &str| StateName::parse(name).expect("a state").is_script_by_name();
+        for name in ["CHECK.tool", "check.PHP", "x.lua", "a.b.exe"] {
+            assert!(is_script(name) && !by_name(name), "{name}");
         }
-        for other in ["A.md", "g.yaml", "p.lisp", "x.txt", ".sh", "LICENSE.txt"] {
-            assert!(!is_script(other), "{other}");
+        for script in ["BUILD.sh", "b.PY", "deploy", "x.y.rb"] {
+            assert!(is_script(script) && by_name(script), "{script}");
+        }
+        for other in [
+            "A.md",
+            "g.yaml",
+            "raymond.yaml",
+            "p.lisp",
+            "x.txt",
+            "a.JSON",
+            ".sh",
+            ".tool",
+            "LICENSE.txt",
+        ] {
+            assert!(!is_script(other) && !by_name(other), "{other}");
         }
     }
 

@@ -194,5 +194,5 @@ pub(super) fn why(error: &Error) -> String {
 
 /// Returns the message that a file is of another kind.
 pub(super) fn no_state() -> &'static str {
-    "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh"
+    "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed"
 }

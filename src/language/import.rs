@@ -12,7 +12,7 @@ use super::position::SourcePlace;
 use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
-use crate::domain::id::{StateKind, StateName};
+use crate::domain::id::StateName;
 
 /// The code of the mistakes in a file that is imported.
 const CODE: &str = "RF007";
@@ -177,8 +177,7 @@ impl ImportedFolder {
 
 /// Returns the file of a state: the name itself if it has the ending of a state.
 fn file_of(name: &str) -> String {
-    let is_file = StateName::parse(name)
-        .is_ok_and(|name| name.has_ending() && StateKind::of(&name).is_some());
+    let is_file = StateName::parse(name).is_ok_and(|name| name.is_state_by_ending());
     if is_file { name.to_owned() } else { format!("{name}.md") }
 }
 

@@ -171,7 +171,7 @@ fn answer_comes_with_the_id_of_its_question() {
         .prompt("NEXT.md", "{{ask_id}}: {{answer}}")
         .rule(when("start").reply(ASK))
         .rule(when("main-2: yes").reply(r#"<ask next="NEXT.md">And now?</ask>"#))
-        .rule(when("main-4: no").reply("<result>heard</result>"));
+        .rule(when("main-3: no").reply("<result>heard</result>"));
     test.raymond(&["check", "START.md"]).ok().stdout_lacks("ask_id");
     test.run(&["START.md"]).code(2);
     test.raymond(&["answer", "t", "NEXT.md=yes"]).ok();

@@ -85,6 +85,13 @@ impl StateName {
         self.is_script() && ending.is_none_or(|ending| SCRIPT_ENDINGS.contains(&&*ending))
     }
 
+    /// Returns whether the name has an ending, and it alone makes it a state, so that a word of a text is one.
+    #[must_use]
+    pub fn is_state_by_ending(&self) -> bool {
+        let is_other = self.is_prompt() || self.is_graph() || self.is_program();
+        is_other || (self.has_ending() && self.is_script_by_name())
+    }
+
     /// Returns whether the name has an ending, so that it cannot be an ordinary word.
     #[must_use]
     pub fn has_ending(&self) -> bool {

@@ -97,10 +97,9 @@ impl DataspaceWatcher {
         let listed = std::mem::replace(&mut self.listed, selection.clone());
         let is_listed = |label: &str| selection.is_same_for(label, &listed);
         let (mut now, mut changes) = (FactMap::new(), FactChanges::default());
-        for (label, key) in due.into_iter().filter(|(label, _)| is_listed(label)) {
-            if selection.has_label(&label) {
-                self.look_up((&label, &key), selection, &mut now, &mut changes)?;
-            }
+        // Also where the selection has changed: the fact may be one that was selected before, too.
+        for (label, key) in due.into_iter().filter(|(label, _)| selection.has_label(label)) {
+            self.look_up((&label, &key), selection, &mut now, &mut changes)?;
         }
         for label in selection.labels().filter(|label| !is_listed(label)) {
             let names = known.all().filter(|fact| fact.label == label);

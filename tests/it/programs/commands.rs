@@ -131,9 +131,9 @@ fn command_that_was_killed_in_the_middle_follows_its_class() {
         if times == 2 {
             // The first one is ended before the second one begins, so only that can see `go`.
             live.wait_for("it runs again", |test| lines(test, "log").len() == 2);
+            std::fs::write(test.flow().join("go"), "").expect("written");
             written.extend(["begun", "ended"]);
         }
-        std::fs::write(test.flow().join("go"), "").expect("written");
         live.wait().ok().stdout_has(result);
         test.assert_no_survivors();
         let log = lines(&test, "log");

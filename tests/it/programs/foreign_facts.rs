@@ -46,10 +46,10 @@ fn recorded(test: &Test) -> (u64, Vec<String>) {
 fn thousand_facts_of_other_runs_are_not_recorded_also_after_a_kill() {
     let test = program(
         "(state first (wait (signal plan/ready :key @workflow-id :consume true :as plan)))
-         (state later (wait (signal plan/ready :key @label :equals @plan)))",
+         (state later (wait (signal plan/ready :key @context/feature :equals @plan)))",
     );
     assert_foreign(&test, "plan/ready", others(1000));
-    let mut live = test.spawn(&["p.lisp", "--label", "feature", "--id", "t"]);
+    let mut live = test.spawn(&["p.lisp", "--context", "feature=feature"]);
     live.wait_for("it waits", |test| way(test, "main").len() == 1);
     live.signal(Signal::KILL);
     assert!(live.wait().killed());

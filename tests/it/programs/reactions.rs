@@ -31,9 +31,7 @@ fn program_reacts_to_each_new_execution_once() {
     let reacts = test.spawn(&["p.lisp"]);
     for (file, label) in [("other.lisp", "one"), ("feature.lisp", "two"), ("feature.lisp", "three")]
     {
-        test.start(&["run", file, "--id", label, "--label", label, "--on-wait", "exit"])
-            .wait()
-            .code(2);
+        test.raymond(&["run", file, "--label", label, "--on-wait", "exit"]).code(2);
     }
     for label in ["review-two", "review-three"] {
         wait_until("its review", || status(&test, label).contains("completed"));
@@ -66,9 +64,19 @@ fn definition_is_a_fact_that_programs_wait_for() {
 #[test]
 fn execution_that_publishes_is_a_fact_with_its_label_branch_and_context() {
     let test = written(FEATURE);
-    let arguments =
-        ["p.lisp", "--label", "f-1", "--branch", "main", "--input", "the sea", "--on-wait", "exit"];
-    test.run(&arguments).code(2);
+    let arguments = [
+        "run",
+        "p.lisp",
+        "--label",
+        "f-1",
+        "--branch",
+        "main",
+        "--input",
+        "the sea",
+        "--on-wait",
+        "exit",
+    ];
+    test.raymond(&arguments).code(2);
     assert_eq!(
         holds(&test),
         [

@@ -20,8 +20,8 @@ fn file_with_any_ending_is_a_script_if_it_can_be_executed() {
     let check = test.raymond(&["check", "START.md"]);
     check.code(65).stdout_has("CHECK.tool").stdout_has("any file that can be executed");
     make_executable(&test, "CHECK.tool");
-    test.raymond(&["check", "START.md"]).ok().says("CHECK.tool");
     let test = test.env("RAYMOND_TRUST", "");
+    test.raymond(&["check", "START.md"]).ok();
     test.run(&["START.md"]).code(77).stderr_has("CHECK.tool");
     let mut live = test.spawn(&["START.md", "--trust"]);
     live.wait_event("run_started", 1);
@@ -52,7 +52,7 @@ fn program_for_the_machine_is_a_script_and_needs_trust() {
     let failing = test.file("CHECK.tool", &std::fs::read("/bin/false").expect("a program"));
     make_executable(&failing, "CHECK.tool");
     let outcome = failing.raymond(&["run", "CHECK.tool", "--max-restarts", "0"]);
-    outcome.code(1).says("exit code 1");
+    outcome.code(1).says("exited with code 1");
     let failing = failing.env("RAYMOND_TRUST", "");
     failing.raymond(&["run", "CHECK.tool"]).code(77).stderr_has("CHECK.tool");
 }

@@ -12,6 +12,7 @@ use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
 use crate::language::source::Error;
+use crate::language::state_files::is_state;
 use crate::language::yaml;
 
 impl FolderDiagnostics<'_> {
@@ -44,7 +45,7 @@ impl FolderDiagnostics<'_> {
         if let Err(error) = self.source.check(&entry) {
             let message = format!("its `entry` is {entry}, but {}", why(&error));
             self.error(name, place, "RF003", message);
-        } else if StateKind::of(&entry).is_none() {
+        } else if !is_state(&entry, self.source) {
             let message = format!("its `entry` is {entry}, but {}", no_state());
             self.error(name, place, "RF003", message);
         }

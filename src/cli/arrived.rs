@@ -2,10 +2,10 @@
 
 use super::exit::Error;
 use super::inbox_answers::taken_from_inbox;
-use crate::domain::fact::{Fact, FactChange, FactSelection};
+use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable_line;
 use crate::domain::run::PauseReason;
-use crate::runtime::directories;
+use crate::runtime::{directories, run_facts};
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
 use crate::store::layout::RunsRoot;
 use crate::store::view::RunView;
@@ -56,13 +56,11 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
         let line = format!("{agent}/{node} is answered: {}", answered.answer.raw);
         found.answers.push(printable_line(&line));
     }
-    let labels: Vec<String> =
-        run.definitions.values().flat_map(|own| own.labels.iter().cloned()).collect();
-    if run.external_waits().next().is_some() && !labels.is_empty() {
+    let sought = run_facts::sought(run);
+    if run.external_waits().next().is_some() && !sought.is_empty() {
         let real = directories::root(root.path())?;
         let space = Dataspace::of(&real).with_key(&key);
-        let seen =
-            DataspaceWatcher::new(space).changes(&FactSelection::of_labels(&labels), &run.facts)?;
+        let seen = DataspaceWatcher::new(space).changes(&sought, &run.facts)?;
         for change in seen.changes {
             if let FactChange::Asserted(Fact { label, key, .. }) = change {
                 let line = format!("{label} {key}");

@@ -27,36 +27,39 @@ pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     if args.retract {
         let is_new = space.retract(label, key, None)?;
         let nothing = AssertionOutcome { fact: None, is_new, replaced: None, dropped: 0 };
-        return tell(args, &nothing);
+        return tell(args, &nothing, None);
     }
     let value = match args.value.as_deref() {
         Some("-") => from_stdin("read the value from")?,
         value => value.unwrap_or_default().to_owned(),
     };
     let source = source();
-    let is_by_person = source == "signal" && !args.json;
+    let hint = |is_by_person: bool, root: &RunsRoot, space: &Dataspace| {
+        // An agent asserts many facts, and reads no hints.
+        let hint = is_by_person.then(|| awaited_labels::hint(root, space, (label, key))).flatten();
+        if let Some(hint) = hint.as_deref().filter(|_| !args.json) {
+            output::tell(hint);
+        }
+        hint
+    };
+    let is_by_person = source == "signal";
     let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
     if args.append {
         let appended = space.append(statement)?;
-        hint_at_label(is_by_person, &root, &space, label);
-        return tell_appended(args, &appended);
+        return tell_appended(args, &appended, hint(is_by_person, &root, &space).as_deref());
     }
     let assertion = space.assert(statement, None)?;
-    hint_at_label(is_by_person, &root, &space, label);
-    tell(args, &assertion)
+    tell(args, &assertion, hint(is_by_person, &root, &space).as_deref())
 }
 
-/// Tells a person that nobody looks at a label.
-fn hint_at_label(is_by_person: bool, root: &RunsRoot, space: &Dataspace, label: &str) {
-    if is_by_person && let Some(hint) = awaited_labels::hint(root, space, label) {
-        output::tell(&hint);
-    }
-}
-
-fn tell_appended(args: &SignalArgs, appended: &AppendOutcome) -> Result<CliExitCode, Error> {
+fn tell_appended(
+    args: &SignalArgs,
+    appended: &AppendOutcome,
+    hint: Option<&str>,
+) -> Result<CliExitCode, Error> {
     let (SignalArgs { label, key, json, .. }, AppendOutcome { fact, before }) = (args, appended);
     if *json {
-        let value = json!({ "label": label, "key": key, "changed": true, "fact": fact, "replaced": null, "before": before });
+        let value = json!({ "label": label, "key": key, "changed": true, "fact": fact, "replaced": null, "before": before, "hint": hint });
         return output::print_json(&value);
     }
     let name = one_line(&format!("{label} {key}"));
@@ -68,11 +71,15 @@ fn tell_appended(args: &SignalArgs, appended: &AppendOutcome) -> Result<CliExitC
     output::print(&text)
 }
 
-fn tell(args: &SignalArgs, assertion: &AssertionOutcome) -> Result<CliExitCode, Error> {
+fn tell(
+    args: &SignalArgs,
+    assertion: &AssertionOutcome,
+    hint: Option<&str>,
+) -> Result<CliExitCode, Error> {
     let SignalArgs { label, key, json, .. } = args;
     let AssertionOutcome { fact, is_new: changed, replaced, dropped } = assertion;
     if *json {
-        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact, "replaced": replaced });
+        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact, "replaced": replaced, "hint": hint });
         return output::print_json(&value);
     }
     let name = one_line(&format!("{label} {key}"));

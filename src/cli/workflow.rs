@@ -14,12 +14,13 @@ use super::{output, person, run, start};
 use crate::actor::clock::now;
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::program::interpreter::DEFINITION_LABEL;
 use crate::language::program::read::read;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::runtime::{self, Workflow, directories};
 use crate::store::capture::WorkflowCapture;
-use crate::store::dataspace::{Dataspace, DefinedProgram};
+use crate::store::dataspace::{Dataspace, DefinedProgram, FactStatement};
 
 /// Runs `raymond workflow`.
 ///
@@ -64,7 +65,11 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
         pins: Some(capture.pins()),
     };
     person::must_act("define a program")?;
-    Dataspace::of(&root).with_key(&directories::user_state()?.key()?).define(&defined, &capture)?;
+    let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
+    space.define(&defined, &capture)?;
+    let (key, value, source) = (&defined.name, &defined.program, "workflow define");
+    let at = defined.at;
+    space.assert(FactStatement { label: DEFINITION_LABEL, key, value, source, at }, None)?;
     if args.json {
         let DefinedProgram { name, file, program, .. } = &defined;
         return output::print_json(&json!({ "name": name, "file": file, "program": program }));

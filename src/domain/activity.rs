@@ -80,6 +80,8 @@ pub enum ActivityResult {
     Changes(String),
     /// The dataspace has changed as requested. The run sees the change there.
     Done,
+    /// The fact was asserted, in place of one with another value that nobody had taken, and of so many values behind it.
+    Replaced(Fact, usize),
     /// The fact that was taken; `None` if another agent was faster.
     Claimed(Option<Fact>),
     /// The run that was started.
@@ -95,6 +97,7 @@ impl ActivityResult {
             Self::Bases(_)
             | Self::Changes(_)
             | Self::Done
+            | Self::Replaced(..)
             | Self::Claimed(_)
             | Self::Started(_) => Value::Null,
         }

@@ -74,6 +74,19 @@ impl ValuePath {
         Ok(Self(segments))
     }
 
+    /// Reads a path; a text that is none is names with dots between them, whatever characters they have.
+    #[must_use]
+    pub fn parse_or_names(text: &str) -> Self {
+        let names = || text.split('.').map(|name| PathSegment::Key(name.to_owned())).collect();
+        Self::parse(text).unwrap_or_else(|_| Self(names()))
+    }
+
+    /// Returns the value at the path, which begins in this value.
+    #[must_use]
+    pub fn value_in<'value>(&self, value: &'value Value) -> Option<&'value Value> {
+        self.0.iter().try_fold(value, step)
+    }
+
     /// Returns its steps; there is at least one.
     #[must_use]
     pub fn segments(&self) -> &[PathSegment] {

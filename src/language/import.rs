@@ -12,7 +12,7 @@ use super::position::SourcePlace;
 use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
-use crate::domain::id::{SCRIPT_ENDINGS, StateKind, StateName};
+use crate::domain::id::{StateKind, StateName};
 
 /// The code of the mistakes in a file that is imported.
 const CODE: &str = "RF007";
@@ -156,9 +156,9 @@ impl ImportedFolder {
     /// Adds the file of a script, and a note if it can be no state.
     fn add_script(&mut self, file: &str, text: String) -> Result<(), Error> {
         let is_state = text.starts_with("#!")
-            || StateName::parse(file).is_ok_and(|name| StateKind::of(&name).is_some());
+            || StateName::parse(file).is_ok_and(|name| name.is_state_by_ending());
         if !is_state {
-            let endings = SCRIPT_ENDINGS.join(", .");
+            let endings = StateKind::Script.endings().join(", .");
             self.notes.push(format!(
                 "{file}: this is no state, because scripts here end in .{endings}; it is kept as a file beside them"
             ));
@@ -190,8 +190,7 @@ impl ImportedFolder {
 
 /// Returns the file of a state: the name itself if it has the ending of a state.
 fn file_of(name: &str) -> String {
-    let is_file = StateName::parse(name)
-        .is_ok_and(|name| name.has_ending() && StateKind::of(&name).is_some());
+    let is_file = StateName::parse(name).is_ok_and(|name| name.is_state_by_ending());
     if is_file { name.to_owned() } else { format!("{name}.md") }
 }
 

@@ -34,6 +34,7 @@ pub mod resume;
 pub mod schema;
 pub mod shell_words;
 pub mod source;
+pub mod state_files;
 pub mod supervision;
 pub mod tag;
 pub mod template;

@@ -28,7 +28,7 @@ use serde_json::Value;
 pub use self::coverage::RuleGaps;
 pub(in crate::language) use self::key::schema_of;
 pub use self::ordered::OrderedJson;
-pub use self::path::{field, placeholder};
+pub use self::path::{divisions, field, placeholder};
 pub use self::rule::{FieldTest, OutputRule, RuleComparison, ValueTest};
 pub use self::schema::{OutputSchema, SchemaField};
 use super::position::SourcePlace;

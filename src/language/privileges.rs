@@ -8,7 +8,7 @@ mod programs;
 mod scripts;
 mod unreadable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::scripts::EnteredScripts;
 use super::graph::profile::GraphProfile;
@@ -48,6 +48,8 @@ pub struct PrivilegeSurvey<'a> {
     pub ceiling: &'a PermissionCeiling,
     /// The types that graphs may use.
     pub vocabulary: &'a GraphVocabulary,
+    /// The paths of the files that can be executed.
+    pub executables: &'a BTreeSet<String>,
     /// The path of the state that the run begins with.
     pub entry: &'a str,
     /// The plug-ins that are started at the workflow's request.
@@ -217,6 +219,7 @@ mod tests {
             manifest: "raymond.yaml",
             ceiling: &PermissionCeiling::of(&settings),
             vocabulary: &GraphVocabulary::new(),
+            executables: &BTreeSet::new(),
             entry: "START.md",
             plugins: &plugins,
         };

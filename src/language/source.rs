@@ -185,6 +185,11 @@ pub trait WorkflowSource: Send + Sync {
     /// `..` or is absolute is [`Error::Outside`].
     fn document(&self, path: &str) -> Result<String, Error>;
 
+    /// Returns whether a file can be executed.
+    fn is_executable(&self, _name: &StateName) -> bool {
+        false
+    }
+
     /// Returns whether [`document`](Self::document) finds this path in the plugin, outside of the scope. No copy is
     /// made of such a document, so its content counts as part of the graph.
     fn is_in_plugin(&self, _path: &str) -> bool {

@@ -205,7 +205,11 @@ fn changed(
     space.settled(step)?;
     match activity {
         Activity::Assert { label, key, value } => {
-            space.assert(FactStatement { label, key, value, source, at: now() }, Some(step))?;
+            let statement = FactStatement { label, key, value, source, at: now() };
+            let asserted = space.assert(statement, Some(step))?;
+            if let Some(replaced) = asserted.replaced {
+                return Ok(ActivityResult::Replaced(replaced, asserted.dropped));
+            }
         }
         Activity::Retract { label, key } => {
             space.retract(label, key, Some(step))?;

@@ -21,6 +21,7 @@ mod prepared_run;
 pub mod reachable_errors;
 mod request;
 mod resume;
+pub mod run_facts;
 mod run_launcher;
 pub mod run_root;
 pub mod seals;

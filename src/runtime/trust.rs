@@ -91,6 +91,11 @@ pub fn examine(
     let folder = workflow.root.root();
     let capture = WorkflowCapture::of(folder, root.path())?;
     let mut files = capture.texts();
+    let executables: BTreeSet<String> = capture.executables().map(str::to_owned).collect();
+    for path in &executables {
+        // A program for the machine is no text; only its name is looked at.
+        files.entry(path.clone()).or_default();
+    }
     let below = workflow.folder.as_ref().map(|below| files.within(below)).transpose();
     let own = below.map_err(step::Error::from)?;
     let own: &dyn WorkflowSource = own.as_deref().unwrap_or(&files);
@@ -112,7 +117,8 @@ pub fn examine(
     let manifest = in_workflow(manifest::FILE);
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
         let manifest = &*manifest;
-        PrivilegeSurvey { files: &files, manifest, entry: &entry, ceiling, vocabulary, plugins }
+        let (files, executables, entry) = (&files, &executables, &*entry);
+        PrivilegeSurvey { files, manifest, entry, executables, ceiling, vocabulary, plugins }
             .requests()
     };
     // Trust does not depend on the options of this run.

@@ -27,7 +27,7 @@ use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::hint::closest;
-use crate::language::program::interpreter::STATE_LABEL;
+use crate::language::program::interpreter::{INSTANCE_LABEL, STATE_LABEL};
 use crate::language::prompt::step;
 use crate::store;
 use crate::store::capture::WorkflowCapture;
@@ -137,7 +137,10 @@ impl WorkflowStarter {
     /// it for that.
     fn forget_state(&self, id: &RunId) -> Result<(), store::Error> {
         let space = Dataspace::of(&self.root).with_key(&self.user_state.key()?);
-        space.retract(STATE_LABEL, id.as_str(), None).map(drop)
+        for label in [INSTANCE_LABEL, STATE_LABEL] {
+            space.retract(label, id.as_str(), None)?;
+        }
+        Ok(())
     }
 
     /// Refuses another run if too many that programs have started are being executed.

@@ -149,6 +149,12 @@ impl WorkflowCapture {
         self.files.iter().filter_map(|(path, file)| Some((path.clone(), text(file)?))).collect()
     }
 
+    /// Iterates over the paths of the files that can be executed.
+    pub fn executables(&self) -> impl Iterator<Item = &str> {
+        let files = self.files.iter().filter(|(_, file)| file.is_executable);
+        files.map(|(path, _)| path.as_str())
+    }
+
     /// Writes the files into a directory that is not there yet. Only large files are durable below it; for the
     /// others, their [contents](super::contents) are.
     ///

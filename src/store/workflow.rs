@@ -1,6 +1,7 @@
 //! The files of a workflow in a directory. No path that is read here can leave the directory.
 
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ impl WorkflowDir {
         Self { pinned: Some(pinned), ..self }
     }
 
-    /// Returns this directory with the names of the programs that are defined, which its programs may start.
+    /// Returns this directory with the names of the defined programs, which its programs may start.
     #[must_use]
     pub fn with_defined_programs(self, names: impl IntoIterator<Item = String>) -> Self {
         Self { defined: Some(names.into_iter().collect()), ..self }
@@ -95,8 +96,7 @@ impl WorkflowDir {
     /// Returns the folder that it is a copy of; the directory itself if it is no copy.
     #[must_use]
     pub fn live_root(&self) -> PathBuf {
-        let live = self.pinned.as_ref().map(|pinned| pinned.live_of(&self.root));
-        live.unwrap_or_else(|| self.root.clone())
+        self.pinned.as_ref().map_or_else(|| self.root.clone(), |own| own.live_of(&self.root))
     }
 
     /// Returns the root of the plugin that it is part of.
@@ -240,6 +240,11 @@ impl WorkflowSource for WorkflowDir {
 
     fn check(&self, name: &StateName) -> Result<(), Error> {
         self.resolve(name).map(drop)
+    }
+
+    fn is_executable(&self, name: &StateName) -> bool {
+        let file = self.resolve(name).ok().and_then(|path| path.metadata().ok());
+        file.is_some_and(|file| file.mode() & 0o100 != 0)
     }
 
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error> {

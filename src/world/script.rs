@@ -23,7 +23,7 @@ const VARIABLE_PREFIX: &[u8] = b"RAYMOND_VAR_";
 pub(super) struct ScriptRun<'operation> {
     /// The path of the file.
     pub(super) file: &'operation str,
-    /// The program that executes it, and its first arguments.
+    /// The program that executes it, and its first arguments; empty if it is executed itself.
     pub(super) interpreter: &'operation [String],
     /// The variables that are added to its environment.
     pub(super) environment: &'operation BTreeMap<String, String>,
@@ -61,11 +61,10 @@ impl ScriptRun<'_> {
         shared: &OperationContext,
         stem: &'run str,
     ) -> Result<OperationProgram<'run>, OperationError> {
-        let Some((program, first)) = self.interpreter.split_first() else {
-            return Err(format!("{}: nothing says what executes it", self.file).into());
-        };
-        let arguments: Vec<OsString> =
-            first.iter().map(String::as_str).chain([self.file]).map(OsString::from).collect();
+        // Without an interpreter it is a program for the machine, which is executed itself.
+        let mut words = self.interpreter.iter().map(String::as_str).chain([self.file]);
+        let program = words.next().unwrap_or(self.file);
+        let arguments: Vec<OsString> = words.map(OsString::from).collect();
         if let Some((name, _)) =
             self.environment.iter().find(|(_, text)| text.len() > MAX_VALUE_BYTES)
         {

@@ -163,3 +163,19 @@ fn on_event_hook_receives_question_with_answer_command() {
     let message = question["message"].as_str().expect("a sentence");
     assert!(message.contains("raymond answer t main/NEXT.md=TEXT"), "{message}");
 }
+
+#[test]
+fn answer_comes_with_the_id_of_its_question() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "{{ask_id}}: {{answer}}")
+        .rule(when("start").reply(ASK))
+        .rule(when("main-2: yes").reply(r#"<ask next="NEXT.md">And now?</ask>"#))
+        .rule(when("main-3: no").reply("<result>heard</result>"));
+    test.raymond(&["check", "START.md"]).ok().stdout_lacks("ask_id");
+    test.run(&["START.md"]).code(2);
+    test.raymond(&["answer", "t", "NEXT.md=yes"]).ok();
+    test.resume(&[]).code(2).stderr_has("And now?");
+    test.raymond(&["answer", "t", "NEXT.md=no"]).ok();
+    test.resume(&[]).ok().ended("main", "heard");
+}

@@ -55,7 +55,8 @@ fn signal_json_reports_change_and_fact() {
         json!({ "label": "a", "key": "", "value": "1", "seq": 1, "source": "signal", "at": at });
     assert_eq!(
         said,
-        json!({ "label": "a", "key": "", "changed": true, "fact": fact, "replaced": null })
+        json!({ "label": "a", "key": "", "changed": true, "fact": fact, "replaced": null,
+            "hint": "nobody waits for a: no unfinished run and no defined program looks at any fact" })
     );
     let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
     assert_eq!((&said["changed"], &said["fact"]), (&json!(false), &fact));
@@ -63,7 +64,7 @@ fn signal_json_reports_change_and_fact() {
     let said = test.raymond(&["signal", "a", "--retract", "--json"]).ok().json();
     assert_eq!(
         said,
-        json!({ "label": "a", "key": "", "changed": true, "fact": null, "replaced": null })
+        json!({ "label": "a", "key": "", "changed": true, "fact": null, "replaced": null, "hint": null })
     );
     test.run_without_reader(&["signal", "a"]).ok();
     test.run_without_reader(&["facts"]).ok();

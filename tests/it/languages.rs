@@ -32,6 +32,8 @@ START.md: [It is made.]
 REVIEW.md: ["<result>REVISE</result>", "<result>APPROVE</result>"]
 VERDICT.md: ['<function return="VERDICT.md">REVIEW.md</function>', "<result>mended</result>"]
 "#,
+            "mended",
+            5,
         ),
         (
             "yaml",
@@ -39,6 +41,8 @@ VERDICT.md: ['<function return="VERDICT.md">REVIEW.md</function>', "<result>mend
 "workflow.yaml#change": ["<result>made</result>"]
 "workflow.yaml#review": ["<result>APPROVE</result>"]
 "#,
+            "Approved",
+            2,
         ),
         (
             "lisp",
@@ -46,11 +50,17 @@ VERDICT.md: ['<function return="VERDICT.md">REVIEW.md</function>', "<result>mend
 "workflow.lisp#author": [made, mended]
 "workflow.lisp#reviewer": ["mend it", "APPROVE"]
 "#,
+            r#""state":"done","status":"completed""#,
+            4,
         ),
     ];
-    for (language, replies) in table {
+    // A first review sends the change back, but in the graph, each of whose agents begins with the first reply.
+    for (language, replies, result, turns) in table {
         let test = with(language, replies);
         test.raymond(&["check", "."]).ok();
-        test.raymond(&["run", ".", "--agent", "scripted", "--id", "r"]).ok();
+        let ended = test.raymond(&["run", ".", "--agent", "scripted", "--id", "r"]);
+        ended.ok().stdout_has("Agent main terminated with result: ").stdout_has(result);
+        let costs = test.raymond(&["costs", "r", "--json"]).ok().json();
+        assert_eq!(costs["total"]["turns"], turns, "{language}");
     }
 }

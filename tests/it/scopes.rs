@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::support::{Test, always, wait_until, when};
+use crate::support::{FakeRule, Test, always, wait_until, when};
 
 const CALL: &str =
     "---\nallowed_transitions:\n  - { tag: call, target: review/, return: BACK.md }\n---\nstart";
@@ -326,4 +326,60 @@ fn graph_of_another_folder_is_checked_with_the_states_that_lead_there() {
         outcome.assert(said.contains("review/FLOW.yaml:2:1: WF102 unknown key `endingz`"), "place");
     }
     assert!(test.calls().is_empty());
+}
+
+#[test]
+fn call_workflow_and_reset_workflow_are_names_of_call_and_reset() {
+    let call = "<call-workflow return=\"BACK.md\">review/</call-workflow>";
+    let reset = "<reset-workflow>last/</reset-workflow>";
+    let test = Test::new()
+        .prompt("START.md", &format!("start\n{call}"))
+        .prompt("BACK.md", &format!("back with {{{{result}}}}\n{reset}"))
+        .prompt("review/START.md", "look\n<result>x</result>")
+        .prompt("last/START.md", "the last\n<result>x</result>")
+        .rule(when("start").reply(call))
+        .rule(when("look").reply("<result>good</result>"))
+        .rule(when("back with good").reply(reset))
+        .rule(when("the last").reply("<result>done</result>"));
+    test.raymond(&["check", "START.md"]).ok();
+    test.run(&["START.md"]).ok().ended("main", "done");
+    let steps = test.events("step_finished");
+    assert_eq!(
+        [&steps[0]["transition"], &steps[2]["transition"]],
+        [
+            &json!({ "tag": "call", "target": "START.md", "scope": "review", "return": "BACK.md" }),
+            &json!({ "tag": "reset", "target": "START.md", "scope": "last" }),
+        ]
+    );
+    let calls = test.calls();
+    calls[2].assert_resumes(&calls[0]);
+    calls[3].assert_fresh();
+}
+
+#[test]
+fn budget_and_restarts_of_a_run_count_in_other_folders() {
+    let test = composed_with(|rule| rule.cost(0.04));
+    let outcome = test.run(&["START.md", "--budget", "0.1"]);
+    outcome.code(75).stderr_has("budget");
+    let folders: Vec<Value> =
+        test.events("step_finished").iter().map(|step| step["folder"].clone()).collect();
+    assert_eq!(json!(folders), json!([null, "review", "review"]), "the last one has used it up");
+    let test = composed_with(|rule| rule.exit(1));
+    let outcome = test.run(&["START.md", "--max-restarts", "2"]);
+    let message = outcome.code(1).failed("main").to_owned();
+    assert!(message.starts_with("in review/START.md"), "{message}");
+    assert_eq!(test.calls_with("look").len(), 3, "the first one and two restarts");
+}
+
+/// Returns the workflow that calls a folder, with rules for its states that are changed so.
+fn composed_with(change: impl Fn(FakeRule) -> FakeRule) -> Test {
+    Test::new()
+        .prompt("START.md", "start\n<call return=\"BACK.md\">review/</call>")
+        .prompt("BACK.md", "back with {{result}}\n<result>x</result>")
+        .prompt("review/START.md", "look\n<goto>NEXT.md</goto>")
+        .prompt("review/NEXT.md", "judge\n<result>x</result>")
+        .rule(when("start").cost(0.04).reply("<call return=\"BACK.md\">review/</call>"))
+        .rule(change(when("look").reply("<goto>NEXT.md</goto>")))
+        .rule(change(when("judge").reply("<result>good</result>")))
+        .rule(when("back with good").reply("<result>done</result>"))
 }

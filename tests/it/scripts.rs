@@ -1,5 +1,7 @@
 //! Scripts as states: they run without Claude Code, their last line is the tag, and a crash repeats none that has ended.
 
+mod executables;
+
 use raymond::fault::POINTS;
 use serde_json::json;
 

@@ -14,10 +14,10 @@ use crate::domain::run::PauseReason;
 use crate::language::prompt::step;
 
 impl Supervisor {
-    /// Returns the facts that programs of this run can match.
+    /// Returns the facts that programs of this run can match at their positions.
     fn selected_facts(&self) -> FactSelection {
         let files = |folder: Option<&Folder>| self.context.source_of(folder);
-        self.context.workflows.selected_facts(&self.run.definitions, files)
+        self.context.workflows.selected_facts(&self.run, files)
     }
 
     /// Records the changes of facts that programs of this run can match. If they cannot be read, the run holds still,

@@ -18,9 +18,11 @@ pub struct FactPattern {
 }
 
 impl FactPattern {
-    fn includes(&self, key: &str, value: &str) -> bool {
-        self.key.as_deref().is_none_or(|own| own == key)
-            && self.value.as_deref().is_none_or(|own| own == value)
+    /// Returns the patterns that include this one: itself, and those without its key or its payload.
+    fn with_wider(&self) -> [Self; 4] {
+        let any = Self::default();
+        let (key, value) = (self.key.clone(), self.value.clone());
+        [self.clone(), Self { key, ..any.clone() }, Self { value, ..any.clone() }, any]
     }
 
     fn includes_all_of(&self, other: &Self) -> bool {
@@ -43,10 +45,13 @@ impl FactSelection {
     /// Adds facts of a label. Patterns that another one includes are dropped.
     pub fn add(&mut self, label: &str, pattern: FactPattern) {
         let own = self.0.entry(label.to_owned()).or_default();
-        if !own.iter().any(|known| known.includes_all_of(&pattern)) {
-            own.retain(|known| !pattern.includes_all_of(known));
-            own.insert(pattern);
+        if pattern.with_wider().iter().any(|wider| own.contains(wider)) {
+            return;
         }
+        if pattern.key.is_none() || pattern.value.is_none() {
+            own.retain(|known| !pattern.includes_all_of(known));
+        }
+        own.insert(pattern);
     }
 
     /// Adds all facts of another selection.
@@ -78,13 +83,37 @@ impl FactSelection {
     /// Returns whether a fact with these texts is selected.
     #[must_use]
     pub fn has(&self, label: &str, key: &str, value: &str) -> bool {
-        self.0.get(label).is_some_and(|own| own.iter().any(|one| one.includes(key, value)))
+        let Some(own) = self.0.get(label) else { return false };
+        let exact = FactPattern { key: Some(key.to_owned()), value: Some(value.to_owned()) };
+        exact.with_wider().iter().any(|wider| own.contains(wider))
     }
 
     /// Returns whether any facts of a label are selected.
     #[must_use]
     pub fn has_label(&self, label: &str) -> bool {
         self.0.contains_key(label)
+    }
+
+    /// Returns whether facts with this label and key are selected, whatever their payload.
+    #[must_use]
+    pub fn has_key(&self, label: &str, key: &str) -> bool {
+        let Some(own) = self.0.get(label) else { return false };
+        own.iter().any(|one| one.key.as_deref().is_none_or(|own| own == key))
+    }
+
+    /// Returns the keys of the selected facts of a label; `None` if it has none, or if they may have any key.
+    #[must_use]
+    pub fn keys_of(&self, label: &str) -> Option<BTreeSet<&str>> {
+        self.0.get(label)?.iter().map(|one| one.key.as_deref()).collect()
+    }
+
+    /// Returns the keys of the facts of a label that another selection may lack; `None` if they may have any key.
+    #[must_use]
+    pub fn keys_beyond(&self, label: &str, other: &Self) -> Option<BTreeSet<&str>> {
+        let before = other.0.get(label);
+        let own = self.0.get(label).into_iter().flatten();
+        let new = own.filter(|one| before.is_none_or(|before| !before.contains(one)));
+        new.map(|one| one.key.as_deref()).collect()
     }
 
     /// Returns whether another selection has the same facts of a label.
@@ -146,9 +175,21 @@ mod tests {
         let mut both = selection(&[("k", "*")]);
         both.extend(&selection(&[("k", "1"), ("*", "1")]));
         assert_eq!(both, selection(&[("*", "1"), ("k", "*")]));
+        assert!(both.has_key("l", "j") && all.has_key("l", "j") && !both.has_key("m", "k"));
+        let own = selection(&[("k", "1"), ("j", "*")]);
+        assert!(own.has_key("l", "k") && !own.has_key("l", "i"));
+        assert_eq!(own.keys_of("l"), Some(BTreeSet::from(["j", "k"])));
+        assert_eq!((own.keys_of("m"), both.keys_of("l")), (None, None));
         assert!(!both.is_same_for("l", &all) && both.is_same_for("m", &all));
         assert_eq!(FactSelection::of_labels([&"l".to_owned()]), all);
         assert_eq!(all.labels().collect::<Vec<_>>(), ["l"]);
+        let keys = |new: &[(&str, &str)]| {
+            let new = selection(new);
+            new.keys_beyond("l", &both).map(|keys| keys.into_iter().map(str::to_owned).collect())
+        };
+        assert_eq!(keys(&[("k", "*"), ("j", "2"), ("i", "*")]), Some(vec!["i".into(), "j".into()]));
+        assert_eq!(keys(&[("j", "*"), ("*", "2")]), None);
+        assert_eq!(keys(&[]), Some(Vec::new()));
         assert!(!all.is_empty() && FactSelection::default().is_empty());
     }
 }

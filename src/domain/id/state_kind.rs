@@ -11,7 +11,7 @@ pub enum StateKind {
     Graph,
     /// A file of S-expressions: a program.
     Program,
-    /// A file that is executed.
+    /// A file that is executed; whether it can be, its name does not always say.
     Script,
 }
 
@@ -41,7 +41,15 @@ struct KindTerms {
 /// Names that would be those of graphs, and are files of the runtime's own.
 const RESERVED: [&str; 4] = ["raymond.yaml", "raymond.yml", "replies.yaml", "replies.yml"];
 
-/// The endings of scripts.
+/// The endings of data, which is no script even if it can be executed, as all files of some file systems.
+const DATA_ENDINGS: [&str; 44] = [
+    "adoc", "bak", "bmp", "bz2", "cfg", "conf", "css", "csv", "db", "diff", "doc", "docx", "gif",
+    "gz", "htm", "html", "ico", "ini", "jpeg", "jpg", "json", "jsonl", "lock", "log", "markdown",
+    "ndjson", "orig", "patch", "pdf", "png", "rst", "sql", "sqlite", "svg", "tar", "tex", "toml",
+    "tsv", "txt", "webp", "xlsx", "xml", "xz", "zip",
+];
+
+/// The endings by which a file is a script, whether or not it can be executed.
 const SCRIPT_ENDINGS: [&str; 8] = ["sh", "py", "bash", "js", "mjs", "pl", "rb", "ts"];
 
 impl StateKind {
@@ -59,7 +67,8 @@ impl StateKind {
         KindTerms { noun, endings, steps }
     }
 
-    /// Returns the kind of the state with this name, or `None` if it is no state. A file without an ending is a script.
+    /// Returns the kind of the state with this name, or `None` if it is no state. A file without an ending is a script, and so is one
+    /// with an ending of nothing else, if it can be executed.
     #[must_use]
     pub fn of(name: &StateName) -> Option<Self> {
         let name = name.as_str();
@@ -69,7 +78,8 @@ impl StateKind {
         if stem.is_empty() || is_one_of(&RESERVED, name) {
             return None;
         }
-        Self::ALL.iter().copied().find(|kind| is_one_of(kind.endings(), ending))
+        let named = Self::ALL.iter().copied().find(|kind| is_one_of(kind.endings(), ending));
+        named.or_else(|| (!is_one_of(&DATA_ENDINGS, ending)).then_some(Self::Script))
     }
 
     /// Returns its name for people.
@@ -104,10 +114,27 @@ impl StateName {
         StateKind::of(self) == Some(StateKind::Program)
     }
 
-    /// Returns whether it is a script: a file with the ending of one, or without any ending.
+    /// Returns whether it is a script: a file with the ending of one, or without any ending; or with an ending of nothing
+    /// else, if it can be executed.
     #[must_use]
     pub fn is_script(&self) -> bool {
         StateKind::of(self) == Some(StateKind::Script)
+    }
+
+    /// Returns whether its name alone makes it a script. Any other script has to be a file that can be executed.
+    #[must_use]
+    pub fn is_script_by_name(&self) -> bool {
+        let ending = self.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        self.is_script() && ending.is_none_or(|ending| SCRIPT_ENDINGS.contains(&&*ending))
+    }
+
+    /// Returns whether the name has an ending, and it alone makes it a state, so that a word of a text is one.
+    #[must_use]
+    pub fn is_state_by_ending(&self) -> bool {
+        match StateKind::of(self) {
+            Some(StateKind::Script) => self.has_ending() && self.is_script_by_name(),
+            kind => kind.is_some(),
+        }
     }
 
     /// Returns the way in which its steps are taken, if it is a state.
@@ -143,6 +170,10 @@ mod tests {
             (Some(StateKind::Program), Some(StateKind::Program))
         );
         assert_eq!((kind("b.sh"), kind("B")), (Some(StateKind::Script), Some(StateKind::Script)));
+        for script in ["CHECK.tool", "check.PHP", "x.lua", "a.b.exe"] {
+            let name = StateName::parse(script).expect("a name");
+            assert!(name.is_script() && !name.is_script_by_name(), "{script}");
+        }
         for none in ["A.txt", ".md", "raymond.yaml", "Replies.YML", ".lisp"] {
             assert_eq!(kind(none), None, "{none}");
         }

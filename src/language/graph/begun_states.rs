@@ -1,9 +1,10 @@
 //! Checks that the states in which a graph has further agents begin are there, as far as they are written out.
 
 use super::reader::GraphReader;
-use crate::domain::id::{Folder, StateKind, StateName};
+use crate::domain::id::{Folder, StateName};
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
+use crate::language::state_files::is_state;
 use crate::language::yaml::content::YamlValue;
 
 /// The state of a folder in which agents begin, unless another one is named.
@@ -43,7 +44,7 @@ impl GraphReader<'_> {
         let why = match StateName::parse(name) {
             Ok(name) if name.in_other_folder().is_some() => None,
             Ok(name) => match source.check(&name) {
-                Ok(()) if StateKind::of(&name).is_none() => Some("this is no state".to_owned()),
+                Ok(()) if !is_state(&name, source) => Some("this is no state".to_owned()),
                 Ok(()) => None,
                 Err(error) => Some(error.reason()),
             },

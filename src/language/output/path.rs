@@ -1,19 +1,23 @@
-//! Fields of a JSON value by their path: `score`, `author.name`, `items.0.title`.
+//! Fields of a JSON value by their [path](ValuePath): `score`, `author.name`, `items[0].title`.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
 use crate::domain::transition::Variables;
+use crate::domain::value_path::ValuePath;
 
 /// Returns the field of a value at a path; a number is an index of a list.
 #[must_use]
 pub fn field<'value>(value: &'value Value, path: &str) -> Option<&'value Value> {
-    path.split('.').try_fold(value, |value, part| match value {
-        Value::Object(fields) => fields.get(part),
-        Value::Array(list) => list.get(part.parse::<usize>().ok()?),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-    })
+    ValuePath::parse_or_names(path).value_in(value)
+}
+
+/// Returns the ways to divide the name of a placeholder into a variable and a path in its value, the longest variable
+/// first.
+pub fn divisions(name: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+    let ends = name.rmatch_indices(['.', '[']);
+    ends.map(|(at, sign)| (&name[..at], &name[if sign == "." { at + 1 } else { at }..]))
 }
 
 /// Returns the value of a placeholder: the variable of that name, or else the field of a variable that is JSON. A
@@ -23,10 +27,9 @@ pub fn placeholder<'values>(values: &'values Variables, name: &str) -> Option<Co
     if let Some(value) = values.get(name) {
         return Some(Cow::Borrowed(value));
     }
-    let mut dots = name.rmatch_indices('.');
-    dots.find_map(|(dot, _)| {
-        let value: Value = serde_json::from_str(values.get(&name[..dot])?).ok()?;
-        match field(&value, &name[dot + 1..])? {
+    divisions(name).find_map(|(variable, path)| {
+        let value: Value = serde_json::from_str(values.get(variable)?).ok()?;
+        match field(&value, path)? {
             Value::String(text) => Some(Cow::Owned(text.clone())),
             other => Some(Cow::Owned(other.to_string())),
         }
@@ -45,7 +48,8 @@ mod tests {
             ("plain", "7"),
             ("text", "no JSON"),
             ("a.b", "own"),
-            ("a", r#"{"b":"field","c":1}"#),
+            ("a", r#"{"b":"field","c":1,"d.e":["x"],"a b|":2}"#),
+            ("results", r#"[{"status":"ok"},{"status":"last"}]"#),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
@@ -66,6 +70,15 @@ mod tests {
             ("nobody.x", None),
             ("a.b", Some("own")),
             ("a.c", Some("1")),
+            ("result.tags[0]", Some("x")),
+            ("result.tags[-1].y", Some("true")),
+            ("result.tags[-3]", None),
+            ("result[\"at\"]['line']", Some("3")),
+            ("results[-1].status", Some("last")),
+            ("results.0.status", Some("ok")),
+            ("a[\"d.e\"][0]", Some("x")),
+            ("a.a b|", Some("2")),
+            ("result.tags[x]", None),
         ];
         for (name, value) in table {
             assert_eq!(placeholder(&values, name).as_deref(), value, "{name}");

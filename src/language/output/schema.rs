@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::ordered::OrderedJson;
 use crate::domain::json_mistake::placed_mistake;
+use crate::domain::value_path::{PathSegment, ValuePath};
 use crate::language::hint::closest;
 
 /// The longest schema, in bytes. It is an argument of a process, and the system's limit is twice this.
@@ -185,18 +186,21 @@ impl OutputSchema {
     #[must_use]
     pub fn field(&self, path: &str) -> SchemaField<'_> {
         let (mut schema, mut is_required) = (&self.value, true);
-        for part in path.split('.') {
-            let Some(resolved) = self.resolve(schema) else { return SchemaField::Open };
-            let next = match part.parse::<usize>() {
-                Ok(_) if resolved.get("properties").is_none() => {
-                    is_required = false;
-                    resolved.get("items").filter(|items| items.is_object())
-                }
-                _ => resolved.get("properties").and_then(|fields| fields.get(part)),
+        for segment in ValuePath::parse_or_names(path).segments() {
+            let (part, is_number) = match segment {
+                PathSegment::Key(key) => (key.clone(), key.parse::<usize>().is_ok()),
+                PathSegment::Index(index) => (index.to_string(), true),
             };
-            let Some(next) = next else { return missing(resolved, part) };
+            let Some(resolved) = self.resolve(schema) else { return SchemaField::Open };
+            let next = if is_number && resolved.get("properties").is_none() {
+                is_required = false;
+                resolved.get("items").filter(|items| items.is_object())
+            } else {
+                resolved.get("properties").and_then(|fields| fields.get(&part))
+            };
+            let Some(next) = next else { return missing(resolved, &part) };
             let required = resolved.get("required").and_then(Value::as_array);
-            let names = |names: &Vec<Value>| names.iter().any(|name| name.as_str() == Some(part));
+            let names = |names: &Vec<Value>| names.iter().any(|name| name.as_str() == Some(&part));
             is_required &= required.is_some_and(names);
             schema = next;
         }

@@ -32,7 +32,12 @@ impl<'files> EnteredScripts<'files> {
             let targets = crossed.get_or_insert_with(|| self::crossed(survey.files));
             let (at, entry) = survey.entry.rsplit_once('/').unwrap_or(("", survey.entry));
             let entry = StateName::parse(entry).ok().filter(|_| at == folder);
-            entered(&survey.below(folder), entry.iter().chain(&*targets))
+            let is_executable = |name: &StateName| {
+                let path =
+                    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
+                survey.executables.contains(&path)
+            };
+            entered(&survey.below(folder), entry.iter().chain(&*targets), &is_executable)
         });
         entered.contains(&name)
     }
@@ -43,10 +48,13 @@ impl<'files> EnteredScripts<'files> {
 fn entered<'name>(
     files: &BTreeMap<String, String>,
     others: impl Iterator<Item = &'name StateName>,
+    is_executable: &dyn Fn(&StateName) -> bool,
 ) -> BTreeSet<StateName> {
+    let is_script =
+        |name: &StateName| name.is_script_by_name() || (name.is_script() && is_executable(name));
     let names: Vec<StateName> =
         files.keys().filter_map(|name| StateName::parse(name).ok()).collect();
-    if !names.iter().any(StateName::is_script) {
+    if !names.iter().any(is_script) {
         return BTreeSet::new();
     }
     let mut entered: Vec<StateName> = others.cloned().collect();
@@ -61,7 +69,7 @@ fn entered<'name>(
             }
             // The names of the states that they begin are values or texts in them.
             Some(StateKind::Graph | StateKind::Program) => entered.extend(
-                names.iter().filter(|script| script.is_script() && mentions(text, script)).cloned(),
+                names.iter().filter(|script| is_script(script) && mentions(text, script)).cloned(),
             ),
             None => {}
         }
@@ -69,7 +77,7 @@ fn entered<'name>(
     for name in &mut entered {
         named::resolve(name, files);
     }
-    entered.into_iter().filter(|name| name.is_script() && names.contains(name)).collect()
+    entered.into_iter().filter(|name| is_script(name) && names.contains(name)).collect()
 }
 
 /// Returns whether a text has the name of a file with its ending.
@@ -107,7 +115,10 @@ mod tests {
     #[test]
     fn only_scripts_that_are_entered_are_found() {
         let files = [
-            ("START.md", "<goto>BUILD</goto> or run helper.sh"),
+            (
+                "START.md",
+                "<goto>BUILD</goto> or <goto>CHECK.tool</goto> or <goto>NOTES.tool</goto> or run helper.sh",
+            ),
             ("BUILD.sh", "echo '<goto>TEST.py</goto>'"),
             ("TEST.py", "print('<result>x</result>')"),
             ("helper.sh", "true"),
@@ -115,16 +126,24 @@ mod tests {
             ("graph.yaml", "state: SPAWNED.sh"),
             ("SPAWNED.sh", "true"),
             ("LINT.sh", "true"),
+            ("CHECK.tool", "echo"),
+            ("NOTES.tool", "echo"),
         ];
         let files: BTreeMap<String, String> =
             files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
         let names = |entry: Option<&str>| {
             let entry = entry.map(|name| StateName::parse(name).expect("a name"));
-            let found = entered(&files, entry.iter());
+            let found = entered(&files, entry.iter(), &|name| name.as_str() == "CHECK.tool");
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(names(None), ["BUILD.sh", "SPAWNED.sh", "TEST.py"]);
-        assert_eq!(names(Some("LINT")), ["BUILD.sh", "LINT.sh", "SPAWNED.sh", "TEST.py"]);
-        assert_eq!(names(Some("helper.sh")), ["BUILD.sh", "SPAWNED.sh", "TEST.py", "helper.sh"]);
+        assert_eq!(names(None), ["BUILD.sh", "CHECK.tool", "SPAWNED.sh", "TEST.py"]);
+        assert_eq!(
+            names(Some("LINT")),
+            ["BUILD.sh", "CHECK.tool", "LINT.sh", "SPAWNED.sh", "TEST.py"]
+        );
+        assert_eq!(
+            names(Some("helper.sh")),
+            ["BUILD.sh", "CHECK.tool", "SPAWNED.sh", "TEST.py", "helper.sh"]
+        );
     }
 }

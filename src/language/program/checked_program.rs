@@ -9,9 +9,8 @@ mod outside;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use self::expression::{ProgramCondition, TextExpression};
+pub use self::expression::{ProgramCondition, SoughtFacts, TextExpression};
 pub use self::outside::{ProgramCommand, RunRepetition, StartWorkflow, UserInput};
-use crate::domain::fact::FactSelection;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -41,8 +40,8 @@ pub struct Program {
     pub states: Vec<ProgramState>,
     /// The labels of the facts it reads.
     pub labels: BTreeSet<String>,
-    /// The facts of these labels that it can match.
-    pub facts: FactSelection,
+    /// The facts of these labels that it can match, each place once.
+    pub facts: Vec<SoughtFacts>,
     /// The keys of the context it needs: `x` of `@context/x`.
     pub context: BTreeSet<String>,
     /// True if it needs a branch: `@branch`.

@@ -10,9 +10,11 @@ use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::verdicts::is_bare_verdict;
 use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
+use crate::language::source::WorkflowSource;
+use crate::language::state_files::is_state;
 
 impl ProgramReader<'_> {
     /// Reads the body of a state, a loop, or an arm.
@@ -256,18 +258,26 @@ impl ProgramReader<'_> {
         };
         let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
         let name = StateName::parse(name).map_err(|error| error.to_string())?;
-        if !(name.is_prompt() || name.is_graph() || name.is_program() || name.is_script()) {
-            return Err(format!(
-                "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh",
+        let no_state = || {
+            format!(
+                "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
                 quoted(path)
-            ));
-        }
-        let found = match &folder {
-            Some(folder) => self.source.within(folder).and_then(|source| source.check(&name)),
-            None => self.source.check(&name),
+            )
         };
-        found.map_err(|error| format!("{}: {}", quoted(path), error.reason()))?;
-        Ok((folder, name))
+        if StateKind::of(&name).is_none() {
+            return Err(no_state());
+        }
+        let found =
+            |source: &dyn WorkflowSource| source.check(&name).map(|()| is_state(&name, source));
+        let found = match &folder {
+            Some(folder) => self.source.within(folder).and_then(|below| found(&*below)),
+            None => found(self.source),
+        };
+        match found {
+            Ok(true) => Ok((folder, name)),
+            Ok(false) => Err(no_state()),
+            Err(error) => Err(format!("{}: {}", quoted(path), error.reason())),
+        }
     }
 
     fn assert(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {

@@ -10,6 +10,7 @@ mod moves;
 mod parallel;
 mod publish;
 mod shown;
+mod sought;
 mod starts;
 mod steps;
 mod taking;
@@ -22,7 +23,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub use self::publish::STATE_LABEL;
+pub use self::publish::{DEFINITION_LABEL, INSTANCE_LABEL, STATE_LABEL};
+pub use self::sought::sought_facts;
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
@@ -179,6 +181,10 @@ impl<'environment> ProgramInterpreter<'environment> {
                 }
             }
             ActivityResult::Done => self.next(),
+            ActivityResult::Replaced(replaced, behind) => {
+                self.log(shown::replaced(&replaced, behind), true);
+                self.next();
+            }
             ActivityResult::Claimed(Some(fact)) => {
                 self.bind_taken(&fact);
                 self.position.wait = None;

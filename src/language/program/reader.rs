@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::{AnswerField, VerdictUse};
-use super::checked_program::ProgramSymbol;
+use super::checked_program::{ProgramSymbol, SoughtFacts};
 use super::files::ProgramFiles;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
 use super::requests::RequestNames;
 use super::scopes::RequestGroups;
 use super::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
-use crate::domain::fact::FactSelection;
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
@@ -31,7 +30,7 @@ pub(super) struct ProgramReader<'a> {
     /// The labels of the facts that are read.
     pub(super) labels: BTreeSet<String>,
     /// The facts of these labels that can matter.
-    pub(super) facts: FactSelection,
+    pub(super) facts: Vec<SoughtFacts>,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
     /// True while the condition of a wait is read.
@@ -73,7 +72,7 @@ impl<'a> ProgramReader<'a> {
             states: BTreeMap::new(),
             roles: BTreeMap::new(),
             labels: BTreeSet::new(),
-            facts: FactSelection::default(),
+            facts: Vec::new(),
             context: BTreeSet::new(),
             in_wait: false,
             files: None,

@@ -1,12 +1,11 @@
 //! Reads expressions whose value is a text, and the templates that contain them.
 
 use super::answers::AnswerField;
-use super::checked_program::{ProgramSymbol, TextExpression, TextTemplate};
+use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression, TextTemplate};
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
-use crate::domain::fact::FactPattern;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
@@ -147,18 +146,18 @@ impl ProgramReader<'_> {
         Some(label)
     }
 
-    /// Notes the facts that a `signal` can match: those with the key and the payload that are written there.
+    /// Notes the facts that a `signal` can match.
     pub(super) fn note_facts(
         &mut self,
         label: &str,
         key: Option<&TextExpression>,
         value: Option<&TextExpression>,
     ) {
-        let written = |expression: Option<&TextExpression>| match expression {
-            Some(TextExpression::Text(text)) => Some(text.clone()),
-            _ => None,
-        };
-        self.facts.add(label, FactPattern { key: written(key), value: written(value) });
+        let sought =
+            SoughtFacts { label: label.to_owned(), key: key.cloned(), value: value.cloned() };
+        if !self.facts.contains(&sought) {
+            self.facts.push(sought);
+        }
     }
 
     /// Reads the label of a fact, the only value of its form.

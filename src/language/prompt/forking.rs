@@ -16,7 +16,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::id::{StateKind, StateName};
+use crate::domain::id::StateName;
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::language::hint::closest;
 use crate::language::schema::shape;
@@ -96,9 +96,7 @@ fn join_fallback(text: &str) -> Result<JoinFallback, String> {
     }
     let state = StateName::parse(text).map_err(|error| error.to_string())?;
     // A script without an ending could be any word.
-    let is_state =
-        StateKind::of(&state).is_some_and(|kind| kind != StateKind::Script || state.has_ending());
-    if is_state {
+    if state.is_state_by_ending() {
         return Ok(JoinFallback::State(state));
     }
     let meant = closest(text, ["fail", "keep"]).map(|word| format!("; did you mean `{word}`?"));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::domain::id::{StateKind, StateName};
+use crate::domain::id::StateName;
 
 /// Returns the names in a text that a state could have, each once.
 #[must_use]
@@ -10,7 +10,7 @@ pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
     let mut names = Vec::new();
     for (start, word) in words(text) {
         let in_tag = tags.iter().any(|tag| tag.contains(&start));
-        let is_state = |name: &StateName| name.has_ending() && StateKind::of(name).is_some();
+        let is_state = StateName::is_state_by_ending;
         let name = StateName::parse(word).ok().filter(|name| !in_tag && is_state(name));
         names.extend(name.filter(|name| !names.contains(name)));
     }

@@ -6,7 +6,8 @@ use super::state_error::Error;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::Operation;
 use crate::domain::transition::{TagName, Variables};
-use crate::language::source::WorkflowSource;
+use crate::language::source::{self, WorkflowSource};
+use crate::language::state_files::is_state;
 
 /// The beginning of the name of each variable in a script's environment.
 pub const VARIABLE_PREFIX: &str = "RAYMOND_VAR_";
@@ -28,9 +29,16 @@ impl PreparedScript {
         folder: Option<&Folder>,
         source: &dyn WorkflowSource,
     ) -> Result<Self, Error> {
-        let text = source.read(name)?;
-        let no_script = || Error::NoInterpreter { path: source.path(name) };
-        let interpreter = interpreter(name, &text).ok_or_else(no_script)?;
+        let interpreter = match source.read(name) {
+            Ok(_) if !is_state(name, source) => {
+                return Err(Error::NotAPrompt { path: source.path(name) });
+            }
+            Ok(text) => interpreter(name, &text)
+                .ok_or_else(|| Error::NoInterpreter { path: source.path(name) })?,
+            // A program for the machine needs no other one.
+            Err(source::Error::NotText { .. }) if source.is_executable(name) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
         let file = folder.map_or_else(|| name.to_string(), |folder| format!("{folder}/{name}"));
         Ok(Self { file, interpreter })
     }

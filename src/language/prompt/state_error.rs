@@ -10,7 +10,7 @@ pub enum Error {
     Source(#[from] source::Error),
     /// Its file is of another kind.
     #[error(
-        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh"
+        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh or any file that can be executed"
     )]
     NotAPrompt {
         /// The file.

@@ -20,6 +20,7 @@ use crate::language::program::checked_program::Program;
 use crate::language::program::read;
 use crate::language::program::walk::started;
 use crate::language::source::{self, WorkflowSource};
+use crate::language::state_files::is_state;
 
 /// A folder's states from the first one on.
 #[derive(Debug)]
@@ -186,7 +187,14 @@ fn read_state(
     match (StateKind::of(name), reach.graphs) {
         (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
         (Some(kind @ (StateKind::Prompt | StateKind::Script)), _) => match source.read(name) {
+            Ok(_) if !is_state(name, source) => FolderState::Other,
             Ok(text) => read_text(kind, &text, source),
+            // What a program for the machine prints is not written in it.
+            Err(source::Error::NotText { .. })
+                if is_state(name, source) && kind == StateKind::Script =>
+            {
+                read_text(kind, "", source)
+            }
             Err(error) => FolderState::Unreadable(error),
         },
         (Some(StateKind::Graph), read) => match source.check(name) {

@@ -15,6 +15,7 @@ use crate::domain::agent::Agent;
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{Folder, StateKind, StateName};
 use crate::domain::program_execution::ProgramSource;
+use crate::domain::run::Run;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
@@ -23,6 +24,7 @@ use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read as read_graph;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::program::checked_program::Program;
+use crate::language::program::interpreter::sought_facts;
 use crate::language::program::read::read as read_program;
 use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::script::PreparedScript;
@@ -83,26 +85,20 @@ impl WorkflowCache {
         loaded.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))
     }
 
-    /// Returns the facts that the programs of a run can match. `files` are the files of the folder of each.
+    /// Returns the facts that the programs of a run can match at their positions. `files` are the files of the folder of
+    /// each.
     pub fn selected_facts<E>(
         &self,
-        programs: &BTreeMap<Arc<str>, ProgramSource>,
+        run: &Run,
         files: impl Fn(Option<&Folder>) -> Result<Arc<dyn WorkflowSource>, E>,
     ) -> FactSelection {
-        let mut all = FactSelection::default();
-        for own in programs.values() {
+        sought_facts(run, |own| {
             let known = self.known(&program_key(own.folder.as_ref(), &own.file, &own.program));
-            let program: Option<Rc<Program>> = known.or_else(|| {
+            known.or_else(|| -> Option<Rc<Program>> {
                 let source = files(own.folder.as_ref()).ok()?;
                 self.kept_program(own, own.folder.as_ref(), &own.file, &*source).ok()
-            });
-            match program {
-                Some(program) => all.extend(&program.facts),
-                // What it runs is not there now, so only the labels are known.
-                None => all.extend(&FactSelection::of_labels(&own.labels)),
-            }
-        }
-        all
+            })
+        })
     }
 
     /// Returns a prompt, taken apart.

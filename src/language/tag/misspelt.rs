@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::{NearMiss, TagFinder, name_at, next_open, open};
-use crate::domain::id::{StateKind, StateName};
+use crate::domain::id::StateName;
 use crate::domain::transition::TagName;
 use crate::language::hint::{closest_slip, is_slip};
 
@@ -149,9 +149,7 @@ fn body(text: &str, start: usize, name: &str) -> Option<Range<usize>> {
 
 /// Returns the state that a body names.
 fn state_in(body: &str) -> Option<StateName> {
-    StateName::parse(body.trim())
-        .ok()
-        .filter(|name| name.has_ending() && StateKind::of(name).is_some())
+    StateName::parse(body.trim()).ok().filter(StateName::is_state_by_ending)
 }
 
 fn unknown(name: &str, follows: &str, encloses_state: bool) -> Option<TagMistake> {

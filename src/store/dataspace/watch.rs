@@ -96,41 +96,66 @@ impl DataspaceWatcher {
         };
         let listed = std::mem::replace(&mut self.listed, selection.clone());
         let is_listed = |label: &str| selection.is_same_for(label, &listed);
-        if log.is_none() && !selection.labels().all(is_listed) {
-            log = ChangeLogContent::read(&self.space.changes())?;
-        }
         let (mut now, mut changes) = (FactMap::new(), FactChanges::default());
-        for (label, key) in due {
-            if !selection.has_label(&label) || !is_listed(&label) {
-                continue;
-            }
-            let found = match self.space.read(&self.space.fact(&label, &key)?)? {
-                FactLookup::Fact(fact) => Some(fact).filter(|fact| selection.includes(fact)),
-                FactLookup::Nothing => None,
-                FactLookup::Damaged(why) => {
-                    changes.warnings.push(why);
-                    None
-                }
-            };
-            now.insert((label, key), found);
+        // Also where the selection has changed: the fact may be one that was selected before, too.
+        for (label, key) in due.into_iter().filter(|(label, _)| selection.has_label(label)) {
+            self.look_up((&label, &key), selection, &mut now, &mut changes)?;
         }
         for label in selection.labels().filter(|label| !is_listed(label)) {
-            let listing = match self.space.labelled_in(label, log.as_ref(), Some(selection)) {
-                Err(Error::Unfit(unfit)) => {
-                    changes.warnings.push(unfit.to_string());
-                    continue;
-                }
-                listing => listing?,
-            };
-            changes.warnings.extend(listing.warnings);
             let names = known.all().filter(|fact| fact.label == label);
-            now.extend(names.map(|fact| ((fact.label, fact.key), None)));
-            let facts = listing.facts.into_iter();
-            now.extend(facts.map(|fact| ((fact.label.clone(), fact.key.clone()), Some(fact))));
+            let Some(keys) = selection.keys_beyond(label, &listed) else {
+                if log.is_none() {
+                    log = ChangeLogContent::read(&self.space.changes())?;
+                }
+                let listing = match self.space.labelled_in(label, log.as_ref(), Some(selection)) {
+                    Err(Error::Unfit(unfit)) => {
+                        changes.warnings.push(unfit.to_string());
+                        continue;
+                    }
+                    listing => listing?,
+                };
+                changes.warnings.extend(listing.warnings);
+                now.extend(names.map(|fact| ((fact.label, fact.key), None)));
+                let facts = listing.facts.into_iter();
+                now.extend(facts.map(|fact| ((fact.label.clone(), fact.key.clone()), Some(fact))));
+                continue;
+            };
+            let left = names.filter(|fact| !selection.includes(fact));
+            now.extend(left.map(|fact| ((fact.label, fact.key), None)));
+            for key in keys {
+                self.look_up((label, key), selection, &mut now, &mut changes)?;
+            }
         }
         changes.warnings.dedup();
         changes.changes = compare(now, known);
         Ok(changes)
+    }
+
+    /// Reads the fact with this label and key. A text that cannot be a label or a key names no fact.
+    fn look_up(
+        &self,
+        (label, key): (&str, &str),
+        selection: &FactSelection,
+        now: &mut FactMap,
+        changes: &mut FactChanges,
+    ) -> Result<(), Error> {
+        let path = match self.space.fact(label, key) {
+            Err(Error::Unfit(unfit)) => {
+                changes.warnings.push(unfit.to_string());
+                return Ok(());
+            }
+            path => path?,
+        };
+        let found = match self.space.read(&path)? {
+            FactLookup::Fact(fact) => Some(fact).filter(|fact| selection.includes(fact)),
+            FactLookup::Nothing => None,
+            FactLookup::Damaged(why) => {
+                changes.warnings.push(why);
+                None
+            }
+        };
+        now.insert((label.to_owned(), key.to_owned()), found);
+        Ok(())
     }
 
     /// Reads the changes that were noted since the last read.

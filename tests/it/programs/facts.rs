@@ -191,5 +191,18 @@ fn program_waits_for_state_of_another_run() {
     let other = test.spawn(&["q.lisp", "--id", "other"]);
     test.run(&["p.lisp"]).ok();
     other.wait().ok().ended("main", "seen");
-    assert_eq!(holds(&test), ["workflow/state t=completed"]);
+    let instance = "workflow-instance t=(workflow-instance :definition w :label t)";
+    assert_eq!(holds(&test), [instance, "workflow/state t=completed"]);
+}
+
+#[test]
+fn assertion_of_a_program_warns_of_the_values_that_it_replaces() {
+    let test = program("(state s (action (assert job :value new) (assert job :value new)))");
+    for value in ["one", "two"] {
+        test.raymond(&["signal", "job", "--value", value, "--append"]).ok();
+    }
+    let warning = "(assert job :key \"\") replaces \"one\" and 1 behind it, which nobody had taken";
+    test.run(&["p.lisp"]).ok().stderr_has(warning);
+    assert_eq!(logged(&test), [warning]);
+    assert_eq!(holds(&test), ["job =new"]);
 }

@@ -138,9 +138,57 @@ fn signal_tells_what_it_replaces_and_that_nobody_looks_at_it() {
     signal(&test, "job", "", "first");
     test.raymond(&["signal", "job", "--value", "second"])
         .ok()
-        .stdout_has("it replaces `first`, which nobody had taken");
+        .stdout_has("it replaces `first`, which nobody had taken")
+        .stderr_has(
+            "nobody waits for job: no unfinished run and no defined program looks at any fact",
+        );
     test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
     test.raymond(&["signal", "gate/pased"]).ok().stderr_has("did you mean gate/passed?");
     let known = test.raymond(&["signal", "gate/passed"]).ok().stderr.clone();
-    assert!(!known.contains("looks at facts"), "{known}");
+    assert!(!known.contains("looks at"), "{known}");
+}
+
+#[test]
+fn signal_with_a_key_that_no_run_looks_at_is_told_which_key_is() {
+    let test = written("(workflow w (state s (wait (signal gate/passed :key @label))))");
+    test.raymond(&["run", "p.lisp", "--label", "feature-42", "--on-wait", "exit"]).code(2);
+    let hint = "no unfinished run looks at the fact gate/passed of the key feature-24 now; did you mean --key feature-42?";
+    test.raymond(&["signal", "gate/passed", "--key", "feature-24"]).ok().stderr_has(hint);
+    let json = test.raymond(&["signal", "gate/passed", "--key", "feature-24", "--json"]);
+    assert_eq!(json.ok().stderr_lacks(hint).json()["hint"], hint);
+    test.raymond(&["signal", "gate/passed"])
+        .ok()
+        .stderr_has("of the empty key now; did you mean --key feature-42?");
+    let known = test.raymond(&["signal", "gate/passed", "--key", "feature-42", "--json"]);
+    assert_eq!(known.ok().json()["hint"], serde_json::Value::Null);
+}
+
+#[test]
+fn schema_of_a_single_prompt_counts_for_its_answer_alone() {
+    let schema = r#"{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":{"type":"string"}}}}"#;
+    let test = written(
+        "(workflow w (roles (a)) (state s
+          (action (send-prompt :agent a :template list :output \"items.json\" :request-id one)
+            (await (transcript-response :request-id one))
+            (send-prompt :agent a :template \"choose ~a of ~a\" :args ((response one :field \"items[-1]\") (response one :field items.0)) :request-id two)
+            (await (transcript-response :request-id two)))
+          (terminal :result (response two))))",
+    )
+    .file("items.json", schema.as_bytes())
+    .rule(when("list").reply(r#"{"items":["first","last"]}"#))
+    .rule(when("choose last of first").reply("last it is"));
+    test.raymond(&["check", "p.lisp"]).ok();
+    test.run(&["p.lisp"]).ok().ended("main", "last it is");
+    let calls = test.calls();
+    assert!(calls[0].has("--json-schema") && !calls[1].has("--json-schema"), "{calls:?}");
+    let wrong = written(
+        "(workflow w (roles (a)) (state s (action (send-prompt :agent a :template list :output \"items.json\" :request-id one)
+          (await (transcript-response :request-id one))) (terminal :result (response one :field \"item[0]\"))))",
+    )
+    .file("items.json", schema.as_bytes());
+    wrong
+        .raymond(&["check", "p.lisp"])
+        .code(65)
+        .stdout_has("SX221")
+        .stdout_has("did you mean `items`?");
 }

@@ -61,6 +61,17 @@ pub enum ProgramCondition {
     Not(Box<Self>),
 }
 
+/// The facts that one place of a program can match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SoughtFacts {
+    /// Their label.
+    pub label: String,
+    /// Their key; `None` for any.
+    pub key: Option<TextExpression>,
+    /// Their payload; `None` for any.
+    pub value: Option<TextExpression>,
+}
+
 /// An expression whose value is a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextExpression {

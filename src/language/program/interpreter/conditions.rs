@@ -4,6 +4,7 @@ use super::taking::FirstOfWait;
 use super::values::MissingValue;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::fact::{Fact, FactQuery};
 use crate::domain::program_execution::RequestStatus;
 use crate::domain::time::Timestamp;
@@ -81,6 +82,8 @@ pub(super) enum UndecidedCondition {
     Fail(String),
     /// This activity has to be done first.
     Activity(Activity),
+    /// The facts with this key or payload have to be looked up first.
+    Facts,
 }
 
 impl<'environment> ProgramInterpreter<'environment> {
@@ -99,6 +102,9 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(UndecidedCondition::GoTo(state)) => return self.go_to(state, at),
             Err(UndecidedCondition::Fail(why)) => return Err(ProgramSuspension::Fail { at, why }),
             Err(UndecidedCondition::Activity(activity)) => return self.due(activity),
+            Err(UndecidedCondition::Facts) => {
+                return Err(ProgramSuspension::Then(AdvanceNext::Continue));
+            }
         };
         if judged.holds {
             if let FirstOfWait::Takes(fact) = taken {
@@ -144,6 +150,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(UndecidedCondition::GoTo(state)) => Ok(ArmCheck::GoTo(state)),
             Err(UndecidedCondition::Fail(why)) => Err(ProgramSuspension::Fail { at, why }),
             Err(UndecidedCondition::Activity(activity)) => self.due(activity),
+            Err(UndecidedCondition::Facts) => Err(ProgramSuspension::Then(AdvanceNext::Continue)),
         }
     }
 
@@ -246,6 +253,9 @@ impl<'environment> ProgramInterpreter<'environment> {
         let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
             return Ok(None);
         };
+        if [key, equals].into_iter().flatten().any(|expression| self.is_new(expression)) {
+            return Err(UndecidedCondition::Facts);
+        }
         let mut known = [None, None];
         for (known, expression) in known.iter_mut().zip([key, equals]) {
             if let Some(expression) = expression {
@@ -275,6 +285,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(MissingValue::Yet { .. }) => Ok(None),
             Err(MissingValue::Activity(activity)) => Err(UndecidedCondition::Activity(activity)),
             Err(MissingValue::Never(why)) => Err(UndecidedCondition::Fail(why)),
+            Err(MissingValue::Facts) => Err(UndecidedCondition::Facts),
         }
     }
 

@@ -1,15 +1,24 @@
-//! Publishes the state of a program as a fact, for programs of other runs: `(metadata (publish-state true))`.
+//! Publishes an execution and its state as facts, for programs of other runs: `(metadata (publish-state true))`.
 //!
-//! The fact is asserted before the first instruction of a state, and before the end. So the end itself waits in the
-//! position until the fact holds.
+//! The execution is asserted once, before its first state. The state is asserted before its first instruction, and before
+//! the end. So the end itself waits in the position until the fact holds.
 
-use super::{ProgramInterpreter, ProgramSuspension};
+use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::program_execution::ProgramEnding;
 
 /// The label of the facts that tell the states of programs.
 pub const STATE_LABEL: &str = "workflow/state";
+
+/// The label of the facts that tell the executions of programs.
+pub const INSTANCE_LABEL: &str = "workflow-instance";
+
+/// The label of the facts that tell the programs that are defined.
+pub const DEFINITION_LABEL: &str = "workflow/definition";
+
+/// The mark in the position of an execution that is published, and whose state is not yet.
+const INSTANCE_MARK: &str = "instance";
 
 impl ProgramInterpreter<'_> {
     /// Makes the fact due that says in which state the program is, unless it holds already.
@@ -18,6 +27,11 @@ impl ProgramInterpreter<'_> {
             return Ok(());
         }
         let value = format!("running {}", self.position.current);
+        if self.position.published.is_none() {
+            self.position.published = Some(INSTANCE_MARK.to_owned());
+            self.assert_own(INSTANCE_LABEL, shown::instance(self.environment.execution));
+            return Err(ProgramSuspension::Then(self.next_of_activity()));
+        }
         if self.position.published.as_ref() == Some(&value) {
             return Ok(());
         }
@@ -42,7 +56,11 @@ impl ProgramInterpreter<'_> {
 
     fn publish(&mut self, value: String) {
         self.position.published = Some(value.clone());
-        let (label, key) = (STATE_LABEL.to_owned(), self.environment.execution.label.clone());
+        self.assert_own(STATE_LABEL, value);
+    }
+
+    fn assert_own(&mut self, label: &str, value: String) {
+        let (label, key) = (label.to_owned(), self.environment.execution.label.clone());
         self.position.activity = Some(Activity::Assert { label, key, value });
     }
 
@@ -52,7 +70,16 @@ impl ProgramInterpreter<'_> {
         &mut self,
         fetched: Option<&Result<ActivityResult, String>>,
     ) -> Option<Result<(), ProgramSuspension>> {
-        let is_published = |activity: &Activity| matches!(activity, Activity::Assert { label, value, .. } if label == STATE_LABEL && self.position.published.as_ref() == Some(value));
+        let published = self.position.published.as_deref();
+        let is_published = |activity: &Activity| match activity {
+            Activity::Assert { label, value, .. } if label == STATE_LABEL => {
+                published == Some(value)
+            }
+            Activity::Assert { label, .. } => {
+                label == INSTANCE_LABEL && published == Some(INSTANCE_MARK)
+            }
+            _ => false,
+        };
         let is_own = self.position.activity.as_ref().is_some_and(is_published)
             && (self.position.cursor.is_empty() || self.position.ending.is_some());
         let fetched = fetched.filter(|_| is_own)?;

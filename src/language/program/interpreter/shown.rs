@@ -2,8 +2,17 @@
 
 use std::fmt::Write as _;
 
+use crate::domain::fact::Fact;
+use crate::domain::printable::flat;
+use crate::domain::program_execution::ProgramExecution;
 use crate::domain::time::format_duration;
 use crate::language::program::checked_program::{ProgramCondition, TextExpression};
+
+/// The most bytes of a text of the context in a published execution.
+const MAX_CONTEXT_BYTES: usize = 2000;
+
+/// The number of characters that are shown of a value.
+const MAX_SHOWN_CHARS: usize = 60;
 
 pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> String {
     let mut text = format!("(signal {label}");
@@ -14,6 +23,35 @@ pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> St
     }
     text.push(')');
     text
+}
+
+/// Formats an execution as a form: its definition, its label, its branch and its context. Long texts are cut.
+pub(super) fn instance(execution: &ProgramExecution) -> String {
+    let text = |text: &str| {
+        let cut = text.floor_char_boundary(MAX_CONTEXT_BYTES);
+        let more = if cut < text.len() { "…" } else { "" };
+        atom(&format!("{}{more}", &text[..cut]))
+    };
+    let ProgramExecution { name, label, branch, context, .. } = execution;
+    let mut form = format!("(workflow-instance :definition {} :label {}", atom(name), atom(label));
+    if let Some(branch) = branch {
+        let _ = write!(form, " :branch {}", atom(branch));
+    }
+    let context = context.iter().filter(|(_, value)| !value.is_empty());
+    let context: Vec<String> =
+        context.map(|(key, value)| format!("({} {})", atom(key), text(value))).collect();
+    if !context.is_empty() {
+        let _ = write!(form, " :context ({})", context.join(" "));
+    }
+    form + ")"
+}
+
+/// Says that an assertion has replaced a fact, and so many values behind it.
+pub(super) fn replaced(fact: &Fact, behind: usize) -> String {
+    let Fact { label, key, value, .. } = fact;
+    let more = if behind > 0 { format!(" and {behind} behind it") } else { String::new() };
+    let (key, value) = (atom(key), flat(value, MAX_SHOWN_CHARS));
+    format!("(assert {label} :key {key}) replaces {value:?}{more}, which nobody had taken")
 }
 
 pub(super) fn response(name: &str) -> String {

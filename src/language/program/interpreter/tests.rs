@@ -8,6 +8,7 @@ mod loops;
 mod parallel;
 mod play;
 mod publish;
+mod sought;
 mod starts;
 mod timeouts;
 mod values;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
+use crate::domain::advance::AdvanceNext;
 use crate::domain::program_execution::{RequestEntry, RequestStatus};
 use crate::domain::verdict::verdict;
 use crate::language::output::field;
@@ -24,6 +25,8 @@ pub(super) enum MissingValue {
     Activity(Activity),
     /// The value can never come.
     Never(String),
+    /// The facts with this key or payload have to be looked up first.
+    Facts,
 }
 
 impl<'environment> ProgramInterpreter<'environment> {
@@ -41,6 +44,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(MissingValue::Yet { awaiting, outside }) => self.block(awaiting, None, outside),
             Err(MissingValue::Activity(activity)) => self.due(activity),
             Err(MissingValue::Never(why)) => Err(ProgramSuspension::Fail { at, why }),
+            Err(MissingValue::Facts) => Err(ProgramSuspension::Then(AdvanceNext::Continue)),
         }
     }
 
@@ -64,6 +68,9 @@ impl<'environment> ProgramInterpreter<'environment> {
                 bound.cloned().ok_or_else(|| {
                     MissingValue::Never(format!("nothing has been taken as {name} yet"))
                 })
+            }
+            TextExpression::Signal { key: Some(key), .. } if self.is_new(key) => {
+                Err(MissingValue::Facts)
             }
             TextExpression::Signal { label, key } => {
                 let key = key.as_ref().map(|key| self.evaluate(key)).transpose()?;

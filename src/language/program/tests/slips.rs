@@ -44,7 +44,7 @@ fn invalid_request_is_error_with_hint() {
         ),
         (
             run("x.txt"),
-            "3:37: SX311 `x.txt`: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh",
+            "3:37: SX311 `x.txt`: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
         ),
         (
             run("\"../x.md\""),

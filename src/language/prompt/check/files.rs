@@ -16,6 +16,7 @@ use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
 use crate::language::source::{Error, WorkflowSource};
+use crate::language::state_files::is_state;
 use crate::language::yaml;
 
 impl FolderDiagnostics<'_> {
@@ -60,7 +61,7 @@ impl FolderDiagnostics<'_> {
         if let Err(error) = self.source.check(&entry) {
             let message = format!("its `entry` is {entry}, but {}", why(&error));
             self.error(name, place, "RF003", message);
-        } else if StateKind::of(&entry).is_none() {
+        } else if !is_state(&entry, self.source) {
             let message = format!("its `entry` is {entry}, but {}", no_state());
             self.error(name, place, "RF003", message);
         }
@@ -231,5 +232,5 @@ pub(super) fn why(error: &Error) -> String {
 
 /// Returns the message that a file is of another kind.
 pub(super) fn no_state() -> &'static str {
-    "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh"
+    "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed"
 }

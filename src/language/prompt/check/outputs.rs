@@ -9,7 +9,7 @@ use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::output::{
-    OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField,
+    OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField, divisions,
 };
 use crate::language::position::SourcePlace;
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
@@ -81,9 +81,10 @@ impl FolderDiagnostics<'_> {
             if known.contains(placeholder) {
                 continue;
             }
-            let mut dots = placeholder.match_indices('.').map(|(dot, _)| dot);
-            let Some(dot) = dots.find(|&dot| known.contains(&placeholder[..dot])) else { continue };
-            let (root, path) = (&placeholder[..dot], &placeholder[dot + 1..]);
+            let mut divisions = divisions(placeholder).rev();
+            let Some((root, path)) = divisions.find(|(root, _)| known.contains(*root)) else {
+                continue;
+            };
             if let Some(origins) = origins.filter(|_| root == RESULT)
                 && let Some(why) = self.missing(path, workflow_map, origins)
             {

@@ -5,10 +5,11 @@
 
 use super::FolderDiagnostics;
 use super::files::{no_state, why};
-use crate::domain::id::{StateKind, StateName};
+use crate::domain::id::StateName;
 use crate::domain::transition::{InvalidTransition, TagName, Transition};
 use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::{FolderPrompt, ShownTag, WorkflowMap};
+use crate::language::state_files::is_state;
 
 impl FolderDiagnostics<'_> {
     /// Reports the tags in all texts that will be refused.
@@ -107,8 +108,13 @@ impl FolderDiagnostics<'_> {
     ) {
         let is_around_state =
             shown.encloses.as_ref().is_some_and(|state| self.why_no_state(state).is_none());
+        // The text of a question is no state; nothing says where the agent continues after it.
         let is_around_state = is_around_state
-            || matches!(error, InvalidTransition::UnexpectedAttribute { tag: TagName::Ask, .. });
+            || matches!(
+                error,
+                InvalidTransition::UnexpectedAttribute { tag: TagName::Ask, .. }
+                    | InvalidTransition::MissingAttribute { tag: TagName::Ask, .. }
+            );
         let is_fork_beside_goto = shown.tag == TagName::Fork
             && prompt.shown.iter().any(|other| other.tag == TagName::Goto);
         let message = format!("the text shows a tag that is refused in a reply: {error}");
@@ -160,7 +166,7 @@ impl FolderDiagnostics<'_> {
         }
         match self.source.check(state) {
             Err(error) => Some(why(&error)),
-            Ok(()) if StateKind::of(state).is_none() => Some(no_state().to_owned()),
+            Ok(()) if !is_state(state, self.source) => Some(no_state().to_owned()),
             Ok(()) => None,
         }
     }

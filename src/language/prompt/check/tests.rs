@@ -98,7 +98,7 @@ fn missing_target_file_is_reported() {
             "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
             "START.md:3:26: RF101 WROK.md: there is no such file; did you mean WORK.md?",
             "START.md:4:43: RF101 GONE.md: there is no such file",
-            "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh",
+            "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed",
             "WORK.md:1:1: RF103 the text shows <goto>AWAY.md</goto>, but AWAY.md: there is no such file",
         ]
     );
@@ -121,7 +121,7 @@ fn missing_or_invalid_entry_is_error() {
         ),
         (
             &[("raymond.yaml", "entry: x.txt\n"), ("x.txt", "x")],
-            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh",
+            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed",
         ),
     ];
     for (files, expected) in table {

@@ -209,6 +209,21 @@ fn only_selected_facts_are_reported_and_another_payload_retracts_them() {
         let mut more = yes.clone();
         more.add("a", FactPattern { key: Some("m".to_owned()), value: None });
         assert_eq!(look(&mut watcher, &more), ["+a m=neither"], "it is selected from now on");
+        let keys = |keys: &[&str]| {
+            let mut all = FactSelection::default();
+            for key in keys {
+                all.add("a", FactPattern { key: Some((*key).to_owned()), value: None });
+            }
+            all
+        };
+        let mut keyed = Watcher::of(&place);
+        assert_eq!(look(&mut keyed, &keys(&["m", "gone"])), ["+a m=neither"]);
+        place.assert("a", "gone", "came", None);
+        place.assert("a", "n", "", None);
+        assert_eq!(look(&mut keyed, &keys(&["gone", "k"])), ["-a m", "+a k=no", "+a gone=came"]);
+        place.retract("a", "gone", None);
+        assert_eq!(look(&mut keyed, &keys(&["gone"])), ["-a gone", "-a k"]);
+        place.retract("a", "n", None);
         let mut next =
             Watcher { watch: DataspaceWatcher::new(place.space.clone()), known: watcher.known };
         assert_eq!(look(&mut next, &yes), ["-a m"], "it was known before");

@@ -173,15 +173,22 @@ fn wait_that_nothing_can_end_fails_at_once() {
 
 #[test]
 fn wait_that_something_can_end_does_not_fail() {
-    for condition in [
-        "(or (signal x) (matches (response r) \"yes\"))",
-        "(not (matches (signal x) \"yes\"))",
-        "(and (signal x) (signal y))",
-        "(or (after \"1h\") (matches (response r) \"yes\"))",
+    // `x` holds with the value `yes` from the beginning where that is needed to wait at all.
+    for (condition, x) in [
+        ("(or (signal x) (matches (response r) \"yes\"))", false),
+        ("(not (matches (signal x) \"yes\"))", true),
+        ("(and (signal x) (signal y))", false),
+        ("(or (after \"1h\") (matches (response r) \"yes\"))", false),
     ] {
-        let mut play = Play::of(&state(&format!("{SEND} {AWAIT}\n(wait {condition})")));
-        play.answers("a", "no");
-        assert!(!play.is_over() || condition.starts_with("(not"), "{condition}");
+        let mut play = Play::before(&state(&format!("{SEND} {AWAIT}\n(wait {condition})")));
+        if x {
+            play.assert("x", "", "yes");
+        }
+        play.go().answers("a", "no");
+        assert!(!play.is_over(), "{condition}");
+        play.assert("x", "", "no");
+        play.assert("y", "", "");
+        assert_eq!(play.after(3_600_000).completed_in(), "s", "{condition}");
     }
     let mut timed = Play::of(&state(&format!(
         "{SEND} {AWAIT}\n(wait (matches (response r) \"yes\") :timeout \"1s\" :on-timeout s)"

@@ -129,6 +129,18 @@ fn moves_by_timeout_and_by_failure_count_as_goto() {
     play.fails("a", "no").fails("a", "no").fails("a", "no");
     assert!(play.ended().contains("gone to the state s 2 times"), "{}", play.ended());
     assert_eq!(play.asked.len(), 3);
+    let head = "(workflow w (metadata (max-iterations 2))\n(state s (action";
+    let text = format!("{head} (user-input :prompt q :as o :timeout \"1s\" :on-timeout s))))");
+    let mut play = Play::of(&text);
+    play.after(1000).after(1000).after(1000);
+    assert!(play.ended().contains("gone to the state s 2 times"), "{}", play.ended());
+    for action in ["run :command x", "start-workflow other"] {
+        let mut play = Play::before(&format!("{head} ({action} :as o :on-error s))))"));
+        play.outputs.extend((0..4).map(|_| Err("no".to_owned())));
+        play.go();
+        assert!(play.ended().contains("gone to the state s 2 times"), "{}", play.ended());
+        assert_eq!((play.done.len(), play.outputs.len()), (3, 1), "{action}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Plays a program in a test: the run is a real one, the test is the world and the roles.
 
+mod facts;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -12,8 +14,7 @@ use crate::domain::apply::tests::scene::{self, goto};
 use crate::domain::decide::{
     NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_started,
 };
-use crate::domain::event::Event;
-use crate::domain::fact::{Fact, FactChange};
+use crate::domain::fact::Fact;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_execution::{
@@ -30,6 +31,8 @@ use crate::language::program::read::read;
 pub(super) struct Play {
     program: Program,
     scene: scene::Scene,
+    /// The facts that hold; the run knows those that its program can match.
+    world: BTreeMap<(String, String), Fact>,
     /// The time in milliseconds.
     now: u64,
     /// The directories that are repositories.
@@ -87,6 +90,7 @@ impl Play {
         Self {
             program,
             scene,
+            world: BTreeMap::new(),
             now: 1_000_000,
             repositories: BTreeSet::new(),
             too_late: false,
@@ -166,35 +170,6 @@ impl Play {
         self.go()
     }
 
-    /// Asserts a fact, and advances the program.
-    pub(super) fn fact(&mut self, label: &str, key: &str, value: &str) -> &mut Self {
-        self.assert(label, key, value);
-        self.go()
-    }
-
-    /// Asserts a fact without advancing the program.
-    pub(super) fn assert(&mut self, label: &str, key: &str, value: &str) {
-        let fact = Fact {
-            label: label.to_owned(),
-            key: key.to_owned(),
-            value: value.to_owned(),
-            seq: self.scene.next(),
-            source: "someone".to_owned(),
-            at: Timestamp(self.now),
-        };
-        self.see(FactChange::Asserted(fact));
-    }
-
-    /// Retracts a fact, and advances the program.
-    pub(super) fn retract(&mut self, label: &str, key: &str) -> &mut Self {
-        self.see(FactChange::Retracted { label: label.to_owned(), key: key.to_owned() });
-        self.go()
-    }
-
-    fn see(&mut self, change: FactChange) {
-        self.scene.happens(Event::FactsSeen { changes: vec![change] });
-    }
-
     /// Lets a role answer its current request.
     pub(super) fn answers(&mut self, role: &str, text: &str) -> &mut Self {
         self.reports(role, TurnJudgement::Accepted(AcceptedTransition::plain_result(text)))
@@ -230,6 +205,10 @@ impl Play {
             if main.is_none_or(|own| own.program().is_none()) {
                 return self;
             }
+            let is_asked = main.is_some_and(|own| own.question().is_some());
+            if is_asked && self.due_in().is_none_or(|left| left > 0) {
+                return self;
+            }
             if !self.stretch(fetched.take()) {
                 return self;
             }
@@ -245,20 +224,8 @@ impl Play {
 
     /// Advances once, and returns whether anything changed.
     fn stretch(&mut self, fetched: Option<Result<ActivityResult, String>>) -> bool {
-        let (run, agent) = (&self.scene.run, self.scene.agent("main"));
-        let advance = advance(
-            &ProgramEnvironment {
-                program: &self.program,
-                execution: self.execution(),
-                facts: &run.facts,
-                run: &run.workflow_id,
-                file: &agent.current_state,
-                folder: agent.folder(),
-                path: "p.lisp",
-                now: Timestamp(self.now),
-            },
-            fetched,
-        );
+        self.look_at_facts();
+        let advance = advance(&self.environment(), fetched);
         for output in &advance.outputs {
             self.note(output);
         }
@@ -273,6 +240,20 @@ impl Play {
             self.scene.happens(event);
         }
         went_on
+    }
+
+    fn environment(&self) -> ProgramEnvironment<'_> {
+        let (run, agent) = (&self.scene.run, self.scene.agent("main"));
+        ProgramEnvironment {
+            program: &self.program,
+            execution: self.execution(),
+            facts: &run.facts,
+            run: &run.workflow_id,
+            file: &agent.current_state,
+            folder: agent.folder(),
+            path: "p.lisp",
+            now: Timestamp(self.now),
+        }
     }
 
     fn note(&mut self, command: &AdvanceOutput) {
@@ -316,18 +297,22 @@ impl Play {
             }
             Activity::Assert { label, key, value } => {
                 self.done.push(format!("assert {label} {key} {value}"));
+                let before = self.world.get(&(label.clone(), key.clone())).cloned();
                 self.assert(&label, &key, &value);
-                ActivityResult::Done
+                match before.filter(|before| before.value != value) {
+                    Some(before) => ActivityResult::Replaced(before, 0),
+                    None => ActivityResult::Done,
+                }
             }
             Activity::Retract { label, key } => {
                 self.done.push(format!("retract {label} {key}"));
-                self.see(FactChange::Retracted { label, key });
+                self.world.remove(&(label, key));
                 ActivityResult::Done
             }
             Activity::Claim { label, key, seq } => {
                 let fact = self.scene.run.facts.get(&label, Some(&key));
                 let fact = fact.filter(|fact| fact.seq == seq).expect("what it saw is there");
-                self.see(FactChange::Retracted { label: label.clone(), key: key.clone() });
+                self.world.remove(&(label.clone(), key.clone()));
                 if self.too_late {
                     return Ok(ActivityResult::Claimed(None));
                 }

@@ -132,3 +132,13 @@ fn answer_without_field_fails_and_its_start_is_quoted() {
         "{ended}"
     );
 }
+
+#[test]
+fn assertion_that_replaces_another_value_is_warned_of() {
+    let body = "(action (assert job :key k :value one) (assert job :key k :value one) (assert job :key k :value two) (assert job :value two))";
+    let play = Play::of(&state(body));
+    assert_eq!(
+        play.said,
+        ["warning: (assert job :key k) replaces \"one\", which nobody had taken"]
+    );
+}

@@ -142,7 +142,12 @@ const RULES: &[Rule] = &[
     (
         "question without next in a text",
         &[("START.md", "<ask>so?</ask>")],
-        &["START.md:1:1 warning RF106"],
+        &["START.md:1:1 error RF106"],
+    ),
+    (
+        "question without next in code",
+        &[("START.md", "`<ask>so?</ask>` <result>x</result>")],
+        &["START.md:1:2 warning RF106"],
     ),
     (
         "cd of a question in a policy",

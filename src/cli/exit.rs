@@ -179,6 +179,8 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoCopy { .. }
+        | Error::Cassette { .. }
+        | Error::NoStreams { .. }
         | Error::NoScript { .. } => CliExitCode::Invalid,
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             CliExitCode::Unavailable

@@ -41,6 +41,7 @@ pub mod output;
 mod person;
 mod plugins;
 pub mod questions;
+pub mod record;
 pub mod recover;
 pub mod run;
 mod run_choice;

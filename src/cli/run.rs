@@ -146,7 +146,7 @@ fn graphs() -> GraphSetup {
 fn prepare_processes(settings: &Settings) {
     match settings.answerer {
         AnswererKind::Claude => prepare_moves(),
-        AnswererKind::Scripted => {}
+        AnswererKind::Scripted | AnswererKind::Replay => {}
     }
 }
 

@@ -17,9 +17,11 @@ pub mod budget;
 pub mod budget_shortage;
 pub mod call_budget;
 pub mod capacity;
+pub mod cassette;
 pub mod consult;
 pub mod decide;
 pub mod effect;
+pub mod ended_turns;
 pub mod evaluation;
 #[macro_use]
 pub mod event;

@@ -12,6 +12,7 @@ use super::graphs::GraphSetup;
 use super::plugin_programs;
 use super::preflight::{self, PreflightResult};
 use super::prepared_run::PreparedRun;
+use super::replay;
 use super::request::RunRequest;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
@@ -57,6 +58,7 @@ pub fn create(
     check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
     preflight::check_entry(workflow, &workflow_id, request, &trusting, &graphs)
         .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, &graphs))?;
+    let cassette = replay::taken_in(workflow, &mut settings)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
@@ -68,7 +70,7 @@ pub fn create(
     } else {
         settings.budget_usd.or(budget)
     };
-    if asks {
+    if asks && cassette.is_none() {
         build_runner(
             &settings,
             run_root,
@@ -107,6 +109,7 @@ pub fn create(
         Record { seq: 1, at: now(), folder: None, event: Event::RunStarted(Box::new(beginning)) };
     let parts = NewRun {
         workflow: Some(&examined.capture),
+        cassette: cassette.as_ref(),
         key: Some(key.clone()),
         seal: Some((&starter.state, seal)),
     };

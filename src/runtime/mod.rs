@@ -18,6 +18,8 @@ mod plugins;
 mod preflight;
 mod prepared_run;
 pub mod reachable_errors;
+pub mod recording;
+mod replay;
 mod request;
 mod resume;
 mod run_launcher;

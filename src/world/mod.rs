@@ -34,6 +34,7 @@ pub mod outcome;
 mod paths;
 pub mod perform;
 mod protected_paths;
+pub mod recorded_files;
 pub mod registry;
 mod retention;
 mod script;

@@ -15,6 +15,7 @@ mod attacks;
 mod bad_claude;
 mod bad_input;
 mod call_budgets;
+mod cassettes;
 mod check;
 mod claude_code;
 mod commands;

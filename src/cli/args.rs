@@ -203,6 +203,10 @@ pub struct RunArgs {
     #[command(flatten)]
     pub dir: DirArgs,
 
+    /// Print what a start would do, and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
     /// The options of a new run.
     #[command(flatten)]
     pub new_run: NewRunArgs,

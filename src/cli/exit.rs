@@ -159,7 +159,7 @@ impl Error {
     }
 }
 
-fn of_runtime(error: &runtime::Error) -> CliExitCode {
+pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
     use runtime::Error;
     match error {
         Error::Nothing

@@ -20,6 +20,7 @@ mod confirm;
 pub mod costs;
 pub mod diagnostics;
 mod dispatch;
+mod dry_run;
 pub mod exit;
 pub mod facts;
 mod foreground;

@@ -41,6 +41,7 @@ pub mod option_switch;
 pub mod permission;
 pub mod plugin;
 pub mod policy;
+pub mod price_table;
 pub mod printable;
 pub mod privilege;
 pub mod program_execution;

@@ -123,7 +123,9 @@ fn cassette_names_each_turn_with_its_texts_and_numbers_of_sessions() {
     let test = Test::new()
         .prompt("START.md", "start {{input}} in run {{workflow_id}}")
         .prompt("NEXT.md", "next")
-        .rule(when("start").reply("<goto>NEXT.md</goto>").takes("opus", [1, 2, 3, 4], 0.5))
+        .rule(
+            when("start").reply("<goto>NEXT.md</goto>").takes("opus", [1, 2, 3, 4], 0.5).cost(0.5),
+        )
         .rule(when("next").reply("<result>ok</result>").cost(0.25));
     test.run(&["START.md", "--input", "x"]).ok();
     let told = record(&test, &["--json"]).ok().json();
@@ -285,7 +287,8 @@ fn replay_that_is_killed_resumes_with_its_copy_of_the_cassette() {
     test.run(&["START.md"]).code(1);
     record(&test, &[]).ok();
     let whole = story(&test, "t");
-    for (number, point) in ["append.after:3", "effect.before:4", "sync.after:6"].iter().enumerate()
+    for (number, point) in
+        ["append.after:1", "append.after:3", "effect.before:2"].iter().enumerate()
     {
         let run = format!("u{number}");
         let path = cassette(&test);

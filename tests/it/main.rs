@@ -23,6 +23,7 @@ mod costs;
 mod crash;
 mod debug_mode;
 mod drawing;
+mod dry_run;
 mod environment;
 mod evaluator;
 mod every_event;

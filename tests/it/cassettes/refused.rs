@@ -91,7 +91,7 @@ fn changed_copy_of_the_cassette_is_not_replayed() {
     let test = recorded();
     let agent = format!("replay:{}", cassette(&test).display());
     let killed = test.shell(&format!(
-        "RAYMOND_FAILPOINT=append.after:2 exec \"$0\" run START.md --id u --agent {agent}"
+        "RAYMOND_FAILPOINT=append.after:1 exec \"$0\" run START.md --id u --agent {agent}"
     ));
     assert!(killed.wait().killed());
     let copy = test.dir().join("runs/u/cassette/turns.jsonl");

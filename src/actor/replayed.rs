@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use super::scripted::wait_for_stop;
 use crate::domain::capacity;
-use crate::domain::cassette::{RecordedChange, RecordedOutcome, place};
+use crate::domain::cassette::{RecordedChange, RecordedEnding, place};
 use crate::domain::id::AgentId;
 use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
@@ -42,7 +42,7 @@ pub struct ReplayRunnerArgs {
     pub path: String,
     /// The cassette.
     pub cassette: Cassette,
-    /// What the marks in its texts stand for in this run.
+    /// The texts of this run that the marks in the cassette stand for.
     pub marks: PortableMarks,
     /// The places of the run.
     pub site: ReplaySite,
@@ -55,7 +55,7 @@ pub struct ReplayRunnerArgs {
 /// A turn that has begun.
 struct BegunReplay {
     stream: ScriptedStream,
-    outcome: RecordedOutcome,
+    outcome: RecordedEnding,
     /// The failure or the reply without its texts.
     reply: TurnReply,
     changes: Vec<RecordedChange>,
@@ -173,7 +173,7 @@ impl ReplayRunner {
         }
         let filled = |text: String| self.marks.filled(&text);
         match outcome {
-            RecordedOutcome::Replied { answer: None, structured: None } => {
+            RecordedEnding::Replied { answer: None, structured: None } => {
                 let why = format!("{}: the answer of this turn is not recorded", self.path);
                 Err(TurnFailure {
                     cost: reply.cost,
@@ -181,18 +181,18 @@ impl ReplayRunner {
                     ..TurnFailure::new(FailureCause::Workflow, why)
                 })
             }
-            RecordedOutcome::Replied { answer, structured } => {
+            RecordedEnding::Replied { answer, structured } => {
                 reply.text = answer.map(filled).unwrap_or_default();
                 reply.structured = structured.map(filled);
                 stream.end(&reply).map(|()| reply)
             }
-            RecordedOutcome::Failed { cause, message } => Err(TurnFailure {
+            RecordedEnding::Failed { cause, message } => Err(TurnFailure {
                 cost: reply.cost,
                 usage: reply.usage,
                 refused_tools: reply.refused_tools,
                 ..TurnFailure::new(cause, filled(message))
             }),
-            RecordedOutcome::Cut => {
+            RecordedEnding::Cut => {
                 let cause = self.wait(&input).await;
                 let message = "the recorded turn has no end: its agent was ended by others";
                 let failure = TurnFailure::new(cause, message);
@@ -225,7 +225,7 @@ impl ReplayRunner {
     }
 }
 
-/// What is needed of the input when the turn ends. It has no prompt, because that is large.
+/// The part of the input that is needed when the turn ends. It has no prompt, because that is large.
 struct EndedInput {
     turn: TurnId,
     working_dir: WorkingDir,

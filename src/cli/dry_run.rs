@@ -16,7 +16,6 @@ use crate::domain::money::Usd;
 use crate::domain::price_table::{PRICES_OF, estimated_tokens, input_cost};
 use crate::domain::printable::printable;
 use crate::domain::settings::AnswererKind;
-use crate::domain::time::format_duration;
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::start_plan::{PlannedState, StartPlan, plan};
 use crate::runtime::{self, RunRequest, RunStarter, directories};
@@ -218,9 +217,4 @@ fn beginning(text: &str) -> Vec<String> {
         lines.push(format!("… {left} more bytes"));
     }
     lines
-}
-
-/// Returns a duration for people.
-fn duration(ms: u64) -> String {
-    format_duration(ms)
 }

@@ -111,7 +111,7 @@ pub struct RecordedTurn {
     pub prompt: Option<String>,
     /// The outcome.
     #[serde(flatten)]
-    pub outcome: RecordedOutcome,
+    pub outcome: RecordedEnding,
     /// True if this failure was the end of the agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_agent: bool,
@@ -138,7 +138,7 @@ pub struct RecordedTurn {
 /// The outcome of a recorded turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum RecordedOutcome {
+pub enum RecordedEnding {
     /// The model answered.
     Replied {
         /// The final message; `None` if it is not known.
@@ -254,8 +254,8 @@ impl RecordedTurn {
     #[must_use]
     pub fn is_of_the_machine(&self) -> bool {
         match &self.outcome {
-            RecordedOutcome::Failed { cause, .. } => !self.ended_agent && is_of_the_machine(*cause),
-            RecordedOutcome::Replied { .. } | RecordedOutcome::Cut => false,
+            RecordedEnding::Failed { cause, .. } => !self.ended_agent && is_of_the_machine(*cause),
+            RecordedEnding::Replied { .. } | RecordedEnding::Cut => false,
         }
     }
 }
@@ -323,6 +323,6 @@ mod tests {
         assert_eq!(serde_json::to_string(&turn).expect("written"), line);
         let short = r#"{"agent":"main","step":1,"turn":0,"state":"A.md","visit":0,"session":1,"session_turn":1,"outcome":"cut"}"#;
         let turn: RecordedTurn = serde_json::from_str(short).expect("what is absent has a default");
-        assert_eq!(turn.outcome, RecordedOutcome::Cut);
+        assert_eq!(turn.outcome, RecordedEnding::Cut);
     }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use self::portable::PortableMarks;
 use super::scrub::is_scrubbed_form_of;
 use crate::domain::cassette::{
-    CASSETTE_FORMAT, CassetteHeader, HEADER_FILE, RecordedOutcome, RecordedTurn, TURNS_FILE,
+    CASSETTE_FORMAT, CassetteHeader, HEADER_FILE, RecordedEnding, RecordedTurn, TURNS_FILE,
 };
 use crate::domain::money::Usd;
 use crate::domain::turn::TurnId;
@@ -91,7 +91,7 @@ pub struct AskedTurn<'turn> {
     pub visit: u32,
     /// The text of the prompt.
     pub prompt: &'turn str,
-    /// What the marks of recorded texts stand for.
+    /// The texts that the marks of recorded texts stand for.
     pub marks: &'turn PortableMarks,
 }
 
@@ -188,7 +188,7 @@ impl PlayableTurn {
     }
 
     fn is_answered(&self) -> bool {
-        matches!(self.recorded.outcome, RecordedOutcome::Replied { .. })
+        matches!(self.recorded.outcome, RecordedEnding::Replied { .. })
     }
 
     /// Returns whether its prompt is the one that is asked.

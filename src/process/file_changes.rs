@@ -26,7 +26,7 @@ pub struct FileChanges {
     pub unknown: u64,
     /// The number of commands that were run.
     pub commands: u64,
-    open: VecDeque<ToolCall>,
+    open: VecDeque<OpenToolCall>,
 }
 
 /// A change by a tool.
@@ -42,7 +42,7 @@ pub struct ToolChange {
 
 /// A call that has not been answered.
 #[derive(Debug)]
-struct ToolCall {
+struct OpenToolCall {
     id: String,
     tool: String,
     input: Value,
@@ -75,7 +75,7 @@ impl FileChanges {
             self.open.pop_front();
         }
         let input = if tool == COMMAND_TOOL { None } else { get(content.input) };
-        self.open.push_back(ToolCall { id, tool, input: input.unwrap_or_default() });
+        self.open.push_back(OpenToolCall { id, tool, input: input.unwrap_or_default() });
     }
 
     fn answered(&mut self, content: &ContentBlock<'_>, event: &StreamLine<'_>) {
@@ -95,7 +95,7 @@ impl FileChanges {
     }
 }
 
-impl ToolCall {
+impl OpenToolCall {
     /// Returns the change; `None` if it is not told in full.
     fn change(self, result: Option<Value>) -> Option<ToolChange> {
         let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::error::Error;
 use super::graphs::working_dirs;
 use crate::domain::cassette::{
-    CASSETTE_FORMAT, CassetteHeader, LeftOutCounts, RecordedChange, RecordedOutcome, RecordedTurn,
+    CASSETTE_FORMAT, CassetteHeader, LeftOutCounts, RecordedChange, RecordedEnding, RecordedTurn,
     RecordedWorkflow, ScrubbedCount,
 };
 use crate::domain::ended_turns::{EndedTurn, EndedTurns, TurnEnding};
@@ -129,6 +129,9 @@ impl<'rules> TurnRecorder<'rules> {
 
     /// Returns the record of a turn; `None` if there was none when the agent ended.
     fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
+        if !is_asked(&turn.state) {
+            return Ok(None);
+        }
         let transcript = TurnTranscript::find(&self.steps, &turn.id.stem());
         let may_be_none = match &turn.ending {
             TurnEnding::Cut => true,
@@ -167,14 +170,14 @@ impl<'rules> TurnRecorder<'rules> {
         let prompt = prompt.map(|prompt| self.clean(&prompt));
         let ended_agent = matches!(turn.ending, TurnEnding::AgentFailed { .. });
         let outcome = match turn.ending {
-            TurnEnding::Replied => RecordedOutcome::Replied {
+            TurnEnding::Replied => RecordedEnding::Replied {
                 answer: answer.map(|answer| self.clean(&answer)),
                 structured: structured.map(|object| self.clean(&object)),
             },
             TurnEnding::Failed { cause, message } | TurnEnding::AgentFailed { cause, message } => {
-                RecordedOutcome::Failed { cause, message: self.clean(&message) }
+                RecordedEnding::Failed { cause, message: self.clean(&message) }
             }
-            TurnEnding::Cut => RecordedOutcome::Cut,
+            TurnEnding::Cut => RecordedEnding::Cut,
         };
         let TurnCost { amount, usage, mut refused_tools, duration_ms, .. } = turn.cost;
         for call in &mut refused_tools.calls {
@@ -247,6 +250,11 @@ impl<'rules> TurnRecorder<'rules> {
             working_dir.cwd.as_ref().map_or(top.clone(), |below| top.join(below.as_str()))
         })
     }
+}
+
+/// Returns whether a state is a prompt, a node or a role. The operations of scripts, graphs and programs are no turns.
+fn is_asked(state: &StateName) -> bool {
+    state.is_prompt() || state.as_str().contains('#')
 }
 
 /// Returns whether a path leads into raymond's own directory.

@@ -1,4 +1,4 @@
-//! What a start of a workflow would do, found out without starting or writing anything.
+//! The plan of a start: what it would do, found out without starting or writing anything.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use crate::store::trust::FolderTrust;
 /// The run id in prompts that are only shown.
 const UNKNOWN_RUN: &str = "RUN";
 
-/// What a start would do.
+/// The plan of a start.
 #[derive(Debug)]
 pub struct StartPlan {
     /// The settings of the run.
@@ -99,7 +99,7 @@ pub struct PlannedTrust {
     pub requests: Vec<String>,
 }
 
-/// Finds out what a start would do.
+/// Returns the plan of a start, without starting anything.
 ///
 /// # Errors
 /// The [`Error`] of a workflow with which no run could begin.

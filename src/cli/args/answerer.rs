@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
 
-/// What stands before the directory of a cassette.
+/// The word before the directory of a cassette.
 const REPLAY: &str = "replay:";
 
 /// The source of the agents' answers.

@@ -1,11 +1,11 @@
 //! The settings of a run that would start, each with its origin.
 
-use super::duration;
 use crate::cli::args::RunArgs;
 use crate::cli::options::RunOptions;
 use crate::domain::permission::RunPermission;
 use crate::domain::sealed_terms::mode;
 use crate::domain::settings::MaxProcs;
+use crate::domain::time::format_duration;
 use crate::language::manifest::{FILE, Manifest, ON_BUDGET, ON_LIMIT};
 use crate::runtime::start_plan::StartPlan;
 
@@ -16,7 +16,7 @@ pub(super) struct SettingRow {
     pub(super) origin: String,
 }
 
-/// What Claude Code takes if nobody names a model.
+/// The model if nobody names one.
 const OWN_MODEL: &str = "Claude Code's default";
 
 /// Returns the model of the first turn, and its origin.
@@ -123,7 +123,7 @@ fn process_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<Se
         MaxProcs::Count(count) => count.to_string(),
     };
     let warm = if settings.warm {
-        format!("for {}", duration(settings.warm_for_ms))
+        format!("for {}", format_duration(settings.warm_for_ms))
     } else {
         "no".to_owned()
     };
@@ -142,7 +142,7 @@ fn process_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<Se
         ),
         row(
             "stagger",
-            duration(settings.forking.stagger_ms),
+            format_duration(settings.forking.stagger_ms),
             origin("--stagger", given.stagger.is_some(), manifest.stagger_ms.is_some()),
         ),
         row("warm processes", warm, origin("--warm-for", is_warm_given, false)),
@@ -152,9 +152,12 @@ fn process_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<Se
 fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
     let (given, own) = (&args.options.supervision, &manifest.supervision);
     let policy = &plan.settings.supervision;
-    let restarts = format!("{} in {}", policy.max_restarts, duration(policy.period_ms));
-    let backoff =
-        format!("{}..{}", duration(policy.backoff_min_ms), duration(policy.backoff_max_ms));
+    let restarts = format!("{} in {}", policy.max_restarts, format_duration(policy.period_ms));
+    let backoff = format!(
+        "{}..{}",
+        format_duration(policy.backoff_min_ms),
+        format_duration(policy.backoff_max_ms)
+    );
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let row = |name, value, origin| SettingRow { name, value, origin };
     vec![
@@ -175,12 +178,12 @@ fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Ve
         ),
         row(
             "timeout",
-            duration(policy.timeout_ms),
+            format_duration(policy.timeout_ms),
             origin("--timeout", given.timeout.is_some(), own.timeout_ms.is_some()),
         ),
         row(
             "idle_timeout",
-            duration(policy.idle_timeout_ms),
+            format_duration(policy.idle_timeout_ms),
             origin("--idle-timeout", given.idle_timeout.is_some(), own.idle_timeout_ms.is_some()),
         ),
         row(

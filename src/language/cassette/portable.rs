@@ -19,7 +19,7 @@ const CWD: &str = "[raymond:cwd]";
 /// The shortest path that is replaced, in bytes: `/` and `/x` would be found in ordinary text.
 const MIN_PATH_BYTES: usize = 4;
 
-/// What marks stand for in one run.
+/// The marks in recorded texts, with the texts of one run that they stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortableMarks {
     run: RunId,

@@ -1,5 +1,4 @@
-//! The runner that answers the prompts of a run, under its settings: Claude Code, a script, or a
-//! cassette.
+//! The runner that answers the prompts of a run: Claude Code, a script, or a cassette.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! The cassette that answers the prompts of a run: read from its directory at the start, and from the run's own copy
-//! afterwards.
+//! The cassette that answers the prompts of a run.
+//!
+//! It is read from its directory when the run starts, and from the run's own copy afterwards.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

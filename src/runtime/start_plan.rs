@@ -158,7 +158,9 @@ fn planned_trust(
     refusals: &mut Vec<Error>,
 ) -> Result<PlannedTrust, Error> {
     let program = request.program.as_deref();
-    let examined = trust::examine(root, workflow, settings, graphs.vocabulary(), program)?;
+    let mut untrusted = settings.clone();
+    untrusted.consent.trusts_workflow = false;
+    let examined = trust::examine(root, workflow, &untrusted, graphs.vocabulary(), program)?;
     let is_needed = examined.needs_trust();
     let is_said = starter.confirmation.is_some() || settings.consent.trusts_workflow;
     // Without a key nothing can have been trusted, and looking it up would make one.

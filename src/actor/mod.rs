@@ -14,6 +14,7 @@ pub mod message;
 pub mod observer;
 pub mod process;
 pub mod registry;
+pub mod replayed;
 pub mod runner;
 pub mod scripted;
 pub mod stay_up;

@@ -104,7 +104,7 @@ impl ScriptedTurn {
 }
 
 /// Waits until the turn is to end: at once, or when its grace is over.
-async fn wait_for_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
+pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
     let _ = stop.wait_for(|&level| level != StopLevel::None).await;
     let grace = Duration::from_millis(grace_ms);
     let _ = tokio::time::timeout(grace, stop.wait_for(|&level| level > StopLevel::Patiently)).await;

@@ -1,5 +1,6 @@
 //! The command line's grammar, and the texts of its help.
 
+pub mod answerer;
 pub mod answers;
 pub mod clean;
 mod examples;
@@ -7,6 +8,7 @@ pub mod facts;
 pub mod import;
 pub mod programs;
 pub mod readers;
+pub mod record;
 pub mod runs;
 pub mod trust;
 pub mod workflows;
@@ -14,9 +16,10 @@ pub mod worktrees;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
+use self::answerer::{AnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::examples::{
@@ -29,6 +32,7 @@ use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
+use self::record::{RECORD_HELP, RecordArgs};
 use self::runs::LIST_HELP;
 pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
 use self::trust::{TRUST_HELP, TrustArgs};
@@ -106,6 +110,9 @@ pub enum CliCommand {
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
+    /// Record the turns of a run as a cassette, which answers in the place of Claude Code
+    #[command(after_help = RECORD_HELP)]
+    Record(RecordArgs),
     /// Watch all agents of a run, full screen
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
@@ -196,6 +203,10 @@ pub struct RunArgs {
     #[command(flatten)]
     pub dir: DirArgs,
 
+    /// Print what a start would do, and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
     /// The options of a new run.
     #[command(flatten)]
     pub new_run: NewRunArgs,
@@ -256,9 +267,14 @@ pub struct NewRunArgs {
     #[arg(long = "context", value_name = "KEY=VALUE", value_parser = context)]
     pub context: Vec<(String, String)>,
 
-    /// The source of the answers [default: claude]
-    #[arg(long, value_enum)]
+    /// The source of the answers: claude, scripted for the workflow's replies.yaml, or replay:DIR for the
+    /// cassette that `raymond record` made; only claude calls a model [default: claude]
+    #[arg(long, value_name = "WHO", value_parser = answerer, add = ArgValueCompleter::new(complete_answerers))]
     pub agent: Option<AnswererArg>,
+
+    /// With --agent replay:DIR, fail an agent whose prompt is not the recorded one
+    #[arg(long)]
+    pub strict_replay: bool,
 
     /// The directory the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]
@@ -267,15 +283,6 @@ pub struct NewRunArgs {
     /// Start the workflow although `raymond check` finds errors in it
     #[arg(long)]
     pub no_check: bool,
-}
-
-/// The source of the agents' replies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AnswererArg {
-    /// Claude Code
-    Claude,
-    /// The workflow's replies.yaml; no model is called
-    Scripted,
 }
 
 /// Options of `stop`.

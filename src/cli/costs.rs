@@ -46,7 +46,7 @@ impl CostReport<'_> {
     }
 
     fn is_scripted(&self) -> bool {
-        self.view.run.settings.answerer == AnswererKind::Scripted
+        !self.view.run.settings.answerer.calls_model()
     }
 
     /// Returns the number of agents that ended with the run, perhaps in the midst of a turn.
@@ -63,7 +63,7 @@ impl CostReport<'_> {
         let model = |(model, line): (&Option<String>, &LedgerLine)| {
             (model.clone().unwrap_or_else(|| "not known".to_owned()), *line)
         };
-        if !self.is_scripted() {
+        if self.view.run.settings.answerer != AnswererKind::Scripted {
             let models = most_expensive_first(&self.ledger.models).into_iter().map(model);
             parts.push(CostPart::of("model", models.collect()));
         }
@@ -89,8 +89,8 @@ impl CostReport<'_> {
         if self.view.held && !self.view.run.agents.is_empty() {
             text.push_str("\nrunning turns are counted when they have ended\n");
         }
-        if self.is_scripted() {
-            text.push_str("\nanswered by a script: no model was called, the costs are simulated\n");
+        if let Some(note) = self.view.run.settings.answerer.note_on_costs() {
+            let _ = writeln!(text, "\n{note}");
         } else if unreported_turns > 0 {
             let estimated = match self.ledger.total.estimated {
                 Usd::ZERO => "their cost is not included".to_owned(),

@@ -11,8 +11,8 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     answer, check, clean, completions, costs, diagnostics, facts, graph, help, import, list, log,
-    man, output, recover, run, schema, show, signal, start, status, stop, target, top, tree, trust,
-    workflow, worktrees,
+    man, output, record, recover, run, schema, show, signal, start, status, stop, target, top,
+    tree, trust, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -115,6 +115,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Tree(args) => tree::tree(&args),
         CliCommand::Show(args) => show::show(&args),
         CliCommand::Costs(args) => costs::costs(&args),
+        CliCommand::Record(args) => record::record(&args),
         CliCommand::Worktrees(args) => worktrees::worktrees(&args),
         CliCommand::Clean(args) => clean::clean(&args),
         CliCommand::Stop(args) => stop::stop(&args),

@@ -159,7 +159,7 @@ impl Error {
     }
 }
 
-fn of_runtime(error: &runtime::Error) -> CliExitCode {
+pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
     use runtime::Error;
     match error {
         Error::Nothing
@@ -180,6 +180,8 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoCopy { .. }
+        | Error::Cassette { .. }
+        | Error::NoStreams { .. }
         | Error::NoScript { .. } => CliExitCode::Invalid,
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             CliExitCode::Unavailable

@@ -10,7 +10,7 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::{supervise_here, turn_times};
 use super::options::RunOptions;
 use super::target::{self, RunTarget};
-use super::{background, confirm, output, person, run_choice, settings, summary};
+use super::{background, confirm, dry_run, output, person, run_choice, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::process::child::cgroup::{RunGroups, prepare_moves};
@@ -28,6 +28,9 @@ use crate::store::run_store::LockedRun;
 /// [`Error`] if it cannot begin, or cannot be recorded.
 pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
+    if args.dry_run {
+        return dry_run::dry_run(args, &root);
+    }
     match target::resolve(&args.target, &root)? {
         RunTarget::Workflow(workflow) => {
             let prepared = create(args, &root, &workflow)?;
@@ -146,7 +149,7 @@ fn graphs() -> GraphSetup {
 fn prepare_processes(settings: &Settings) {
     match settings.answerer {
         AnswererKind::Claude => prepare_moves(),
-        AnswererKind::Scripted => {}
+        AnswererKind::Scripted | AnswererKind::Replay => {}
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::args::{AnswererArg, NewRunArgs, RunArgs};
+use super::args::answerer::AnswererArg;
+use super::args::{NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
 use super::{answers, person};
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
 use crate::domain::run::Run;
-use crate::domain::settings::{self, OnBudget, Settings};
+use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
@@ -26,16 +27,34 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
         label: new_run.label.as_ref().map(ToString::to_string),
         branch: new_run.branch.clone(),
         context: new_run.context.iter().cloned().collect(),
-        answerer: match new_run.agent {
-            Some(AnswererArg::Scripted) => settings::AnswererKind::Scripted,
-            Some(AnswererArg::Claude) | None => settings::AnswererKind::Claude,
-        },
         ..settings_of(workflow)
     };
+    (settings.answerer, settings.cassette) = answerer(new_run)?;
     overlay(&args.options, &mut settings);
     answers::add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
     Ok(settings)
+}
+
+/// Returns the answerer of a new run, and its cassette.
+fn answerer(new_run: &NewRunArgs) -> Result<(AnswererKind, Option<CassetteSource>), Error> {
+    let answerer = match &new_run.agent {
+        Some(AnswererArg::Replay(dir)) => {
+            let path = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+            let path = path.into_os_string().into_string();
+            let path = path.map_err(|_| {
+                Error::Usage("the path of a cassette must be UTF-8 text".to_owned())
+            })?;
+            let (checksum, strict) = (String::new(), new_run.strict_replay);
+            return Ok((AnswererKind::Replay, Some(CassetteSource { path, checksum, strict })));
+        }
+        Some(AnswererArg::Scripted) => AnswererKind::Scripted,
+        Some(AnswererArg::Claude) | None => AnswererKind::Claude,
+    };
+    if new_run.strict_replay {
+        return Err(Error::Usage("--strict-replay goes with --agent replay:DIR".to_owned()));
+    }
+    Ok((answerer, None))
 }
 
 /// Returns the settings of a resumed run: its own, overridden by the options that are given now.
@@ -56,6 +75,7 @@ pub fn for_resume(
         ("--context", !new_run.context.is_empty()),
         ("--cwd", new_run.cwd.is_some()),
         ("--agent", new_run.agent.is_some()),
+        ("--strict-replay", new_run.strict_replay),
         ("--no-check", new_run.no_check),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {

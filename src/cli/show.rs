@@ -23,7 +23,6 @@ use crate::domain::printable::{one_line, printable, printable_line};
 use crate::domain::protocol::event::PublicEvent;
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
-use crate::domain::settings::AnswererKind;
 use crate::domain::usage::ModelUse;
 use crate::plugin::sentence::{date, sentence};
 use crate::plugin::styled::TextTone;
@@ -101,7 +100,7 @@ fn painted(text: &str, colours: bool) -> String {
 
 impl AgentDetails<'_> {
     fn is_scripted(&self) -> bool {
-        self.view.run.settings.answerer == AnswererKind::Scripted
+        !self.view.run.settings.answerer.calls_model()
     }
 
     fn ended(&self) -> Option<&FinishedAgent> {
@@ -141,8 +140,8 @@ impl AgentDetails<'_> {
             }
             (None, None) => text.push('\n'),
         }
-        if self.is_scripted() {
-            text.push_str("answered by a script: no model was called, the costs are simulated\n");
+        if let Some(note) = self.view.run.settings.answerer.note_on_costs() {
+            let _ = writeln!(text, "{note}");
         }
         text
     }

@@ -6,7 +6,7 @@ use super::args::RunArgs;
 use super::exit::{CliExitCode, Error};
 use super::run::{create, create_of};
 use super::target::{self, RunTarget};
-use super::{background, output, plugins, settings};
+use super::{background, dry_run, output, plugins, settings};
 use crate::domain::id::RunId;
 use crate::runtime::PreparedRun;
 use crate::store;
@@ -19,6 +19,9 @@ use crate::store::view;
 /// [`Error`] if it cannot begin.
 pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
+    if args.dry_run {
+        return dry_run::dry_run(args, &root);
+    }
     let id = match target::resolve(&args.target, &root)? {
         RunTarget::Workflow(workflow) => {
             return take_off(args, &root, create(args, &root, &workflow)?);

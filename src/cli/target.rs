@@ -48,6 +48,9 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     if let Some(run) = run {
         return Ok(RunTarget::Run(run));
     }
+    if !root.dataspace().is_dir() {
+        return Err(Error::Usage(nothing(target, root)));
+    }
     let space = Dataspace::of(root).with_key(&directories::user_state()?.key()?);
     match space.defined(target) {
         Ok(Some(defined)) => Ok(RunTarget::Defined(Box::new(defined))),
@@ -59,6 +62,9 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
 
 /// Tells that a path has the name of a defined program, too.
 fn note_defined(target: &str, root: &RunsRoot) {
+    if !root.dataspace().is_dir() {
+        return;
+    }
     let key = directories::user_state().ok().and_then(|state| state.key().ok());
     let defined = key.map(|key| Dataspace::of(root).with_key(&key).defined(target));
     if let Some(Ok(Some(_))) = defined {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::RunArgs;
 use super::args::programs::{DefineArgs, WorkflowCommand};
 use super::exit::{CliExitCode, Error};
-use super::{output, person, run, start};
+use super::{dry_run, output, person, run, start};
 use crate::actor::clock::now;
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
@@ -80,6 +80,9 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
 
 fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
+    if args.dry_run {
+        return dry_run::dry_run(args, &root);
+    }
     let path = Path::new(&args.target);
     let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     let defined = space.defined(&args.target)?;

@@ -26,6 +26,8 @@ pub enum AnswererKind {
     Claude,
     /// The replies in the scope's `replies.yaml`; no model is called.
     Scripted,
+    /// The turns of a cassette; no model is called.
+    Replay,
 }
 
 impl AnswererKind {
@@ -35,8 +37,45 @@ impl AnswererKind {
         match self {
             Self::Claude => "Claude Code",
             Self::Scripted => "the script replies.yaml",
+            Self::Replay => "a cassette",
         }
     }
+
+    /// Returns a sentence about the costs of a run without a model.
+    #[must_use]
+    pub fn note_on_costs(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => None,
+            Self::Scripted => {
+                Some("answered by a script: no model was called, the costs are simulated")
+            }
+            Self::Replay => {
+                Some("answered by a cassette: no model was called, the costs are the recorded ones")
+            }
+        }
+    }
+
+    /// Returns whether it calls a model, and so costs money and needs permissions.
+    #[must_use]
+    pub fn calls_model(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Scripted | Self::Replay => false,
+        }
+    }
+}
+
+/// The cassette that answers the prompts of a run. The run has a copy of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CassetteSource {
+    /// The directory it was copied from.
+    pub path: String,
+    /// The checksum of the copy.
+    #[serde(default)]
+    pub checksum: String,
+    /// True if a difference from the recording fails the agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// The number of turns that may run at the same time.
@@ -81,6 +120,9 @@ pub enum OnBudget {
 pub struct Settings {
     /// The answerer of the prompts.
     pub answerer: AnswererKind,
+    /// The cassette, if one answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cassette: Option<CassetteSource>,
     /// The model of states that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
@@ -173,6 +215,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             answerer: AnswererKind::Claude,
+            cassette: None,
             model: None,
             budget_usd: None,
             on_budget: OnBudget::Pause,

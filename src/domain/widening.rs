@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::permission::RunPermission;
-use super::settings::{AnswererKind, Settings};
+use super::settings::Settings;
 use super::turn_options::{ConfigSource, EnvValue, PermissionMode, SettingSource, TurnOptions};
 
 mod flags;
@@ -52,7 +52,7 @@ impl PermissionCeiling {
     /// Returns the permissions that a run's settings leave to its states.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
-        if settings.answerer == AnswererKind::Scripted {
+        if !settings.answerer.calls_model() {
             // No Claude Code is started, so there is nothing to limit.
             return Self {
                 mode: RunPermission::SkipAll,

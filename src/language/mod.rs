@@ -8,6 +8,7 @@ pub mod keys;
 
 pub mod advance_fuel;
 pub mod budget;
+pub mod cassette;
 pub(crate) mod checksum;
 pub mod diagnostic;
 pub mod drawing;
@@ -32,6 +33,7 @@ pub mod replies;
 mod report;
 pub mod resume;
 pub mod schema;
+pub mod scrub;
 pub mod shell_words;
 pub mod source;
 pub mod state_files;

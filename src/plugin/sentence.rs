@@ -150,6 +150,7 @@ fn answered(settings: &Settings) -> &'static str {
     match settings.answerer {
         AnswererKind::Claude => "",
         AnswererKind::Scripted => ", answered by a script: no model is called",
+        AnswererKind::Replay => ", answered by a cassette: no model is called",
     }
 }
 

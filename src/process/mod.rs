@@ -19,6 +19,7 @@ pub mod command;
 pub mod config_files;
 pub mod copy_check;
 pub mod ending_processes;
+pub mod file_changes;
 pub mod follow;
 pub mod helper_environment;
 pub mod host;

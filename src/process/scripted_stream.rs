@@ -52,15 +52,18 @@ impl ScriptedStream {
     /// # Errors
     /// The failure of the turn, if the file cannot be written.
     pub fn end(mut self, reply: &TurnReply) -> Result<(), TurnFailure> {
-        let TurnReply { text, cost, duration_ms, .. } = reply;
+        let TurnReply { text, cost, duration_ms, structured, .. } = reply;
+        let structured: Option<Value> =
+            structured.as_deref().and_then(|object| serde_json::from_str(object).ok());
         let message = json!({ "role": "assistant", "content": [{ "type": "text", "text": text }] });
-        self.write(&[
-            json!({ "type": "assistant", "message": message }),
-            json!({
-                "type": "result", "subtype": "success", "is_error": false, "result": text,
-                "total_cost_usd": cost, "duration_ms": duration_ms,
-            }),
-        ])
+        let mut result = json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": text,
+            "total_cost_usd": cost, "duration_ms": duration_ms,
+        });
+        if let Some(structured) = structured {
+            result["structured_output"] = structured;
+        }
+        self.write(&[json!({ "type": "assistant", "message": message }), result])
     }
 
     /// Removes the streams of turns that were begun and are begun again.
@@ -103,7 +106,7 @@ mod tests {
         let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
         let pair = |answer: Option<&str>| {
             let (prompt, answer) = (Some("ask\nme".to_owned()), answer.map(str::to_owned));
-            Some(PromptAndReply { prompt, answer })
+            Some(PromptAndReply { prompt, answer, structured: None })
         };
         let mut stream = ScriptedStream::begin(steps, &turn, "ask\nme").expect("written");
         stream.pause();

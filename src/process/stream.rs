@@ -240,7 +240,7 @@ pub fn is_throttle(status: u16) -> bool {
 }
 
 impl TurnResult {
-    fn read(event: &StreamLine<'_>) -> Self {
+    pub(in crate::process) fn read(event: &StreamLine<'_>) -> Self {
         let errors: Vec<&RawValue> = get(event.errors).unwrap_or_default();
         Self {
             text: text(event.result),

@@ -8,10 +8,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::stream::StreamParser;
+use super::file_changes::FileChanges;
 use super::stream::background::TurnRemainder;
-use super::stream::line::{LineKind, StreamLine, text};
+use super::stream::line::{LineKind, StreamLine};
 use super::stream::line_assembler::{AssembledLine, StreamLineAssembler};
+use super::stream::{StreamParser, TurnResult};
 use crate::domain::id::MessageId;
 use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
@@ -45,6 +46,8 @@ pub struct PromptAndReply {
     pub prompt: Option<String>,
     /// Its final message; of a turn that has not ended, the last that it wrote.
     pub answer: Option<String>,
+    /// The object that was given by the tool for that, as JSON.
+    pub structured: Option<String>,
 }
 
 impl TurnTranscript {
@@ -71,7 +74,15 @@ impl TurnTranscript {
     ///
     /// # Errors
     /// The error of the system.
-    pub fn prompt_and_reply(mut self) -> io::Result<PromptAndReply> {
+    pub fn prompt_and_reply(self) -> io::Result<PromptAndReply> {
+        self.recorded(&mut FileChanges::default())
+    }
+
+    /// Returns the prompt and the reply in it, and adds the changes of files that it tells.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn recorded(mut self, changes: &mut FileChanges) -> io::Result<PromptAndReply> {
         let mut found = PromptAndReply::default();
         if let Some(prompt) = self.prompt.take() {
             let file = plain_file::read(&prompt, MAX_PROMPT_BYTES)?;
@@ -81,6 +92,7 @@ impl TurnTranscript {
         let mut written = None;
         self.each(|_, event| {
             let Some(event) = event else { return Ok(()) };
+            changes.take(event);
             match event.kind {
                 LineKind::User if found.prompt.is_none() && asks(event, message.as_ref()) => {
                     found.prompt = event.message_text();
@@ -88,7 +100,10 @@ impl TurnTranscript {
                 LineKind::Assistant if event.is_of_main_agent() => {
                     written = event.message_text().or(written.take());
                 }
-                LineKind::Result => found.answer = text(event.result),
+                LineKind::Result => {
+                    let result = TurnResult::read(event);
+                    (found.answer, found.structured) = (result.text, result.structured);
+                }
                 LineKind::User
                 | LineKind::Assistant
                 | LineKind::System
@@ -100,8 +115,10 @@ impl TurnTranscript {
             Ok(())
         })?;
         // Of several results, the one that was judged is the answer.
-        let judged = self.read.and_then(|read| read.result).and_then(|result| result.text);
+        let judged = self.read.and_then(|read| read.result);
+        let (judged, structured) = judged.map_or((None, None), |one| (one.text, one.structured));
         found.answer = judged.or(found.answer).or(written);
+        found.structured = structured.or(found.structured);
         Ok(found)
     }
 

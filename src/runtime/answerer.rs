@@ -1,4 +1,4 @@
-//! The runner that answers the prompts of a run, under its settings: Claude Code, or a script.
+//! The runner that answers the prompts of a run: Claude Code, a script, or a cassette.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::error::Error;
 use super::graphs::working_dirs;
+use super::replay;
 use crate::actor::runner::StepRunner;
 use crate::actor::scripted::ScriptedRunner;
 use crate::domain::id::{RunId, StateName};
@@ -26,7 +27,7 @@ use crate::store::workflow::WorkflowDir;
 /// Builds the runner for a run's settings; the files of its turns go into `steps`.
 ///
 /// # Errors
-/// [`Error`] if there is no such program, or no script.
+/// [`Error`] if there is no such program, no script, or no cassette.
 pub fn build_runner(
     settings: &Settings,
     scope: &WorkflowDir,
@@ -49,6 +50,7 @@ pub fn build_runner(
                 settings.max_procs,
             )))
         }
+        AnswererKind::Replay => Ok(replay::runner(settings, (root, run), steps)?),
         AnswererKind::Claude => {
             let search: Option<OsString> = std::env::var_os("PATH");
             let program = locate(&settings.claude, search.as_deref())

@@ -13,6 +13,7 @@ use super::inputs;
 use super::plugin_programs;
 use super::preflight::{self, PreflightResult};
 use super::prepared_run::PreparedRun;
+use super::replay;
 use super::request::RunRequest;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
@@ -56,6 +57,7 @@ pub fn create(
     };
     let variables: Variables = input.into_iter().collect();
     check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
+    let cassette = replay::taken_in(workflow, &mut settings)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
@@ -66,6 +68,8 @@ pub fn create(
         Some(_) => budget_of_started(budget, settings.budget_usd),
         None => settings.budget_usd.or(budget),
     };
+    // The replies of a cassette are read when it is taken in.
+    let asks = asks && cassette.is_none();
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
     let pins = examined.capture.pins();
@@ -93,6 +97,7 @@ pub fn create(
         Record { seq: 1, at: now(), folder: None, event: Event::RunStarted(Box::new(beginning)) };
     let parts = NewRun {
         workflow: Some(&examined.capture),
+        cassette: cassette.as_ref(),
         key: Some(key.clone()),
         seal: Some((&starter.state, seal)),
     };

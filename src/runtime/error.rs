@@ -185,6 +185,24 @@ pub enum Error {
         /// The path where it should be.
         path: String,
     },
+    /// The cassette that is to answer cannot be replayed.
+    #[error("{}: {why}", .path.display())]
+    Cassette {
+        /// Its directory, or its file.
+        path: PathBuf,
+        /// The problem.
+        why: String,
+    },
+    /// No turn of a run has left its stream, so there are no texts to record.
+    #[error(
+        "{}: the streams of all turns of the run {run} are missing, so there is nothing to record", .dir.display()
+    )]
+    NoStreams {
+        /// The run.
+        run: RunId,
+        /// The directory in which they should be.
+        dir: PathBuf,
+    },
     /// There is no Claude Code.
     #[error("Claude Code was not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without Claude Code: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
     NoClaude {

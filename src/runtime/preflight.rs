@@ -158,7 +158,7 @@ fn first_graph(
 fn ceiling(settings: &Settings) -> PermissionCeiling {
     let ceiling = PermissionCeiling::of(settings);
     match settings.answerer {
-        AnswererKind::Scripted => ceiling,
+        AnswererKind::Scripted | AnswererKind::Replay => ceiling,
         AnswererKind::Claude => {
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
             ceiling.with_inherited(names.collect())

@@ -9,6 +9,7 @@ use super::answerer::build_runner;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
+use super::replay;
 use super::seals;
 use super::supervise::{live_scope, pinned_scope};
 use super::trust::RunStarter;
@@ -47,6 +48,9 @@ pub fn resume(
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
     let confirmed = seals::check(starter, root, (&run, store.first_session()), &found)?;
     check_answers(&run, &settings)?;
+    if settings.answerer == AnswererKind::Replay {
+        replay::of_run(&settings, &store.dir().cassette())?;
+    }
     let mut terms = vec![found];
     let pins = match pins {
         Some(pins) if !graphs.migrate => {

@@ -141,6 +141,13 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
             AnswererKind::Scripted => {
                 format!("nothing for prompts, which replies.yaml answers, in {}", settings.cwd)
             }
+            AnswererKind::Replay => {
+                let cassette = settings.cassette.as_ref().map_or("", |cassette| &cassette.path);
+                format!(
+                    "nothing for prompts, which the cassette {cassette} answers; its changes of files, in {}",
+                    settings.cwd
+                )
+            }
         },
         format!("the permission mode {}", mode(&settings.permission)),
     ];

@@ -166,6 +166,12 @@ pub fn examine(
 }
 
 impl ExaminedFolder {
+    /// Returns whether a run of it needs trust that nobody has given yet.
+    #[must_use]
+    pub(super) fn needs_trust(&self) -> bool {
+        self.needs_trust
+    }
+
     /// Records that the folder is trusted in its present form.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .raymond/runs/<run id>/   state.json  journal.jsonl  acknowledged  lock  steps/  inbox/  results/  output.log
-//!                           workflow/  workflow.json  workflow.contents
+//!                           workflow/  workflow.json  workflow.contents  cassette/
 //! .raymond/debug/
 //! .raymond/dataspace/
 //! .raymond/worktrees/<run id>/<agent id>/
@@ -123,6 +123,12 @@ impl RunDir {
     #[must_use]
     pub fn contents(&self) -> PathBuf {
         self.0.join("workflow.contents")
+    }
+
+    /// Returns the directory of the copy of the cassette that answers it.
+    #[must_use]
+    pub fn cassette(&self) -> PathBuf {
+        self.0.join("cassette")
     }
 
     /// Returns the path of the output of a raymond in the background.

@@ -6,6 +6,7 @@
 
 pub mod acknowledged;
 pub mod capture;
+pub mod cassette;
 mod contents;
 pub mod dataspace;
 pub mod error;

@@ -34,6 +34,7 @@ mod paths;
 pub mod perform;
 mod plugins;
 mod protected_paths;
+pub mod recorded_files;
 pub mod registry;
 mod retention;
 mod script;

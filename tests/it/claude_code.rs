@@ -12,6 +12,7 @@
 
 mod answers;
 mod background;
+mod cassettes;
 mod configs;
 mod failures;
 mod forks;

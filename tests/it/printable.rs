@@ -79,6 +79,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
             ]
         }
         "costs" => vec![quiet("costs t"), quiet("costs p")],
+        "record" => vec![quiet("record t -o recorded --force"), all("record EVIL -o recorded")],
         "top" => vec![
             typing("top t", &[("main.2", "\r"), ("last messages", "q"), ("what it does", "q")]),
             typing("top g", &[("main", "q")]),

@@ -11,7 +11,6 @@ use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
-use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
 use crate::domain::wait_reason::WaitReason;
@@ -206,7 +205,7 @@ fn status(
 /// Returns whether a turn has been silent for half of its idle timeout. A tool at work is no silence, so then half
 /// of the timeout for the whole turn counts. A script has no timeouts.
 fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> bool {
-    if run.settings.answerer == AnswererKind::Scripted {
+    if !run.settings.answerer.calls_model() {
         return false;
     }
     let limits = run.supervision_of(agent).limits();

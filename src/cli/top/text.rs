@@ -212,6 +212,7 @@ pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
         let silent = match known.run.settings.answerer {
             AnswererKind::Claude => "starting",
             AnswererKind::Scripted => "a script answers it",
+            AnswererKind::Replay => "a cassette answers it",
         };
         seen.unwrap_or(silent).to_owned()
     };

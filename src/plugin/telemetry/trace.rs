@@ -324,6 +324,7 @@ impl TracedRun {
         match self.run.settings.answerer {
             AnswererKind::Claude => "anthropic",
             AnswererKind::Scripted => "scripted",
+            AnswererKind::Replay => "replay",
         }
     }
 }

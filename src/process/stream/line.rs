@@ -84,6 +84,8 @@ pub(in crate::process) struct StreamLine<'line> {
     #[serde(borrow, default)]
     pub(in crate::process) tool_use_id: RawField<'line>,
     #[serde(borrow, default)]
+    pub(in crate::process) tool_use_result: RawField<'line>,
+    #[serde(borrow, default)]
     pub(in crate::process) event: RawField<'line>,
 }
 

@@ -10,6 +10,7 @@ use crate::domain::run::Run;
 use crate::domain::sealed_terms::RunSeal;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
+use crate::store::cassette::CassetteFiles;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::{self, RunLock};
 use crate::store::snapshot::SnapshotSchedule;
@@ -21,6 +22,8 @@ use crate::store::{Error, contents, files, pinned, record, replay, seal};
 pub struct NewRun<'a> {
     /// The workflow's files.
     pub workflow: Option<&'a WorkflowCapture>,
+    /// The cassette that answers its prompts.
+    pub cassette: Option<&'a CassetteFiles>,
     /// The key that proves its records and its commands; without one it takes no commands.
     pub key: Option<ProofKey>,
     /// Its seal, and the directory that it is kept in.
@@ -50,7 +53,7 @@ impl LockedRun {
         let draft = RunDir(root.runs().join(name));
         let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
         let line = encode(first, &draft.journal(), keys.as_ref())?;
-        let made = fill(&draft, &line, &run, parts.workflow).and_then(|lock| {
+        let made = fill(&draft, &line, &run, (parts.workflow, parts.cassette)).and_then(|lock| {
             if let Some((state, seal)) = &parts.seal {
                 seal::save(state, seal)?;
             }
@@ -77,7 +80,7 @@ fn fill(
     draft: &RunDir,
     first: &str,
     run: &Run,
-    workflow: Option<&WorkflowCapture>,
+    (workflow, cassette): (Option<&WorkflowCapture>, Option<&CassetteFiles>),
 ) -> Result<RunLock, Error> {
     for path in [draft.path(), &draft.steps(), &draft.inbox()] {
         files::make_draft_dir(path)?;
@@ -86,6 +89,9 @@ fn fill(
         workflow.write(&draft.workflow())?;
         contents::save(&draft.contents(), workflow)?;
         files::create(&draft.pins(), &pinned::json(&draft.pins(), &workflow.pins())?)?;
+    }
+    if let Some(cassette) = cassette {
+        cassette.write(&draft.cassette())?;
     }
     let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
     files::create(&draft.journal(), format!("{first}\n").as_bytes())?;

@@ -105,7 +105,7 @@ impl TestMachine {
         self.raymond(&[&["run", RUN], options].concat())
     }
 
-    fn raymond(&self, words: &[&str]) -> RunningProgram {
+    pub(super) fn raymond(&self, words: &[&str]) -> RunningProgram {
         let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
         command.args(words).stdin(Stdio::null());
         self.spawn(command)

@@ -8,6 +8,7 @@ use regex::Regex;
 
 use super::page::{listed, rows, spans};
 use super::{example_runs, reference};
+use crate::support::Test;
 
 /// The files that exist only for a moment that a test cannot catch, or after a crash.
 const UNSEEN_FILES: [&str; 5] = [
@@ -102,8 +103,21 @@ fn files_of_runs() -> (BTreeSet<String>, BTreeSet<String>) {
     test.release("go");
     live.wait().ok();
     test.raymond(&["run", "AGAIN.md", "--dir", ".raymond"]).ok();
+    replay_with_a_file(&test);
+    paths(&test.dir(), "", &mut left);
     paths(&test.flow().join(".raymond"), "", &mut left);
     (left, kept)
+}
+
+/// Replays a recorded run that changed a file.
+fn replay_with_a_file(test: &Test) {
+    test.raymond(&["run", "AGAIN.md", "--id", "r"]).ok();
+    test.raymond(&["record", "r", "-o", "recorded"]).ok();
+    let turns = test.flow().join("recorded/turns.jsonl");
+    let text = fs::read_to_string(&turns).expect("a cassette");
+    let files = r#""files":[{"path":"made","tool":"Write","content":"x"}],"duration_ms""#;
+    fs::write(&turns, text.replacen("\"duration_ms\"", files, 1)).expect("written");
+    test.raymond(&["run", "AGAIN.md", "--id", "c", "--agent", "replay:recorded"]).ok();
 }
 
 #[test]

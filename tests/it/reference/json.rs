@@ -68,6 +68,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "tree" => &[&["tree", "t"]],
         "show" => &[&["show", "t", "main"], &["show", "t", "main.1"], &["show", "t", "main.2"]],
         "costs" => &[&["costs", "t"]],
+        "record" => &[&["record", "t", "-o", "recorded"]],
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
         "stop" => &[&["stop", "g"]],
         "clean" => &[&["clean", "g", "t", "--dry-run"]],

@@ -9,6 +9,7 @@ use crate::domain::event::{AgentParked, Event, TurnFailed};
 use crate::domain::join::JoinCondition;
 use crate::domain::money::Usd;
 use crate::domain::run::{PauseReason, RunStatus};
+use crate::domain::settings::AnswererKind;
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::transition::TagName;
 use crate::domain::tree::fold::{RowSubject, TreeRow};

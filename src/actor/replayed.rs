@@ -1,0 +1,277 @@
+//! Runs turns without any model: the answers come from a cassette.
+//!
+//! Each turn leaves a stream, as one of Claude Code does. A turn whose recorded prompt differs is answered with a
+//! warning that shows the difference, or fails if the replay is strict.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
+use super::scripted::wait_for_stop;
+use crate::domain::capacity;
+use crate::domain::cassette::{RecordedChange, RecordedEnding, place};
+use crate::domain::id::AgentId;
+use crate::domain::settings::MaxProcs;
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
+use crate::domain::working_dir::WorkingDir;
+use crate::language::cassette::difference::difference;
+use crate::language::cassette::portable::PortableMarks;
+use crate::language::cassette::{AskedTurn, Cassette, MatchKind, PlayableTurn};
+use crate::process::cancellation::CancellationTokens;
+use crate::process::host;
+use crate::process::scripted_stream::ScriptedStream;
+use crate::world::recorded_files::{ReplaySite, make_again};
+
+/// A cassette, as a run uses it.
+#[derive(Debug)]
+pub struct ReplayRunner {
+    /// The path that was given, for messages.
+    path: String,
+    cassette: Cassette,
+    marks: PortableMarks,
+    site: ReplaySite,
+    is_strict: bool,
+    capacity: usize,
+    stops: CancellationTokens,
+}
+
+/// The parameters of a [`ReplayRunner`].
+#[derive(Debug)]
+pub struct ReplayRunnerArgs {
+    /// The path of the cassette, for messages.
+    pub path: String,
+    /// The cassette.
+    pub cassette: Cassette,
+    /// The texts of this run that the marks in the cassette stand for.
+    pub marks: PortableMarks,
+    /// The places of the run.
+    pub site: ReplaySite,
+    /// True if a difference from the recording fails the agent.
+    pub is_strict: bool,
+    /// The number of turns that may run at the same time.
+    pub max_procs: MaxProcs,
+}
+
+/// A turn that has begun.
+struct BegunReplay {
+    stream: ScriptedStream,
+    outcome: RecordedEnding,
+    /// The failure or the reply without its texts.
+    reply: TurnReply,
+    changes: Vec<RecordedChange>,
+}
+
+impl ReplayRunner {
+    /// Returns the runner.
+    #[must_use]
+    pub fn new(args: ReplayRunnerArgs) -> Self {
+        let ReplayRunnerArgs { path, cassette, marks, site, is_strict, max_procs } = args;
+        let capacity = match max_procs {
+            MaxProcs::Auto => capacity::processes(host::cores(), None),
+            MaxProcs::Count(count) => count,
+        };
+        Self {
+            path,
+            cassette,
+            marks,
+            site,
+            is_strict,
+            capacity,
+            stops: CancellationTokens::default(),
+        }
+    }
+
+    /// Begins a turn: begins its stream, and looks up its answer.
+    fn begin(&self, input: &TurnInput) -> Result<BegunReplay, TurnFailure> {
+        let stream = ScriptedStream::begin(&self.site.steps, &input.turn, &input.prompt)?;
+        let place = place(input.folder.as_ref(), &input.state);
+        let asked = AskedTurn {
+            id: &input.turn,
+            place: &place,
+            visit: input.visit,
+            prompt: &input.prompt,
+            marks: &self.marks,
+        };
+        let Some((found, by)) = self.cassette.find(&asked) else {
+            return Err(self.no_turn(&place, input.visit));
+        };
+        self.compare(&asked, found, by)?;
+        let recorded = &found.recorded;
+        let mut usage = recorded.usage.clone();
+        usage += &found.further_usage;
+        let reply = TurnReply {
+            cost: recorded.cost_usd.saturating_add(found.further_cost),
+            usage,
+            refused_tools: recorded.refused_tools.clone(),
+            duration_ms: recorded.duration_ms,
+            ..TurnReply::default()
+        };
+        let (outcome, changes) = (recorded.outcome.clone(), recorded.files.clone());
+        Ok(BegunReplay { stream, outcome, reply, changes })
+    }
+
+    fn no_turn(&self, place: &str, visit: u32) -> TurnFailure {
+        let visit = visit + 1;
+        let why = format!(
+            "{}: there is no turn of {place} that an agent had as number {visit} there; record a run that comes so far, or answer with --agent scripted or Claude Code",
+            self.path
+        );
+        TurnFailure::new(FailureCause::Workflow, why)
+    }
+
+    /// Tells a difference of the prompts, or fails the turn because of it.
+    fn compare(
+        &self,
+        asked: &AskedTurn<'_>,
+        found: &PlayableTurn,
+        by: MatchKind,
+    ) -> Result<(), TurnFailure> {
+        if by == MatchKind::Exact {
+            return Ok(());
+        }
+        let recorded = &found.recorded;
+        let shown = match &recorded.prompt {
+            Some(_) if found.is_asked(asked) => None,
+            Some(prompt) => Some(difference(&self.marks.filled(prompt), asked.prompt)),
+            None => Some("the recorded prompt is not known".to_owned()),
+        };
+        let origin = format!("{} of {}, found {}", recorded.place(), recorded.agent, by.meaning());
+        match shown {
+            Some(shown) if self.is_strict => {
+                let why = format!("the prompt is not the recorded one ({origin}):\n{shown}");
+                Err(TurnFailure::new(FailureCause::Workflow, why))
+            }
+            None if self.is_strict => {
+                let why =
+                    format!("no turn of this agent is recorded here; there is one of {origin}");
+                Err(TurnFailure::new(FailureCause::Workflow, why))
+            }
+            Some(shown) => {
+                let agent = &asked.id.agent;
+                tracing::warn!(agent = %agent, "{}: answered with {origin}, whose prompt differs:\n{shown}", asked.id);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the recorded changes of files, and ends the turn as it ended.
+    async fn end(&self, input: EndedInput, begun: BegunReplay) -> Result<TurnReply, TurnFailure> {
+        let BegunReplay { stream, outcome, mut reply, changes } = begun;
+        if !changes.is_empty() {
+            let changes = changes.into_iter().map(|mut change| {
+                change.patch = change.patch.map(|text| self.marks.filled(text));
+                change
+            });
+            let made = make_again(
+                self.site.clone(),
+                input.working_dir.clone(),
+                input.turn.clone(),
+                changes.collect(),
+            );
+            self.tell_problems(&input.turn, made.await)?;
+        }
+        let filled = |text: String| self.marks.filled(&text);
+        match outcome {
+            RecordedEnding::Replied { answer: None, structured: None } => {
+                let why = format!("{}: the answer of this turn is not recorded", self.path);
+                Err(TurnFailure {
+                    cost: reply.cost,
+                    usage: reply.usage,
+                    ..TurnFailure::new(FailureCause::Workflow, why)
+                })
+            }
+            RecordedEnding::Replied { answer, structured } => {
+                reply.text = answer.map(filled).unwrap_or_default();
+                reply.structured = structured.map(filled);
+                stream.end(&reply).map(|()| reply)
+            }
+            RecordedEnding::Failed { cause, message } => Err(TurnFailure {
+                cost: reply.cost,
+                usage: reply.usage,
+                refused_tools: reply.refused_tools,
+                ..TurnFailure::new(cause, filled(message))
+            }),
+            RecordedEnding::Cut => {
+                let cause = self.wait(&input).await;
+                let message = "the recorded turn has no end: its agent was ended by others";
+                let failure = TurnFailure::new(cause, message);
+                Err(TurnFailure { cost: reply.cost, usage: reply.usage, ..failure })
+            }
+        }
+    }
+
+    /// Waits until the turn is to end, but not for longer than a turn may take.
+    async fn wait(&self, input: &EndedInput) -> FailureCause {
+        let mut stop = self.stops.of_turn(&input.turn.agent);
+        let longest = Duration::from_millis(input.timeout_ms);
+        match tokio::time::timeout(longest, wait_for_stop(&mut stop, 0)).await {
+            Ok(()) => FailureCause::Interrupted,
+            Err(_) => FailureCause::Timeout,
+        }
+    }
+
+    fn tell_problems(&self, turn: &TurnId, problems: Vec<String>) -> Result<(), TurnFailure> {
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let problems = problems.join("; ");
+        if self.is_strict {
+            let why = format!("a recorded change of a file cannot be made: {problems}");
+            return Err(TurnFailure::new(FailureCause::Workflow, why));
+        }
+        tracing::warn!(agent = %turn.agent, "{turn}: a recorded change of a file is left out: {problems}");
+        Ok(())
+    }
+}
+
+/// The part of the input that is needed when the turn ends. It has no prompt, because that is large.
+struct EndedInput {
+    turn: TurnId,
+    working_dir: WorkingDir,
+    timeout_ms: u64,
+}
+
+impl StepRunner for ReplayRunner {
+    fn run(
+        self: Rc<Self>,
+        input: TurnInput,
+        notices: TurnNoticeHandler,
+    ) -> LocalFuture<TurnOutcome> {
+        notices(TurnNotice::Active("a cassette answers it"));
+        let begun = self.begin(&input);
+        let TurnInput { turn, working_dir, limits, .. } = input;
+        let ended = EndedInput { turn, working_dir, timeout_ms: limits.timeout_ms };
+        Box::pin(async move {
+            let agent = ended.turn.agent.clone();
+            let outcome = match begun {
+                Ok(begun) => self.end(ended, begun).await,
+                Err(failure) => Err(failure),
+            };
+            self.stops.forget(&agent);
+            outcome.map_or_else(TurnOutcome::Failed, TurnOutcome::Replied)
+        })
+    }
+
+    /// Returns none: a turn that was interrupted is answered again, and has not begun until then.
+    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        ScriptedStream::discard(&self.site.steps, &turns);
+        Vec::new()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn stop(&self, agent: &AgentId) {
+        self.stops.stop(agent);
+    }
+
+    fn stop_all(&self, how: StopLevel) {
+        self.stops.stop_all(how);
+    }
+
+    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> LocalFuture<usize> {
+        Box::pin(std::future::ready(0))
+    }
+}

@@ -1,0 +1,220 @@
+//! `raymond run --dry-run`: what a start would do, without starting or writing anything.
+
+mod rows;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use self::rows::{SettingRow, model_of, rows};
+use super::args::RunArgs;
+use super::exit::{CliExitCode, Error};
+use super::target::{self, RunTarget};
+use super::{check, output, person, settings};
+use crate::domain::money::Usd;
+use crate::domain::price_table::{PRICES_OF, estimated_tokens, input_cost};
+use crate::domain::printable::printable;
+use crate::domain::settings::AnswererKind;
+use crate::runtime::graphs::GraphSetup;
+use crate::runtime::start_plan::{PlannedState, StartPlan, plan};
+use crate::runtime::{self, RunRequest, RunStarter, directories};
+use crate::store::layout::RunsRoot;
+
+/// The most lines and bytes of the prompt that are shown.
+const MAX_SHOWN_LINES: usize = 12;
+const MAX_SHOWN_BYTES: usize = 1000;
+
+/// Runs `raymond run --dry-run`. The exit code is that of the start before its run begins.
+///
+/// # Errors
+/// [`Error`] if no run of the workflow could begin.
+pub(super) fn dry_run(args: &RunArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
+    let (workflow, program) = match target::resolve(&args.target, root)? {
+        RunTarget::Workflow(workflow) => (*workflow, None),
+        RunTarget::Defined(defined) => {
+            (target::defined_workflow(root, &defined)?, Some(defined.text))
+        }
+        RunTarget::Run(id) => {
+            let why = format!(
+                "--dry-run shows what the start of a workflow would do, and {id} is a run; `raymond status {id}` shows it"
+            );
+            return Err(Error::Usage(why));
+        }
+    };
+    let settings = settings::new(args, &workflow)?;
+    let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
+    let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
+    let request = RunRequest { id, input, program, no_check };
+    let starter = RunStarter {
+        state: directories::user_state()?,
+        confirmation: person::trust_origin(&args.options.consent),
+        confirmed: BTreeSet::new(),
+    };
+    let plan = plan(root, &workflow, &request, settings, &GraphSetup::default(), &starter)?;
+    let rows = rows(args, &workflow.manifest, &plan);
+    if args.options.json {
+        output::print_json(&as_json(&plan, &rows))?;
+    } else {
+        output::print(&as_text(&plan, &rows))?;
+        for warning in &plan.warnings {
+            output::warn(warning);
+        }
+    }
+    let mut exit = CliExitCode::Success;
+    for refusal in plan.refusals.into_iter().rev() {
+        if let runtime::Error::Check(found) = &refusal {
+            check::complain_of(found);
+        } else {
+            output::complain(&refusal.to_string());
+        }
+        exit = Error::from(refusal).exit();
+    }
+    Ok(exit)
+}
+
+/// The least that the first turn costs, as far as the prices are known.
+struct LeastCost {
+    model: String,
+    tokens: u64,
+    /// The cost; `None` for a model that the table does not know.
+    cost: Option<Usd>,
+}
+
+fn least_cost(plan: &StartPlan) -> Option<LeastCost> {
+    let prompt = plan.prompt.as_ref().filter(|_| plan.settings.answerer.calls_model())?;
+    let tokens = estimated_tokens(&prompt.text);
+    let (model, _) = model_of(plan, None);
+    let cost = input_cost(&model, tokens);
+    Some(LeastCost { model, tokens, cost })
+}
+
+fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
+    let mut text = String::from("nothing is started; a run would do this\n\nfirst\n");
+    let _ = writeln!(text, "  state     {} ({})", plan.first.name, plan.first.kind);
+    let _ = writeln!(text, "  answerer  {}", answerer(plan));
+    match &plan.prompt {
+        Some(prompt) => {
+            let size = format!(
+                "{} bytes, about {} tokens",
+                prompt.text.len(),
+                estimated_tokens(&prompt.text)
+            );
+            let _ = writeln!(text, "  session   a fresh one\n  prompt    {size}");
+            for line in beginning(&printable(&prompt.text)) {
+                let _ = writeln!(text, "{}", format!("    {line}").trim_end());
+            }
+        }
+        None if plan.asks => {
+            text.push_str("  prompt    what it asks first depends on what it does before\n")
+        }
+        None => text.push_str("  prompt    it asks nothing by itself\n"),
+    }
+    text.push_str("\nsettings\n");
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| vec![format!("  {}", row.name), row.value.clone(), row.origin.clone()])
+        .collect();
+    text.push_str(&output::table(&cells));
+    text.push_str("\ntrust\n");
+    text.push_str(match (plan.trust.is_needed, plan.trust.is_given) {
+        (false, _) => "  none is needed\n",
+        (true, true) => "  it is needed, and given\n",
+        (true, false) => "  it is needed, and not given\n",
+    });
+    for request in &plan.trust.requests {
+        let _ = writeln!(text, "  {request}");
+    }
+    text.push_str("\nstates that can be reached\n");
+    let state = |state: &PlannedState| {
+        let model = state.model.as_ref().map(ToString::to_string);
+        vec![format!("  {}", state.name), state.kind.to_owned(), model.unwrap_or_default()]
+    };
+    text.push_str(&output::table(&plan.states.iter().map(state).collect::<Vec<_>>()));
+    let _ = write!(text, "\ncost\n  {}\n", cost_sentence(plan));
+    text
+}
+
+fn cost_sentence(plan: &StartPlan) -> String {
+    let Some(LeastCost { model, tokens, cost }) = least_cost(plan) else {
+        return plan.settings.answerer.note_on_costs().map_or_else(
+            || "not known before the first prompt is".to_owned(),
+            |_| "nothing: no model is called".to_owned(),
+        );
+    };
+    match cost {
+        Some(cost) => format!(
+            "at least {cost}: about {tokens} input tokens of the first prompt with {model}, by the prices of {PRICES_OF}; the system prompt, tools, answers and all further turns come on top"
+        ),
+        None => format!(
+            "at least something: the price of {model} is not in the table of {PRICES_OF}; the first prompt has about {tokens} tokens"
+        ),
+    }
+}
+
+/// Returns who answers, for people.
+fn answerer(plan: &StartPlan) -> String {
+    match (plan.settings.answerer, &plan.claude) {
+        (AnswererKind::Claude, Some(program)) => {
+            let version = program.version.as_deref();
+            let version = version.unwrap_or("version not known without starting it");
+            format!("Claude Code {version}, {}", program.path.display())
+        }
+        (AnswererKind::Claude, None) => format!("Claude Code, not found: {}", plan.settings.claude),
+        (AnswererKind::Replay, _) => {
+            let cassette = plan.settings.cassette.as_ref();
+            format!("the cassette {}", cassette.map_or("", |cassette| &cassette.path))
+        }
+        (answerer @ AnswererKind::Scripted, _) => answerer.meaning().to_owned(),
+    }
+}
+
+fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
+    let prompt = plan.prompt.as_ref().map(|prompt| {
+        json!({
+            "text": prompt.text,
+            "bytes": prompt.text.len(),
+            "estimated_tokens": estimated_tokens(&prompt.text),
+            "session": "fresh",
+        })
+    });
+    let state = |state: &PlannedState| json!({ "state": state.name, "kind": state.kind, "model": state.model });
+    let refusal = |error: &runtime::Error| json!({ "message": error.to_string(), "exit_code": super::exit::of_runtime(error).code() });
+    let cost = least_cost(plan).map(|least| {
+        json!({
+            "model": least.model,
+            "estimated_tokens": least.tokens,
+            "at_least_usd": least.cost,
+            "prices_of": PRICES_OF,
+        })
+    });
+    json!({
+        "first": state(&plan.first),
+        "asks": plan.asks,
+        "prompt": prompt,
+        "answerer": {
+            "kind": plan.settings.answerer,
+            "program": plan.claude.as_ref().map(|program| program.path.display().to_string()),
+            "version": plan.claude.as_ref().and_then(|program| program.version.clone()),
+            "cassette": plan.settings.cassette.as_ref().map(|cassette| &cassette.path),
+        },
+        "settings": rows.iter().map(|row| json!({ "name": row.name, "value": row.value, "origin": row.origin })).collect::<Vec<_>>(),
+        "trust": { "needed": plan.trust.is_needed, "given": plan.trust.is_given, "requests": plan.trust.requests },
+        "states": plan.states.iter().map(state).collect::<Vec<_>>(),
+        "cost": cost,
+        "warnings": plan.warnings,
+        "refusals": plan.refusals.iter().map(refusal).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the first lines of a text, and how much is left.
+fn beginning(text: &str) -> Vec<String> {
+    let cut = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)];
+    let mut lines: Vec<String> = cut.lines().take(MAX_SHOWN_LINES).map(str::to_owned).collect();
+    let shown: usize = lines.iter().map(|line| line.len() + 1).sum();
+    let left = text.len().saturating_sub(shown);
+    if left > 0 {
+        lines.push(format!("… {left} more bytes"));
+    }
+    lines
+}

@@ -1,0 +1,102 @@
+//! `raymond record`: a run as a cassette.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::args::record::RecordArgs;
+use super::exit::{CliExitCode, Error};
+use super::{output, run_choice};
+use crate::domain::cassette::{CassetteHeader, ScrubbedCount};
+use crate::domain::id::RunId;
+use crate::language::scrub::ScrubRules;
+use crate::runtime::recording;
+
+/// Runs `raymond record`.
+///
+/// # Errors
+/// [`Error`] if the run cannot be read, or the cassette cannot be written.
+pub fn record(args: &RecordArgs) -> Result<CliExitCode, Error> {
+    let rules = rules(args)?;
+    let root = args.dir.real_root()?;
+    let id = run_choice::chosen(&args.named, &root)?;
+    let header = recording::record(&root, &id, &rules, (&args.output, args.force))?;
+    if args.json {
+        let mut value = json!(header);
+        value["run"] = json!(id);
+        value["path"] = json!(args.output.display().to_string());
+        return output::print_json(&value);
+    }
+    output::print(&summary(&id, &args.output, &header))
+}
+
+/// Returns the usual rules and those that are given.
+fn rules(args: &RecordArgs) -> Result<ScrubRules, Error> {
+    let mut rules = ScrubRules::usual();
+    let wrong =
+        |option: &str, given: &str, why: String| Error::Usage(format!("{option} {given}: {why}"));
+    for (number, pattern) in (1..).zip(&args.scrub) {
+        let added = rules.add_pattern(&format!("scrub-{number}"), pattern);
+        added.map_err(|why| wrong("--scrub", pattern, why))?;
+    }
+    for name in &args.scrub_env {
+        let value = std::env::var(name).map_err(|_| {
+            wrong(
+                "--scrub-env",
+                name,
+                "the variable is not set here; set it, or leave it out".to_owned(),
+            )
+        })?;
+        let added = rules.add_value(&format!("env:{name}"), &value);
+        added.map_err(|why| wrong("--scrub-env", name, why))?;
+    }
+    Ok(rules)
+}
+
+fn summary(id: &RunId, path: &Path, header: &CassetteHeader) -> String {
+    let plural = |count: u64, one: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    };
+    let mut text =
+        format!("recorded {} of {id} in {}\n", plural(header.turns, "turn"), path.display());
+    if header.unfinished {
+        text.push_str("the run is not over; the turns that run now are not in it\n");
+    }
+    text.push_str("scrubbed:\n");
+    for ScrubbedCount { rule, hits } in &header.scrubbed {
+        let _ = writeln!(text, "  {rule}: {hits}");
+    }
+    let left_out = &header.left_out;
+    let parts = [
+        (
+            left_out.missing_streams,
+            "turn has no texts, because its stream is missing",
+            "turns have no texts, because their streams are missing",
+        ),
+        (
+            left_out.outside_files,
+            "change of a file outside of the working directory",
+            "changes of files outside of the working directory",
+        ),
+        (
+            left_out.unknown_changes,
+            "change that the stream does not tell in full",
+            "changes that the stream does not tell in full",
+        ),
+        (
+            left_out.commands,
+            "command (Bash) was run: what it changed is not known",
+            "commands (Bash) were run: what they changed is not known",
+        ),
+    ];
+    let counted: Vec<_> = parts.into_iter().filter(|(count, ..)| *count > 0).collect();
+    if !counted.is_empty() {
+        text.push_str("left out:\n");
+    }
+    for (count, one, many) in counted {
+        let _ = writeln!(text, "  {count} {}", if count == 1 { one } else { many });
+    }
+    text
+}

@@ -1,0 +1,328 @@
+//! Cassettes: the turns of a run, recorded so that another run can be answered from them.
+//!
+//! A cassette is a directory with two files: `cassette.json` is a [`CassetteHeader`], `turns.jsonl` has a
+//! [`RecordedTurn`] a line, in the order in which the turns ended.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, Folder, StateName};
+use super::money::Usd;
+use super::refusal::ToolRefusals;
+use super::turn::FailureCause;
+use super::usage::UsageByModel;
+
+/// The format of a cassette.
+pub const CASSETTE_FORMAT: u32 = 1;
+
+/// The name of the file with the header.
+pub const HEADER_FILE: &str = "cassette.json";
+
+/// The name of the file with the turns.
+pub const TURNS_FILE: &str = "turns.jsonl";
+
+/// The first file of a cassette: its origin, and what is not in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CassetteHeader {
+    /// [`CASSETTE_FORMAT`].
+    pub format: u32,
+    /// The version of raymond that recorded it.
+    pub raymond: String,
+    /// The workflow of the run.
+    pub workflow: RecordedWorkflow,
+    /// The number of turns.
+    pub turns: u64,
+    /// True if the run was not over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
+    /// The scrub rules that were applied, with the number of times that each hit.
+    #[serde(default)]
+    pub scrubbed: Vec<ScrubbedCount>,
+    /// The parts of the run that are not recorded.
+    #[serde(default)]
+    pub left_out: LeftOutCounts,
+}
+
+/// The workflow that was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedWorkflow {
+    /// The name of its folder.
+    pub name: String,
+    /// The folder of the first state below the root, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
+    /// The first state.
+    pub entry: StateName,
+    /// The checksum of the list of its files; absent for a run that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+/// The number of times that a scrub rule hit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScrubbedCount {
+    /// The name of the rule.
+    pub rule: String,
+    /// The number of texts that it replaced.
+    pub hits: u64,
+}
+
+/// The counts of what is not in a cassette.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftOutCounts {
+    /// The turns whose stream is missing, so that they have no texts.
+    pub missing_streams: u64,
+    /// The changes of files outside of the working directory.
+    pub outside_files: u64,
+    /// The changes that the stream does not tell in full.
+    pub unknown_changes: u64,
+    /// The commands of the tool Bash, whose changes no stream tells.
+    pub commands: u64,
+}
+
+/// A recorded turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedTurn {
+    /// The agent.
+    pub agent: AgentId,
+    /// The agent's step, counted from 1.
+    pub step: u64,
+    /// The turn within the step, counted from 0.
+    pub turn: u32,
+    /// The prompt that was asked: a file, or `file#node` of a graph, or `file#role` of a program.
+    pub state: StateName,
+    /// The folder of that file below the run's root, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
+    /// The number of turns that the agent had had with this prompt before.
+    pub visit: u32,
+    /// The number of its session, counted from 1 in the order of first use.
+    pub session: u32,
+    /// The number of the turn in its session, counted from 1.
+    pub session_turn: u32,
+    /// The model that cost most in it, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The checksum of the text of the prompt below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_hash: Option<String>,
+    /// The text of the prompt; `None` if the turn's stream is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The outcome.
+    #[serde(flatten)]
+    pub outcome: RecordedEnding,
+    /// True if this failure was the end of the agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_agent: bool,
+    /// The cost.
+    #[serde(default)]
+    pub cost_usd: Usd,
+    /// The usage of each model.
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
+    /// The duration, in milliseconds.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
+    /// The files that it changed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<RecordedChange>,
+    /// True if its stream is missing, and so its texts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream_missing: bool,
+}
+
+/// The outcome of a recorded turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum RecordedEnding {
+    /// The model answered.
+    Replied {
+        /// The final message; `None` if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
+        /// The object that the model gave with the program's own tool for it, as JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        structured: Option<String>,
+    },
+    /// There is no answer.
+    Failed {
+        /// The kind of failure.
+        cause: FailureCause,
+        /// The description of the failure.
+        message: String,
+    },
+    /// The turn ended with its agent, which others ended.
+    Cut,
+}
+
+/// The change of a file by a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedChange {
+    /// The path below the agent's working directory.
+    pub path: String,
+    /// The tool that changed it.
+    pub tool: String,
+    /// The change.
+    #[serde(flatten)]
+    pub patch: FilePatch,
+}
+
+/// A change of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilePatch {
+    /// The whole content.
+    Content(String),
+    /// Parts that are replaced, one after another.
+    Edits(Vec<TextEdit>),
+}
+
+/// A part of a text that is replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextEdit {
+    /// The part.
+    pub old: String,
+    /// Its replacement.
+    pub new: String,
+    /// True if each occurrence is replaced, not only one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+}
+
+impl FilePatch {
+    /// Returns the patch of edits. A first one of nothing makes the file.
+    #[must_use]
+    pub fn of_edits(edits: Vec<TextEdit>) -> Self {
+        let Some((first, others)) = edits.split_first().filter(|(first, _)| first.old.is_empty())
+        else {
+            return Self::Edits(edits);
+        };
+        let made = Self::Edits(others.to_vec()).apply(Some(&first.new));
+        made.map_or_else(|_| Self::Edits(edits.clone()), Self::Content)
+    }
+
+    /// Returns the patch with each of its texts replaced.
+    #[must_use]
+    pub fn map(self, mut new: impl FnMut(&str) -> String) -> Self {
+        match self {
+            Self::Content(content) => Self::Content(new(&content)),
+            Self::Edits(edits) => {
+                let edit =
+                    |edit: TextEdit| TextEdit { old: new(&edit.old), new: new(&edit.new), ..edit };
+                Self::Edits(edits.into_iter().map(edit).collect())
+            }
+        }
+    }
+
+    /// Returns a text with this change; `None` of `before` is a file that does not exist.
+    ///
+    /// # Errors
+    /// The part that is not in the text.
+    pub fn apply(&self, before: Option<&str>) -> Result<String, TextEdit> {
+        match self {
+            Self::Content(content) => Ok(content.clone()),
+            Self::Edits(edits) => {
+                let mut text = before.unwrap_or_default().to_owned();
+                for edit in edits {
+                    if edit.old.is_empty() || !text.contains(&edit.old) {
+                        return Err(edit.clone());
+                    }
+                    text = if edit.all {
+                        text.replace(&edit.old, &edit.new)
+                    } else {
+                        text.replacen(&edit.old, &edit.new, 1)
+                    };
+                }
+                Ok(text)
+            }
+        }
+    }
+}
+
+impl RecordedTurn {
+    /// Returns the name of its prompt, with the folder.
+    #[must_use]
+    pub fn place(&self) -> String {
+        place(self.folder.as_ref(), &self.state)
+    }
+
+    /// Returns whether it tells of the machine or the account that it ran on, and so is not replayed.
+    #[must_use]
+    pub fn is_of_the_machine(&self) -> bool {
+        match &self.outcome {
+            RecordedEnding::Failed { cause, .. } => !self.ended_agent && is_of_the_machine(*cause),
+            RecordedEnding::Replied { .. } | RecordedEnding::Cut => false,
+        }
+    }
+}
+
+/// Returns the name of a prompt, with its folder: `review/START.md`.
+#[must_use]
+pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
+    match folder {
+        Some(folder) => format!("{folder}/{state}"),
+        None => state.to_string(),
+    }
+}
+
+/// Returns whether a failure tells of the machine or the account, and not of the turn.
+fn is_of_the_machine(cause: FailureCause) -> bool {
+    match cause {
+        FailureCause::Throttle
+        | FailureCause::UsageLimit
+        | FailureCause::Panic
+        | FailureCause::Interrupted
+        | FailureCause::Lost
+        | FailureCause::Storage
+        | FailureCause::Authentication
+        | FailureCause::Unavailable => true,
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::Rejected
+        | FailureCause::Output
+        | FailureCause::Protocol
+        | FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Budget
+        | FailureCause::Stopped
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Unneeded
+        | FailureCause::Uncertain
+        | FailureCause::ToolRefused => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(old: &str, new: &str, all: bool) -> TextEdit {
+        TextEdit { old: old.to_owned(), new: new.to_owned(), all }
+    }
+
+    #[test]
+    fn edits_apply_in_order_and_name_the_part_that_is_missing() {
+        let patch = FilePatch::Edits(vec![edit("a", "b", false), edit("b", "c", true)]);
+        assert_eq!(patch.apply(Some("a a b")), Ok("c a c".to_owned()));
+        assert_eq!(patch.apply(Some("x")), Err(edit("a", "b", false)));
+        assert_eq!(patch.apply(None), Err(edit("a", "b", false)));
+        assert_eq!(FilePatch::Content("new".to_owned()).apply(None), Ok("new".to_owned()));
+    }
+
+    #[test]
+    fn recorded_turn_round_trips_through_json() {
+        let line = r#"{"agent":"main","step":1,"turn":0,"state":"A.md","visit":0,"session":1,"session_turn":1,"prompt_hash":"sha256:x","prompt":"p","outcome":"failed","cause":"crash","message":"m","cost_usd":0.5,"duration_ms":7,"files":[{"path":"a","tool":"Write","content":"x"},{"path":"b","tool":"Edit","edits":[{"old":"o","new":"n"}]}]}"#;
+        let turn: RecordedTurn = serde_json::from_str(line).expect("it can be read");
+        assert_eq!(turn.files.len(), 2);
+        assert_eq!(serde_json::to_string(&turn).expect("written"), line);
+        let short = r#"{"agent":"main","step":1,"turn":0,"state":"A.md","visit":0,"session":1,"session_turn":1,"outcome":"cut"}"#;
+        let turn: RecordedTurn = serde_json::from_str(short).expect("what is absent has a default");
+        assert_eq!(turn.outcome, RecordedEnding::Cut);
+    }
+}

@@ -1,0 +1,305 @@
+//! Records a run as a cassette: its turns with their prompts, answers, costs and changes of files, without secrets.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::error::Error;
+use super::graphs::working_dirs;
+use crate::domain::cassette::{
+    CASSETTE_FORMAT, CassetteHeader, LeftOutCounts, RecordedChange, RecordedEnding, RecordedTurn,
+    RecordedWorkflow, ScrubbedCount,
+};
+use crate::domain::ended_turns::{EndedTurn, EndedTurns, TurnEnding};
+use crate::domain::id::{AgentId, RunId, SessionId, StateName};
+use crate::domain::run::Run;
+use crate::domain::turn_cost::TurnCost;
+use crate::domain::working_dir::WorkingDir;
+use crate::language::cassette::portable::PortableMarks;
+use crate::language::checksum::checksum;
+use crate::language::scrub::{ScrubCounts, ScrubRules};
+use crate::process::file_changes::{FileChanges, ToolChange};
+use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
+use crate::process::working_dirs::WorkingDirs;
+use crate::store::cassette::CassetteDraft;
+use crate::store::layout::RunsRoot;
+use crate::store::pinned;
+use crate::store::seal::pins_checksum;
+use crate::store::view::story;
+
+/// Records a run into a directory, which is replaced if it exists and `may_replace` it.
+///
+/// # Errors
+/// [`Error`] if the run cannot be read, has no streams, or the directory cannot be written; nothing is left of it then.
+pub fn record(
+    root: &RunsRoot,
+    id: &RunId,
+    rules: &ScrubRules,
+    (out, may_replace): (&Path, bool),
+) -> Result<CassetteHeader, Error> {
+    let (mut turns, mut entry) = (EndedTurns::default(), None);
+    let view = story(root, id, |before, record| {
+        entry = entry.take().or_else(|| first_state(before));
+        turns.see(before, record);
+    })?;
+    let turns = turns.finish(&view.run);
+    let entry = entry.or_else(|| first_state(&view.run)).ok_or(Error::Nothing)?;
+    let mut draft = CassetteDraft::begin(out, may_replace)?;
+    let mut recorder = TurnRecorder::of(root, &view.run, rules);
+    for turn in turns {
+        if let Some(turn) = recorder.turn(turn)? {
+            let line = serde_json::to_string(&turn).map_err(|error| Error::Io {
+                doing: "record a turn of",
+                path: root.run(id).path().to_owned(),
+                error: error.into(),
+            })?;
+            draft.add(&line)?;
+        }
+    }
+    if recorder.texts == 0 && recorder.left_out.missing_streams > 0 {
+        return Err(Error::NoStreams { run: id.clone(), dir: root.run(id).steps() });
+    }
+    let header = CassetteHeader {
+        format: CASSETTE_FORMAT,
+        raymond: env!("CARGO_PKG_VERSION").to_owned(),
+        workflow: workflow(root, &view.run, entry)?,
+        turns: recorder.turns,
+        unfinished: view.run.can_resume(),
+        scrubbed: scrubbed(recorder.counts),
+        left_out: recorder.left_out,
+    };
+    let json = serde_json::to_string_pretty(&header).unwrap_or_default() + "\n";
+    draft.finish(json.as_bytes())?;
+    Ok(header)
+}
+
+fn scrubbed(counts: ScrubCounts) -> Vec<ScrubbedCount> {
+    counts.into_iter().map(|(rule, hits)| ScrubbedCount { rule, hits }).collect()
+}
+
+fn first_state(run: &Run) -> Option<StateName> {
+    run.agents.get(&AgentId::main()).map(|agent| agent.spec.state.clone())
+}
+
+fn workflow(root: &RunsRoot, run: &Run, entry: StateName) -> Result<RecordedWorkflow, Error> {
+    let pins = pinned::load(&root.run(&run.workflow_id).pins())?;
+    let scope = Path::new(&run.scope_dir);
+    let scope =
+        run.folder.as_ref().map_or_else(|| scope.to_owned(), |below| scope.join(below.as_str()));
+    let name = scope.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(RecordedWorkflow {
+        name: name.unwrap_or_default(),
+        folder: run.folder.clone(),
+        entry,
+        checksum: pins.is_some().then(|| pins_checksum(pins.as_ref())),
+    })
+}
+
+/// The recorder of the turns of a run, in order.
+struct TurnRecorder<'rules> {
+    steps: PathBuf,
+    working_dirs: WorkingDirs,
+    runs: PathBuf,
+    marks: PortableMarks,
+    rules: &'rules ScrubRules,
+    counts: ScrubCounts,
+    left_out: LeftOutCounts,
+    /// The number of each session, and of its last turn.
+    sessions: BTreeMap<SessionId, (u32, u32)>,
+    /// The number of recorded turns, and of those with texts.
+    turns: u64,
+    texts: u64,
+}
+
+impl<'rules> TurnRecorder<'rules> {
+    fn of(root: &RunsRoot, run: &Run, rules: &'rules ScrubRules) -> Self {
+        let id = &run.workflow_id;
+        Self {
+            steps: root.run(id).steps(),
+            working_dirs: working_dirs(root, id, &run.settings),
+            runs: root.path().to_owned(),
+            marks: PortableMarks::of(id, root.path(), Path::new(&run.settings.cwd)),
+            rules,
+            counts: rules.counts(),
+            left_out: LeftOutCounts::default(),
+            sessions: BTreeMap::new(),
+            turns: 0,
+            texts: 0,
+        }
+    }
+
+    /// Returns the record of a turn; `None` if there was none when the agent ended.
+    fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
+        if !is_asked(&turn.state) {
+            return Ok(None);
+        }
+        let transcript = TurnTranscript::find(&self.steps, &turn.id.stem());
+        let may_be_none = match &turn.ending {
+            TurnEnding::Cut => true,
+            TurnEnding::AgentFailed { .. } => turn.cost.is_zero(),
+            TurnEnding::Replied | TurnEnding::Failed { .. } => false,
+        };
+        if transcript.is_none() && may_be_none {
+            return Ok(None);
+        }
+        let is_missing = transcript.is_none() && turn.ending == TurnEnding::Replied;
+        let mut changes = FileChanges::default();
+        let found = transcript.map(|transcript| transcript.recorded(&mut changes)).transpose();
+        let found = found.map_err(|error| Error::Io {
+            doing: "read the files in",
+            path: self.steps.clone(),
+            error,
+        })?;
+        self.left_out.missing_streams += u64::from(is_missing);
+        self.left_out.unknown_changes += changes.unknown;
+        self.left_out.commands += changes.commands;
+        self.turns += 1;
+        self.texts += u64::from(found.is_some());
+        let files = self.files(&turn.working_dir, changes.changes);
+        Ok(Some(self.recorded(turn, found.unwrap_or_default(), files, is_missing)))
+    }
+
+    fn recorded(
+        &mut self,
+        turn: EndedTurn,
+        found: PromptAndReply,
+        files: Vec<RecordedChange>,
+        stream_missing: bool,
+    ) -> RecordedTurn {
+        let (session, session_turn) = self.session(&turn.session.id);
+        let PromptAndReply { prompt, answer, structured } = found;
+        let prompt = prompt.map(|prompt| self.clean(&prompt));
+        let ended_agent = matches!(turn.ending, TurnEnding::AgentFailed { .. });
+        let outcome = match turn.ending {
+            TurnEnding::Replied => RecordedEnding::Replied {
+                answer: answer.map(|answer| self.clean(&answer)),
+                structured: structured.map(|object| self.clean(&object)),
+            },
+            TurnEnding::Failed { cause, message } | TurnEnding::AgentFailed { cause, message } => {
+                RecordedEnding::Failed { cause, message: self.clean(&message) }
+            }
+            TurnEnding::Cut => RecordedEnding::Cut,
+        };
+        let TurnCost { amount, usage, mut refused_tools, duration_ms, .. } = turn.cost;
+        for call in &mut refused_tools.calls {
+            call.input = self.clean(&call.input);
+            call.why = self.clean(&call.why);
+            call.allow = call.allow.iter().map(|rule| self.clean(rule)).collect();
+        }
+        let dearest = usage.iter().max_by_key(|(_, used)| used.cost_usd);
+        RecordedTurn {
+            agent: turn.id.agent,
+            step: turn.id.step,
+            turn: turn.id.turn,
+            state: turn.state,
+            folder: turn.folder,
+            visit: turn.visit,
+            session,
+            session_turn,
+            model: dearest.map(|(model, _)| model.to_owned()),
+            prompt_hash: prompt.as_ref().map(checksum),
+            prompt,
+            outcome,
+            ended_agent,
+            cost_usd: amount,
+            usage,
+            duration_ms: duration_ms.unwrap_or_default(),
+            refused_tools,
+            files,
+            stream_missing,
+        }
+    }
+
+    /// Returns a text without secrets, and without the paths and the id of the run.
+    fn clean(&mut self, text: &str) -> String {
+        self.rules.scrub(&self.marks.marked(text), &mut self.counts)
+    }
+
+    /// Returns the number of a session, and of the next turn in it.
+    fn session(&mut self, id: &SessionId) -> (u32, u32) {
+        let next = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let (number, turns) = self.sessions.entry(id.clone()).or_insert((next, 0));
+        *turns = turns.saturating_add(1);
+        (*number, *turns)
+    }
+
+    /// Returns the changes of files in the working directory; others are counted.
+    fn files(&mut self, working_dir: &WorkingDir, changes: Vec<ToolChange>) -> Vec<RecordedChange> {
+        let dir = self.directory(working_dir);
+        let mut kept = Vec::with_capacity(changes.len());
+        for ToolChange { path, tool, patch } in changes {
+            match below(&dir, &path).filter(|_| !below_dir(&self.runs, &dir, &path)) {
+                Some(path) => {
+                    let path = self.clean(&path);
+                    let patch = patch.map(|text| self.clean(text));
+                    kept.push(RecordedChange { path, tool, patch });
+                }
+                None => self.left_out.outside_files += 1,
+            }
+        }
+        kept
+    }
+
+    /// Returns the directory that a turn ran in, even if it is gone.
+    fn directory(&self, working_dir: &WorkingDir) -> PathBuf {
+        self.working_dirs.directory(working_dir).unwrap_or_else(|_| {
+            let tree = working_dir.tree.as_ref();
+            let top = tree.map_or_else(
+                || self.working_dirs.root().to_owned(),
+                |agent| self.working_dirs.tree(agent),
+            );
+            working_dir.cwd.as_ref().map_or(top.clone(), |below| top.join(below.as_str()))
+        })
+    }
+}
+
+/// Returns whether a state is a prompt, a node or a role. The operations of scripts, graphs and programs are no turns.
+fn is_asked(state: &StateName) -> bool {
+    state.is_prompt() || state.as_str().contains('#')
+}
+
+/// Returns whether a path leads into raymond's own directory.
+fn below_dir(runs: &Path, dir: &Path, path: &str) -> bool {
+    !dir.starts_with(runs) && plain(&dir.join(path)).starts_with(runs)
+}
+
+/// Returns a path below a directory; `None` if it leads elsewhere, or to the directory itself.
+fn below(dir: &Path, path: &str) -> Option<String> {
+    let path = plain(&dir.join(path));
+    let real = dir.canonicalize().ok();
+    let below = path
+        .strip_prefix(plain(dir))
+        .ok()
+        .or_else(|| real.as_deref().and_then(|real| path.strip_prefix(real).ok()))?;
+    below.to_str().filter(|below| !below.is_empty()).map(str::to_owned)
+}
+
+/// Returns a path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_outside_of_the_working_directory_are_none() {
+        let dir = Path::new("/work/a");
+        let below = |path| below(dir, path);
+        assert_eq!(below("/work/a/b/c"), Some("b/c".to_owned()));
+        assert_eq!(below("b/../c"), Some("c".to_owned()));
+        for path in ["/work/b", "/work/a/../b", "../x", "/work/a", "", "/work/abc"] {
+            assert_eq!(below(path), None, "{path}");
+        }
+        assert!(below_dir(Path::new("/work/a/.raymond"), dir, ".raymond/runs/x"));
+        assert!(!below_dir(Path::new("/work"), dir, "x"), "a worktree lies in it");
+    }
+}

@@ -7,6 +7,7 @@ pub mod facts;
 pub mod import;
 pub mod programs;
 pub mod readers;
+pub mod retry;
 pub mod runs;
 pub mod trust;
 pub mod workflows;
@@ -29,6 +30,7 @@ use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
+use self::retry::{RETRY_HELP, RetryArgs};
 use self::runs::LIST_HELP;
 pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
 use self::trust::{TRUST_HELP, TrustArgs};
@@ -76,6 +78,9 @@ pub enum CliCommand {
     /// Resume a run that was paused, interrupted or killed
     #[command(after_help = RESUME_HELP)]
     Resume(ResumeArgs),
+    /// Let failed agents of a run live again where they failed
+    #[command(after_help = RETRY_HELP)]
+    Retry(RetryArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
@@ -157,7 +162,8 @@ impl CliCommand {
         let (logging, on_event) = match self {
             Self::Run(RunArgs { options, .. })
             | Self::Start(RunArgs { options, .. })
-            | Self::Resume(ResumeArgs { options, .. }) => (&options.logging, &options.on_event),
+            | Self::Resume(ResumeArgs { options, .. })
+            | Self::Retry(RetryArgs { options, .. }) => (&options.logging, &options.on_event),
             Self::Workflow(WorkflowCommand::Start(args)) => {
                 (&args.options.logging, &args.options.on_event)
             }

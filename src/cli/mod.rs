@@ -42,6 +42,7 @@ mod person;
 mod plugins;
 pub mod questions;
 pub mod recover;
+mod retry;
 pub mod run;
 mod run_choice;
 mod runs_dir;

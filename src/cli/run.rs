@@ -20,7 +20,7 @@ use crate::runtime::graphs::GraphSetup;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::LockedRun;
+use crate::store::run_store::{LockedRun, RecoveredRun};
 
 /// Runs `raymond run`.
 ///
@@ -97,9 +97,19 @@ fn resume_target(
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
-    let (store, mut recovered) = LockedRun::open(root, id)?;
+    resume_opened(new_run, options, root, LockedRun::open(root, id)?)
+}
+
+/// Resumes a run that is opened; one that has ended only if agents of it are to be retried.
+pub(super) fn resume_opened(
+    new_run: &NewRunArgs,
+    options: &RunOptions,
+    root: &RunsRoot,
+    (store, mut recovered): (LockedRun, RecoveredRun),
+) -> Result<CliExitCode, Error> {
+    let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
     let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
-    if !recovered.run.can_resume() {
+    if !recovered.run.can_resume() && retry.is_none() {
         if !options.consent.trust {
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;
         }
@@ -125,7 +135,11 @@ fn resume_target(
     let prepared = confirm::confirmed(options, |starter| {
         let (store, recovered) = match taken.take() {
             Some(taken) => taken,
-            None => LockedRun::open(root, id)?,
+            None => {
+                let (store, mut recovered) = LockedRun::open(root, id)?;
+                recovered.retry.clone_from(&retry);
+                (store, recovered)
+            }
         };
         let mut graphs = graphs();
         graphs.migrate = options.answers.migrate;

@@ -12,6 +12,7 @@ mod money;
 mod pauses;
 mod program;
 mod questions;
+mod retry;
 mod transitions;
 mod turns;
 
@@ -28,6 +29,7 @@ use self::program::{
     role_responded,
 };
 use self::questions::{question_answered, question_timed_out};
+use self::retry::agents_retried;
 use self::transitions::{TransitionEffect, take_transition};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec};
@@ -79,6 +81,9 @@ pub enum ApplyError {
     /// The transition leads to a folder that there cannot be.
     #[error("the event does not fit the run: {0}")]
     Scope(InvalidName),
+    /// The agent has not ended in a way that it can live again.
+    #[error("{0} cannot be retried")]
+    NotRetryable(AgentId),
     /// No question waits for this answer.
     #[error("{0} waits for no answer")]
     NotAsked(AgentId),
@@ -168,13 +173,16 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
+        Event::AgentsRetried { agents } => agents_retried(run, agents, record.at)?,
         Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
         Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],
-        Event::CommandReceived { command: RunCommand::Answer(_), .. } => Vec::new(),
+        Event::CommandReceived {
+            command: RunCommand::Answer(_) | RunCommand::Retry(_), ..
+        } => Vec::new(),
     };
     if let Some(cost) = record.event.cost() {
         run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);

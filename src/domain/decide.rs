@@ -10,6 +10,7 @@ mod fork;
 mod join;
 mod program;
 mod questions;
+mod retry;
 mod script_circle;
 
 use self::advance::advanced;
@@ -25,6 +26,7 @@ pub use self::program::{ProgramStart, program_started, role_event};
 use self::program::{delegated_answer, role_delegated, role_stopped};
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
+pub use self::retry::retry_agents;
 pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
 use self::script_circle::end_script_circle;
 use super::advance::Advance;

@@ -38,6 +38,7 @@ use super::fork::ForkGroup;
 use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
+use super::retry::{RetriedAgent, RetrySelection};
 use super::run::{PauseReason, Run};
 use super::settings::Settings;
 use super::time::Timestamp;
@@ -112,6 +113,11 @@ pub enum Event {
     TurnFailed(TurnFailed),
     /// An agent ended with an error.
     AgentFailed(AgentFailed),
+    /// Failed agents live again.
+    AgentsRetried {
+        /// The agents, parents before their children.
+        agents: Vec<RetriedAgent>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -222,6 +228,8 @@ pub enum RunCommand {
     Stop,
     /// Answer a question.
     Answer(AnswerCommand),
+    /// Retry failed agents.
+    Retry(RetrySelection),
 }
 
 impl StepFinished {

@@ -81,6 +81,7 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
+        | Event::AgentsRetried { .. }
         | Event::CommandReceived { .. } => return None,
     };
     Some(LedgerCharge { turn, prompt, cost, on })

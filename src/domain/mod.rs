@@ -48,6 +48,7 @@ pub mod recovery_class;
 pub mod refusal;
 pub mod reminder;
 pub mod restart;
+pub mod retry;
 pub mod run;
 pub mod run_origin;
 pub mod sealed_terms;

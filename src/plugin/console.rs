@@ -172,6 +172,7 @@ impl ConsolePlugin {
             | Event::AgentFailed(_)
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
+            | Event::AgentsRetried { .. }
             | Event::CommandReceived { .. } => {}
         }
     }

@@ -113,7 +113,7 @@ pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), 
 }
 
 /// Seals the journal of a run that this raymond has released, unless another process holds it by now, or a record in
-/// it has no proof. A run that is over needs no seal if each record has a proof.
+/// it has no proof. A run that is over needs no seal if each record has a proof and no agent can be retried.
 pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let id = &run.workflow_id;
     let dir = root.run(id);
@@ -121,7 +121,8 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    if !run.can_resume() && journal_flaw(state, root, run, None)?.is_none() {
+    let may_retry = run.finished.iter().any(|ended| ended.has_failed());
+    if !run.can_resume() && !may_retry && journal_flaw(state, root, run, None)?.is_none() {
         return Ok(seal::remove(state, root, id)?);
     }
     let Some(seal) = seal::find(state, root, id)? else { return Ok(()) };

@@ -17,6 +17,7 @@ use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
 use super::{Error, files, inbox, record, stop_request};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
+use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
 use crate::plain_file;
 use crate::proof::{ProofKey, StepProofs};
@@ -66,6 +67,8 @@ pub struct RecoveredRun {
     /// The first record, if it is the only one and no turn has begun: the run was then created for another process
     /// to execute.
     pub untouched: Option<Record>,
+    /// The failed agents that are to live again when it is resumed.
+    pub retry: Option<RetrySelection>,
     /// The warnings: a torn record that was cut off, a snapshot that was rebuilt.
     pub warnings: Vec<String>,
 }
@@ -116,7 +119,7 @@ impl LockedRun {
                 first_session: replayed.first_session,
                 keys: None,
             },
-            RecoveredRun { run: replayed.run, untouched, warnings },
+            RecoveredRun { run: replayed.run, untouched, retry: None, warnings },
         ))
     }
 

@@ -52,6 +52,7 @@ mod reference;
 mod refused_start;
 mod refused_tools;
 mod released;
+mod retry;
 mod samples;
 mod schema;
 mod scopes;

@@ -35,6 +35,7 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -67,6 +68,7 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -105,6 +107,7 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -138,6 +141,7 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -181,6 +185,7 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -213,6 +218,7 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
             | Self::CommandReceived { .. } => &[],
         }
     }

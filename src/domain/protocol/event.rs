@@ -28,6 +28,7 @@ pub use self::turns::{
 use crate::domain::event::{Event, ProgramDefined, Record, RunCommand};
 use crate::domain::fact::FactChange;
 use crate::domain::id::Folder;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -105,6 +106,11 @@ pub enum PublicEvent {
     TurnFailed(PublicTurnFailed),
     /// An agent ended with an error.
     AgentFailed(PublicAgentFailed),
+    /// Failed agents live again.
+    AgentsRetried {
+        /// The agents, parents before their children.
+        agents: Vec<RetriedAgent>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -167,6 +173,7 @@ impl From<Event> for PublicEvent {
             Event::TurnRejected(event) => Self::TurnRejected(event.into()),
             Event::TurnFailed(event) => Self::TurnFailed(event.into()),
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
+            Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
             Event::LimitReached { until, message } => Self::LimitReached { until, message },

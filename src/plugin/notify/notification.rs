@@ -206,6 +206,7 @@ impl NotificationTracker {
             | Event::TurnFailed(_)
             | Event::CostCounted { .. }
             | Event::RunResumed { .. }
+            | Event::AgentsRetried { .. }
             | Event::CommandReceived { .. } => return None,
         };
         Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
@@ -291,6 +292,11 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(ended);
                 self.ended += ended;
                 self.failed += ended;
+            }
+            Event::AgentsRetried { agents } => {
+                self.live += agents.len();
+                self.ended = self.ended.saturating_sub(agents.len());
+                self.failed = self.failed.saturating_sub(agents.len());
             }
             Event::RunPaused { .. } => self.paused = true,
             Event::RunResumed { .. } => self.paused = false,

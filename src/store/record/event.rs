@@ -16,6 +16,7 @@ use super::turns::{
 };
 use crate::domain::event::{Event, ProgramDefined, RunCommand};
 use crate::domain::fact::FactChange;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -70,6 +71,11 @@ pub(super) enum StoredEvent {
     TurnFailed(StoredTurnFailed),
     /// An agent ended with an error.
     AgentFailed(StoredAgentFailed),
+    /// Failed agents live again.
+    AgentsRetried {
+        /// The agents, parents before their children.
+        agents: Vec<RetriedAgent>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -132,6 +138,7 @@ impl From<Event> for StoredEvent {
             Event::TurnRejected(event) => Self::TurnRejected(event.into()),
             Event::TurnFailed(event) => Self::TurnFailed(event.into()),
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
+            Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
             Event::LimitReached { until, message } => Self::LimitReached { until, message },
@@ -165,6 +172,7 @@ impl From<StoredEvent> for Event {
             StoredEvent::TurnRejected(event) => Self::TurnRejected(event.into()),
             StoredEvent::TurnFailed(event) => Self::TurnFailed(event.into()),
             StoredEvent::AgentFailed(event) => Self::AgentFailed(event.into()),
+            StoredEvent::AgentsRetried { agents } => Self::AgentsRetried { agents },
             StoredEvent::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             StoredEvent::AgentParked(event) => Self::AgentParked(event.into()),
             StoredEvent::LimitReached { until, message } => Self::LimitReached { until, message },

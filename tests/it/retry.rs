@@ -29,11 +29,11 @@ fn two_failed_of_five_cost_two_agents_and_join_receives_them() {
     assert_eq!(test.calls_with("work on").len(), 7);
 
     let plan = test.raymond(&["retry", "t", "--dry-run"]);
-    plan.ok().stdout_has("main continues at GATHER.md (too many").stdout_lacks("main.1 ");
+    plan.ok().stdout_has("main continues at GATHER.md (join)").stdout_lacks("main.1 ");
     plan.stdout_has("main.2 continues at W.md (crash)").stdout_has("3 agents live again in t");
     assert_eq!(test.status()["status"], "failed", "nothing is changed");
 
-    let retried = test.raymond(&["retry", "t", "--claude", &test.fake().display().to_string()]);
+    let retried = test.raymond(&["retry", "t"]);
     retried.ok().ended("main", "gathered");
     assert_eq!(test.calls_with("work on").len(), 9, "two turns more");
     let gathered = test.calls_with("gather").pop().expect("gathered");
@@ -46,7 +46,7 @@ fn two_failed_of_five_cost_two_agents_and_join_receives_them() {
 
 #[test]
 fn join_that_went_on_is_told_and_not_asked_again() {
-    let test = five_workers("{ need: all, on_failure: keep }");
+    let test = five_workers("all\non_failure: keep");
     test.run(&ONE_RESTART).ok().ended("main", "gathered");
     let plan = test.raymond(&["retry", "t", "--dry-run", "--json"]).json();
     assert_eq!(
@@ -65,7 +65,7 @@ fn join_that_went_on_is_told_and_not_asked_again() {
 
 #[test]
 fn selection_by_state_and_cause_and_wrong_ones_are_named() {
-    let test = five_workers("{ need: all, on_failure: keep }");
+    let test = five_workers("all\non_failure: keep");
     test.run(&ONE_RESTART).ok();
     let retry = |more: &[&str]| test.raymond(&[&["retry", "t", "--dry-run"], more].concat());
     retry(&["--state", "W.md", "--cause", "crash"]).ok().stdout_has("2 agents live again");
@@ -123,8 +123,7 @@ fn retried_run_that_is_killed_resumes_without_a_second_retry() {
         .rule(when("start").times(1).exit(1))
         .rule(when("start").hold_before("go").reply("<result>ok</result>"));
     test.run(&["START.md", "--max-restarts", "0"]).code(1);
-    let fake = test.fake().display().to_string();
-    let mut live = test.start(&["retry", "t", "--claude", &fake]);
+    let mut live = test.start(&["retry", "t"]);
     live.wait_calls(2);
     live.kill9();
     test.release("go");

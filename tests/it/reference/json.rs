@@ -70,6 +70,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "costs" => &[&["costs", "t"]],
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
         "stop" => &[&["stop", "g"]],
+        "retry" => &[&["retry", "t", "--dry-run"]],
         "clean" => &[&["clean", "g", "t", "--dry-run"]],
         "signal" => &[&["signal", "l"], &["signal", "l", "--retract"]],
         "facts" => &[&["facts"]],

@@ -47,7 +47,9 @@ pub(super) fn join_finished(
     }
     for ended in run.finished.iter_mut().filter(|ended| is_joined(&ended.id, &parent, &forks)) {
         ended.parent_notified = true;
-        ended.variables = None;
+        if !fails {
+            ended.variables = None;
+        }
     }
     let mut effects = stop_children(run, &parent, &event.stopped, fails);
     effects.push(Effect::Proceed(parent));

@@ -105,6 +105,8 @@ fn agent_that_failed_with_its_join_waits_again_and_counts_later_ends() {
     assert_eq!(main.unjoined.tally(0), JoinTally { count: 2, done: 1, failed: 0 });
     scene.take("main.1", result("one"));
     assert_eq!(scene.agent("main").unjoined.tally(0).done, 2);
+    let kept = scene.run.finished.iter().filter(|ended| ended.variables.is_some()).count();
+    assert_eq!(kept, 2, "the join needs the variables of both");
 }
 
 #[test]

@@ -7,10 +7,10 @@ use crate::support::{Test, always, when};
 /// Returns a workflow that forks five workers and joins them; two of them fail twice.
 fn five_workers(join: &str) -> Test {
     Test::new()
-        .prompt("START.md", "start")
+        .prompt("START.md", "distribute")
         .prompt("GATHER.md", &format!("---\njoin: {join}\n---\ngather {{{{results}}}}"))
         .prompt("W.md", "work on {{item}}")
-        .rule(when("start").reply(
+        .rule(when("distribute").reply(
             r#"<fork next="GATHER.md" each='["a", "b", "c", "d", "e"]' as="item">W.md</fork>"#,
         ))
         .rule(when("work on b").times(2).exit(1))

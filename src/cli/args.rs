@@ -1,6 +1,7 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod answers;
+pub mod branch;
 pub mod clean;
 mod examples;
 pub mod facts;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::branch::{BRANCH_HELP, BranchArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
@@ -81,6 +83,9 @@ pub enum CliCommand {
     /// Let failed agents of a run live again where they failed
     #[command(after_help = RETRY_HELP)]
     Retry(RetryArgs),
+    /// Start a run that shares the records of another up to a place, and continues differently
+    #[command(after_help = BRANCH_HELP)]
+    Branch(BranchArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
@@ -163,7 +168,8 @@ impl CliCommand {
             Self::Run(RunArgs { options, .. })
             | Self::Start(RunArgs { options, .. })
             | Self::Resume(ResumeArgs { options, .. })
-            | Self::Retry(RetryArgs { options, .. }) => (&options.logging, &options.on_event),
+            | Self::Retry(RetryArgs { options, .. })
+            | Self::Branch(BranchArgs { options, .. }) => (&options.logging, &options.on_event),
             Self::Workflow(WorkflowCommand::Start(args)) => {
                 (&args.options.logging, &args.options.on_event)
             }

@@ -168,6 +168,7 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Answer { .. }
         | Error::Context { .. }
         | Error::Branch { .. }
+        | Error::NoBranchPoint(_)
         | Error::Name(_)
         | Error::NoHome
         | Error::Taken(_) => CliExitCode::Usage,
@@ -179,6 +180,7 @@ fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoCopy { .. }
+        | Error::Branched(_)
         | Error::NoScript { .. } => CliExitCode::Invalid,
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             CliExitCode::Unavailable
@@ -203,6 +205,7 @@ fn of_store(error: &store::Error) -> CliExitCode {
         | store::Error::Copied { .. }
         | store::Error::Cut { .. }
         | store::Error::Empty { .. }
+        | store::Error::BaseGone { .. }
         | store::Error::Newer { .. }
         | store::Error::NewerRecord { .. } => CliExitCode::Invalid,
         store::Error::Key { .. } | store::Error::Unproven { .. } => CliExitCode::NotTrusted,

@@ -11,6 +11,7 @@ pub mod args;
 mod arrived;
 mod awaited_labels;
 pub mod background;
+mod branch;
 mod candidates;
 pub mod check;
 pub mod clean;

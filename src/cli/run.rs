@@ -85,7 +85,7 @@ pub(super) fn create_of(
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let request = RunRequest { id, input, program, no_check };
     confirm::confirmed(&args.options, |starter| {
-        runtime::create(root, workflow, &request, settings.clone(), graphs(), starter)
+        runtime::create(root, workflow, &request, settings.clone(), graph_setup(), starter)
     })
     .map_err(|error| answers::placed(error, &args.options.answers))
 }
@@ -141,7 +141,7 @@ pub(super) fn resume_opened(
                 (store, recovered)
             }
         };
-        let mut graphs = graphs();
+        let mut graphs = graph_setup();
         graphs.migrate = options.answers.migrate;
         runtime::resume(store, recovered, settings.clone(), graphs, root, starter)
     })
@@ -150,7 +150,7 @@ pub(super) fn resume_opened(
 }
 
 /// Returns the environment of a run's graphs and programs in this process.
-fn graphs() -> GraphSetup {
+pub(super) fn graph_setup() -> GraphSetup {
     let mut graphs = GraphSetup::default();
     graphs.launcher = Some(Arc::new(DetachedLauncher));
     graphs

@@ -4,6 +4,7 @@
 //! as it was. It never panics, whatever the event.
 
 mod advance;
+mod branch;
 mod calls;
 mod ends;
 mod forks;
@@ -19,6 +20,7 @@ mod turns;
 use std::collections::BTreeMap;
 
 use self::advance::advanced;
+use self::branch::run_branched;
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 
 use self::join::{join_begun, join_finished};
@@ -135,6 +137,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         shares: BTreeMap::new(),
         ended_calls: Vec::new(),
         settings: settings.clone(),
+        branch: None,
         agents: [main].into_iter().collect(),
         used_answers: BTreeMap::new(),
         definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
@@ -177,6 +180,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),
+        Event::RunBranched(event) => run_branched(run, event)?,
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
         Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],

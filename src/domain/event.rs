@@ -32,6 +32,7 @@ pub use self::turns::{
 };
 
 use super::agent::{Agent, AgentOptions};
+use super::branch::{BranchOrigin, BranchedAgent};
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
@@ -113,6 +114,8 @@ pub enum Event {
     TurnFailed(TurnFailed),
     /// An agent ended with an error.
     AgentFailed(AgentFailed),
+    /// The run branches off another, whose records it shares up to here.
+    RunBranched(Box<RunBranched>),
     /// Failed agents live again.
     AgentsRetried {
         /// The agents, parents before their children.
@@ -173,6 +176,19 @@ pub struct RunStarted {
     /// The settings of that agent's whole life.
     pub options: AgentOptions,
     /// The settings of the run.
+    pub settings: Settings,
+}
+
+/// The run branches off another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunBranched {
+    /// The id of the new run.
+    pub run: RunId,
+    /// The place where it branches off.
+    pub origin: BranchOrigin,
+    /// Its agents, with their new sessions.
+    pub agents: Vec<BranchedAgent>,
+    /// The settings from now on.
     pub settings: Settings,
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::finished_agent::{AgentEnding, FinishedAgent, UnbilledTurn};
 use super::agent::Agent;
 use super::agents::LiveAgents;
+use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
 use super::call_budget::{EndedCall, OpenCalls};
 use super::fact::KnownFacts;
@@ -67,6 +68,9 @@ pub struct Run {
     pub ended_calls: Vec<EndedCall>,
     /// The settings it was started with.
     pub settings: Settings,
+    /// The place where it branched off another run, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<BranchOrigin>,
     /// The number of answers given ahead of time that are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used_answers: BTreeMap<String, u32>,

@@ -240,6 +240,7 @@ impl Handler<Published> for DebugPlugin {
             | Event::JoinBegun(_)
             | Event::JoinFinished(_)
             | Event::FactsSeen { .. }
+            | Event::RunBranched(_)
             | Event::AgentsRetried { .. } => self.log(record, &sentence(record), &[]),
             Event::QuestionAnswered(answered) => {
                 let what = format!("{} (answered)", answered.node);

@@ -93,6 +93,7 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         Event::RunStarted(_)
         | Event::RunResumed { .. }
         | Event::AgentsRetried { .. }
+        | Event::RunBranched(_)
         | Event::TurnRejected(_)
         | Event::AgentFailed(_)
         | Event::AgentParked(_)
@@ -138,9 +139,10 @@ pub fn tone(event: &Event) -> TextTone {
         Event::ProgramLogged(event) if event.warning => TextTone::Warning,
         Event::StepFinished(step) if step.overruled.is_some() => TextTone::Warning,
         Event::StepFinished(step) if step.transition.tag() == TagName::Result => TextTone::Good,
-        Event::RunStarted(_) | Event::RunResumed { .. } | Event::AgentsRetried { .. } => {
-            TextTone::Strong
-        }
+        Event::RunStarted(_)
+        | Event::RunResumed { .. }
+        | Event::RunBranched(_)
+        | Event::AgentsRetried { .. } => TextTone::Strong,
         Event::CommandReceived { .. } | Event::CostCounted { .. } | Event::FactsSeen { .. } => {
             TextTone::Faint
         }

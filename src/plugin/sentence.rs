@@ -101,6 +101,10 @@ fn event_sentence(record: &Record) -> String {
         Event::LimitReached { until, message } => {
             format!("usage limit: {message}; no turn starts before {}", date(*until))
         }
+        Event::RunBranched(event) => format!(
+            "run {} branches off {} after record {}",
+            event.run, event.origin.run, event.origin.seq
+        ),
         Event::AgentsRetried { agents } => retried(agents),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),

@@ -245,6 +245,7 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
         | Event::AgentsRetried { .. }
+        | Event::RunBranched(_)
         | Event::CommandReceived { .. } => false,
     };
     let all = |event: &Event| matches!(event, Event::AgentFailed(failure) if failure.ends_run);

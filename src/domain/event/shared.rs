@@ -36,6 +36,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -69,6 +70,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -108,6 +110,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -142,6 +145,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -186,6 +190,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -219,6 +224,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => &[],
         }
     }

@@ -207,6 +207,7 @@ impl NotificationTracker {
             | Event::CostCounted { .. }
             | Event::RunResumed { .. }
             | Event::AgentsRetried { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => return None,
         };
         Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
@@ -319,6 +320,7 @@ impl NotificationTracker {
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
             | Event::LimitReached { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }
     }

@@ -148,6 +148,7 @@ impl TracedRun {
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }
         if self.run.agents.is_empty() && self.agents.is_empty() {

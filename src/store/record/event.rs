@@ -9,7 +9,7 @@ use super::program::{
     StoredRoleResponded,
 };
 use super::question::{StoredQuestionAnswered, StoredQuestionTimedOut};
-use super::run::{StoredRunStarted, StoredStepFinished};
+use super::run::{StoredRunBranched, StoredRunStarted, StoredStepFinished};
 use super::turns::{
     StoredAgentFailed, StoredAgentParked, StoredTransitionProposed, StoredTurnFailed,
     StoredTurnHeld, StoredTurnRejected,
@@ -71,6 +71,8 @@ pub(super) enum StoredEvent {
     TurnFailed(StoredTurnFailed),
     /// An agent ended with an error.
     AgentFailed(StoredAgentFailed),
+    /// The run branches off another, whose records it shares up to here.
+    RunBranched(Box<StoredRunBranched>),
     /// Failed agents live again.
     AgentsRetried {
         /// The agents, parents before their children.
@@ -138,6 +140,7 @@ impl From<Event> for StoredEvent {
             Event::TurnRejected(event) => Self::TurnRejected(event.into()),
             Event::TurnFailed(event) => Self::TurnFailed(event.into()),
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
+            Event::RunBranched(event) => Self::RunBranched(boxed(*event)),
             Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
@@ -172,6 +175,7 @@ impl From<StoredEvent> for Event {
             StoredEvent::TurnRejected(event) => Self::TurnRejected(event.into()),
             StoredEvent::TurnFailed(event) => Self::TurnFailed(event.into()),
             StoredEvent::AgentFailed(event) => Self::AgentFailed(event.into()),
+            StoredEvent::RunBranched(event) => Self::RunBranched(boxed(*event)),
             StoredEvent::AgentsRetried { agents } => Self::AgentsRetried { agents },
             StoredEvent::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             StoredEvent::AgentParked(event) => Self::AgentParked(event.into()),

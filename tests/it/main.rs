@@ -14,6 +14,7 @@ mod ask;
 mod attacks;
 mod bad_claude;
 mod bad_input;
+mod branch;
 mod call_budgets;
 mod check;
 mod claude_code;

@@ -128,11 +128,14 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
     let chosen: Vec<&AgentId> =
         failed().filter(|ended| selection.fits(ended)).map(|ended| &ended.id).collect();
     if chosen.is_empty() {
-        let mut names: Vec<String> = failed().take(MAX_NAMED).map(named_failure).collect();
-        if names.is_empty() {
+        let mut all: Vec<&FinishedAgent> = failed().collect();
+        if all.is_empty() {
             return Err(RetryError::NothingFailed);
         }
-        let more = failed().count() - names.len();
+        all.sort_by(|one, other| one.id.cmp_by_number(&other.id));
+        let mut names: Vec<String> =
+            all.iter().take(MAX_NAMED).map(|ended| named_failure(ended)).collect();
+        let more = all.len() - names.len();
         names.extend((more > 0).then(|| format!("{more} more")));
         return Err(RetryError::NothingChosen(names.join(", ")));
     }

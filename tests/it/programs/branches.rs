@@ -15,8 +15,10 @@ fn branch_does_not_see_signals_that_came_after_the_cut() {
     live.wait_for("it waits again", |test| test.calls().len() == 1);
     signal(&test, "second", "k", "old");
     live.wait().ok().ended("main", "old");
-    let asked = test.journal().iter().find(|record| record["event"] == "role_requested").cloned();
-    let at = asked.expect("asked")["seq"].to_string();
+    // The request and the advance of its program are one.
+    let journal = test.journal();
+    let asked = journal.iter().position(|record| record["event"] == "role_requested");
+    let at = journal[asked.expect("asked") + 1]["seq"].to_string();
     let mut live = test.start(&["branch", "t", "--id", "b", "--at", &at, "--on-wait", "stay"]);
     live.wait_for("it has asked again", |test| test.calls().len() == 2);
     live.wait_stderr("waits for");

@@ -132,8 +132,16 @@ pub struct AgentRegistry {
 /// The agents that have ended, and their numbers.
 #[derive(Debug, Default)]
 struct EndedAgents {
-    keys: HashMap<AgentId, FanOutKey>,
+    keys: HashMap<AgentId, EndedShare>,
     tallies: HashMap<FanOutKey, EndedTally>,
+}
+
+/// What an agent that has ended counts for.
+#[derive(Debug)]
+struct EndedShare {
+    key: FanOutKey,
+    failed: bool,
+    cost: Usd,
 }
 
 impl AgentRegistry {
@@ -147,11 +155,24 @@ impl AgentRegistry {
         let key = FanOutKey::of(&agent.id, agent.began().as_ref());
         let mut ended = self.ended();
         self.live.remove(&agent.id);
-        if ended.keys.insert(agent.id.clone(), key.clone()).is_none() {
+        let (failed, cost) = (agent.has_failed(), agent.cost_usd);
+        let share = EndedShare { key: key.clone(), failed, cost };
+        if ended.keys.insert(agent.id.clone(), share).is_none() {
             let tally = ended.tallies.entry(key).or_default();
             tally.ended += 1;
-            tally.failed += usize::from(agent.has_failed());
-            tally.cost += agent.cost_usd;
+            tally.failed += usize::from(failed);
+            tally.cost += cost;
+        }
+    }
+
+    /// Counts an agent no longer as ended, because it is retried.
+    pub fn live_again(&self, agent: &AgentId) {
+        let mut ended = self.ended();
+        let Some(EndedShare { key, failed, cost }) = ended.keys.remove(agent) else { return };
+        if let Some(tally) = ended.tallies.get_mut(&key) {
+            tally.ended -= 1;
+            tally.failed -= usize::from(failed);
+            tally.cost = tally.cost.saturating_sub(cost);
         }
     }
 
@@ -190,7 +211,7 @@ impl AgentRegistry {
     #[must_use]
     pub fn fan_out_of(&self, agent: &AgentId) -> Option<FanOutKey> {
         let live = self.live.get(agent).map(|view| FanOutKey::of(agent, Some(&view.began)));
-        live.or_else(|| self.ended().keys.get(agent).cloned())
+        live.or_else(|| self.ended().keys.get(agent).map(|share| share.key.clone()))
     }
 
     /// Returns the picture as it is now: the live agents in the order of their numbers, and the numbers of the others.

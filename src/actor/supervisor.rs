@@ -43,6 +43,7 @@ use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
+use crate::domain::retry::RetrySelection;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::turn::TurnId;
@@ -88,8 +89,8 @@ pub struct Supervisor {
 pub enum SupervisorStart {
     /// A run whose first record is in its journal already.
     FirstRecord(Box<Record>),
-    /// An existing run, and the settings under which it is resumed.
-    Resume(Box<Settings>),
+    /// An existing run, the settings under which it is resumed, and the failed agents that live again.
+    Resume(Box<Settings>, Option<RetrySelection>),
     /// No first step: the run has begun.
     Done,
 }
@@ -98,10 +99,15 @@ impl SupervisorStart {
     /// Returns the start of a resumed run under these settings: from its first record, if no turn of it has begun
     /// and the settings are the same.
     #[must_use]
-    pub fn on_resume(untouched: Option<Record>, settings: Settings, run: &Run) -> Self {
+    pub fn on_resume(
+        untouched: Option<Record>,
+        settings: Settings,
+        retry: Option<RetrySelection>,
+        run: &Run,
+    ) -> Self {
         match untouched {
             Some(first) if settings == run.settings => Self::FirstRecord(Box::new(first)),
-            _ => Self::Resume(Box::new(settings)),
+            _ => Self::Resume(Box::new(settings), retry),
         }
     }
 
@@ -109,7 +115,7 @@ impl SupervisorStart {
     #[must_use]
     pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
         match self {
-            Self::Resume(settings) => settings,
+            Self::Resume(settings, _) => settings,
             Self::FirstRecord(_) | Self::Done => &run.settings,
         }
     }
@@ -187,7 +193,7 @@ impl Supervisor {
             }
         }
         let may_have_begun = match start {
-            SupervisorStart::Resume(_) => {
+            SupervisorStart::Resume(..) => {
                 let advancing = run.agents.values().filter(|agent| agent.advances_itself());
                 advancing.map(|agent| agent.id.clone()).collect()
             }
@@ -261,6 +267,9 @@ impl Supervisor {
         }
         if let Event::CommandReceived { id, .. } = &record.event {
             self.command_is_safe(id);
+        }
+        if let Event::AgentsRetried { agents } = &record.event {
+            agents.iter().for_each(|one| self.context.registry.live_again(&one.agent));
         }
         self.queued_effects.remove(&effects);
         for effect in effects {

@@ -2,6 +2,7 @@
 
 pub mod answerer;
 pub mod answers;
+pub mod branch;
 pub mod clean;
 mod examples;
 pub mod facts;
@@ -9,6 +10,7 @@ pub mod import;
 pub mod programs;
 pub mod readers;
 pub mod record;
+pub mod retry;
 pub mod runs;
 pub mod trust;
 pub mod workflows;
@@ -21,6 +23,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use self::answerer::{AnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::branch::{BRANCH_HELP, BranchArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
@@ -33,6 +36,7 @@ use self::readers::{
     TreeArgs,
 };
 use self::record::{RECORD_HELP, RecordArgs};
+use self::retry::{RETRY_HELP, RetryArgs};
 use self::runs::LIST_HELP;
 pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
 use self::trust::{TRUST_HELP, TrustArgs};
@@ -80,6 +84,12 @@ pub enum CliCommand {
     /// Resume a run that was paused, interrupted or killed
     #[command(after_help = RESUME_HELP)]
     Resume(ResumeArgs),
+    /// Let failed agents of a run live again where they failed
+    #[command(after_help = RETRY_HELP)]
+    Retry(RetryArgs),
+    /// Start a run that shares the records of another up to a place, and continues differently
+    #[command(after_help = BRANCH_HELP)]
+    Branch(BranchArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
@@ -164,7 +174,9 @@ impl CliCommand {
         let (logging, on_event) = match self {
             Self::Run(RunArgs { options, .. })
             | Self::Start(RunArgs { options, .. })
-            | Self::Resume(ResumeArgs { options, .. }) => (&options.logging, &options.on_event),
+            | Self::Resume(ResumeArgs { options, .. })
+            | Self::Retry(RetryArgs { options, .. })
+            | Self::Branch(BranchArgs { options, .. }) => (&options.logging, &options.on_event),
             Self::Workflow(WorkflowCommand::Start(args)) => {
                 (&args.options.logging, &args.options.on_event)
             }

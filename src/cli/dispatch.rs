@@ -10,9 +10,9 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, check, clean, completions, costs, diagnostics, facts, graph, help, import, list, log,
-    man, output, record, recover, run, schema, show, signal, start, status, stop, target, top,
-    tree, trust, workflow, worktrees,
+    answer, branch, check, clean, completions, costs, diagnostics, facts, graph, help, import,
+    list, log, man, output, record, recover, retry, run, schema, show, signal, start, status, stop,
+    target, top, tree, trust, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -105,6 +105,8 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
     match command {
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Resume(args) => run::resume(&args),
+        CliCommand::Retry(args) => retry::retry(&args),
+        CliCommand::Branch(args) => branch::branch(&args),
         CliCommand::Start(args) => start::start(&args),
         CliCommand::Answer(args) => answer::answer(&args),
         CliCommand::Signal(args) => signal::signal(&args),

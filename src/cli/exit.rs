@@ -169,6 +169,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Context { .. }
         | Error::Inputs { .. }
         | Error::Branch { .. }
+        | Error::NoBranchPoint(_)
         | Error::Name(_)
         | Error::NoHome
         | Error::Taken(_) => CliExitCode::Usage,
@@ -182,6 +183,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::NoCopy { .. }
         | Error::Cassette { .. }
         | Error::NoStreams { .. }
+        | Error::Branched(_)
         | Error::NoScript { .. } => CliExitCode::Invalid,
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             CliExitCode::Unavailable
@@ -206,6 +208,7 @@ fn of_store(error: &store::Error) -> CliExitCode {
         | store::Error::Copied { .. }
         | store::Error::Cut { .. }
         | store::Error::Empty { .. }
+        | store::Error::BaseGone { .. }
         | store::Error::Newer { .. }
         | store::Error::NewerRecord { .. } => CliExitCode::Invalid,
         store::Error::Key { .. } | store::Error::Unproven { .. } => CliExitCode::NotTrusted,

@@ -20,7 +20,7 @@ use crate::runtime::graphs::GraphSetup;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::LockedRun;
+use crate::store::run_store::{LockedRun, RecoveredRun};
 
 /// Runs `raymond run`.
 ///
@@ -88,7 +88,7 @@ pub(super) fn create_of(
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let request = RunRequest { id, input, program, no_check };
     confirm::confirmed(&args.options, |starter| {
-        runtime::create(root, workflow, &request, settings.clone(), graphs(), starter)
+        runtime::create(root, workflow, &request, settings.clone(), graph_setup(), starter)
     })
     .map_err(|error| answers::placed(error, &args.options.answers))
 }
@@ -100,9 +100,19 @@ fn resume_target(
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
-    let (store, mut recovered) = LockedRun::open(root, id)?;
+    resume_opened(new_run, options, root, LockedRun::open(root, id)?)
+}
+
+/// Resumes a run that is opened; one that has ended only if agents of it are to be retried.
+pub(super) fn resume_opened(
+    new_run: &NewRunArgs,
+    options: &RunOptions,
+    root: &RunsRoot,
+    (store, mut recovered): (LockedRun, RecoveredRun),
+) -> Result<CliExitCode, Error> {
+    let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
     let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
-    if !recovered.run.can_resume() {
+    if !recovered.run.can_resume() && retry.is_none() {
         if !options.consent.trust {
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;
         }
@@ -128,9 +138,13 @@ fn resume_target(
     let prepared = confirm::confirmed(options, |starter| {
         let (store, recovered) = match taken.take() {
             Some(taken) => taken,
-            None => LockedRun::open(root, id)?,
+            None => {
+                let (store, mut recovered) = LockedRun::open(root, id)?;
+                recovered.retry.clone_from(&retry);
+                (store, recovered)
+            }
         };
-        let mut graphs = graphs();
+        let mut graphs = graph_setup();
         graphs.migrate = options.answers.migrate;
         runtime::resume(store, recovered, settings.clone(), graphs, root, starter)
     })
@@ -139,7 +153,7 @@ fn resume_target(
 }
 
 /// Returns the environment of a run's graphs and programs in this process.
-fn graphs() -> GraphSetup {
+pub(super) fn graph_setup() -> GraphSetup {
     let mut graphs = GraphSetup::default();
     graphs.launcher = Some(Arc::new(DetachedLauncher));
     graphs

@@ -8,6 +8,7 @@ mod execution;
 mod hold;
 mod own_work;
 mod progress;
+mod retry;
 mod return_frame;
 mod scope;
 mod stage;
@@ -100,6 +101,9 @@ pub struct Agent {
     /// The cost of its turns.
     #[serde(default)]
     pub cost_usd: Usd,
+    /// The agent before the record that fails it, if that is not the record of its end: a retry begins there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_point: Option<Box<Agent>>,
     /// The spec it was created from.
     pub spec: Box<AgentSpec>,
 }
@@ -144,6 +148,7 @@ impl Agent {
             since,
             last_turn_ended: None,
             cost_usd: Usd::ZERO,
+            retry_point: None,
             spec: Box::new(spec),
         }
     }

@@ -4,6 +4,7 @@
 //! as it was. It never panics, whatever the event.
 
 mod advance;
+mod branch;
 mod calls;
 mod ends;
 mod forks;
@@ -12,12 +13,14 @@ mod money;
 mod pauses;
 mod program;
 mod questions;
+mod retry;
 mod transitions;
 mod turns;
 
 use std::collections::BTreeMap;
 
 use self::advance::advanced;
+use self::branch::run_branched;
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 
 use self::join::{join_begun, join_finished};
@@ -28,6 +31,7 @@ use self::program::{
     role_responded,
 };
 use self::questions::{question_answered, question_timed_out};
+use self::retry::agents_retried;
 use self::transitions::{TransitionEffect, take_transition};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec};
@@ -79,6 +83,9 @@ pub enum ApplyError {
     /// The transition leads to a folder that there cannot be.
     #[error("the event does not fit the run: {0}")]
     Scope(InvalidName),
+    /// The agent has not ended in a way that it can live again.
+    #[error("{0} cannot be retried")]
+    NotRetryable(AgentId),
     /// No question waits for this answer.
     #[error("{0} waits for no answer")]
     NotAsked(AgentId),
@@ -130,6 +137,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         shares: BTreeMap::new(),
         ended_calls: Vec::new(),
         settings: settings.clone(),
+        branch: None,
         agents: [main].into_iter().collect(),
         used_answers: BTreeMap::new(),
         definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
@@ -168,13 +176,17 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
+        Event::AgentsRetried { agents } => agents_retried(run, agents, record.at)?,
         Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),
+        Event::RunBranched(event) => run_branched(run, event)?,
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
         Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],
-        Event::CommandReceived { command: RunCommand::Answer(_), .. } => Vec::new(),
+        Event::CommandReceived {
+            command: RunCommand::Answer(_) | RunCommand::Retry(_), ..
+        } => Vec::new(),
     };
     if let Some(cost) = record.event.cost() {
         run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);

@@ -11,6 +11,7 @@ mod join;
 mod program;
 mod questions;
 mod report_effects;
+mod retry;
 mod script_circle;
 
 use self::advance::advanced;
@@ -27,6 +28,7 @@ use self::program::{delegated_answer, role_delegated, role_stopped};
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
 pub use self::report_effects::LoadSign;
+pub use self::retry::retry_agents;
 pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
 use self::script_circle::end_script_circle;
 use super::advance::Advance;

@@ -32,12 +32,14 @@ pub use self::turns::{
 };
 
 use super::agent::{Agent, AgentOptions};
+use super::branch::{BranchOrigin, BranchedAgent};
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
 use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
+use super::retry::{RetriedAgent, RetrySelection};
 use super::run::{PauseReason, Run};
 use super::settings::Settings;
 use super::time::Timestamp;
@@ -112,6 +114,13 @@ pub enum Event {
     TurnFailed(TurnFailed),
     /// An agent ended with an error.
     AgentFailed(AgentFailed),
+    /// The run branches off another, whose records it shares up to here.
+    RunBranched(Box<RunBranched>),
+    /// Failed agents live again.
+    AgentsRetried {
+        /// The agents, parents before their children.
+        agents: Vec<RetriedAgent>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -170,6 +179,19 @@ pub struct RunStarted {
     pub settings: Settings,
 }
 
+/// The run branches off another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunBranched {
+    /// The id of the new run.
+    pub run: RunId,
+    /// The place where it branches off.
+    pub origin: BranchOrigin,
+    /// Its agents, with their new sessions.
+    pub agents: Vec<BranchedAgent>,
+    /// The settings from now on.
+    pub settings: Settings,
+}
+
 /// An agent took a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepFinished {
@@ -222,6 +244,8 @@ pub enum RunCommand {
     Stop,
     /// Answer a question.
     Answer(AnswerCommand),
+    /// Retry failed agents.
+    Retry(RetrySelection),
 }
 
 impl StepFinished {

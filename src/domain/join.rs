@@ -202,6 +202,17 @@ impl UnjoinedChildren {
         }
     }
 
+    /// Counts the children anew: `status` tells the ends of those that have ended, with a result if true.
+    pub(super) fn recount(&mut self, status: impl Fn(u32) -> Option<bool>) {
+        for batch in &mut self.0 {
+            let numbers = batch.first..batch.first.saturating_add(batch.count);
+            let count =
+                |well| numbers.clone().filter(|&number| status(number) == Some(well)).count();
+            batch.done = u32::try_from(count(true)).unwrap_or(u32::MAX);
+            batch.failed = u32::try_from(count(false)).unwrap_or(u32::MAX);
+        }
+    }
+
     /// Counts the children that an agent with `depth` pending returns waits for.
     #[must_use]
     pub fn tally(&self, depth: usize) -> JoinTally {
@@ -243,6 +254,16 @@ impl Join {
             JoinCondition::All => count,
             JoinCondition::Any => 1,
             JoinCondition::Count(needed) => needed,
+        }
+    }
+
+    /// Returns the fallback that an outcome leads to: the agent continues after a join that is met.
+    #[must_use]
+    pub fn fallback(&self, outcome: JoinOutcome) -> &JoinFallback {
+        match outcome {
+            JoinOutcome::Met => &JoinFallback::Keep,
+            JoinOutcome::Missed => &self.on_failure,
+            JoinOutcome::Late => &self.on_timeout,
         }
     }
 

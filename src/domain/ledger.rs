@@ -81,6 +81,8 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
+        | Event::AgentsRetried { .. }
+        | Event::RunBranched(_)
         | Event::CommandReceived { .. } => return None,
     };
     Some(LedgerCharge { turn, prompt, cost, on })

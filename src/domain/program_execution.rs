@@ -211,6 +211,21 @@ pub struct RequestEntry {
     /// The time of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
+    /// The request itself, if it came to nothing and the program has not advanced since: a retry makes it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Box<LostRequest>>,
+}
+
+/// A request that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostRequest {
+    /// The agent of the role.
+    pub agent: AgentId,
+    /// The request.
+    pub request: RoleRequest,
+    /// The agent that the role delegated it to, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegated_to: Option<AgentId>,
 }
 
 /// The status of a request.

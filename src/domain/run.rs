@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::finished_agent::{AgentEnding, FinishedAgent, UnbilledTurn};
 use super::agent::Agent;
 use super::agents::LiveAgents;
+use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
 use super::call_budget::{EndedCall, OpenCalls};
 use super::fact::KnownFacts;
@@ -27,7 +28,7 @@ use super::time::Timestamp;
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
-pub const SNAPSHOT_VERSION: u32 = 3;
+pub const SNAPSHOT_VERSION: u32 = 4;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +68,9 @@ pub struct Run {
     pub ended_calls: Vec<EndedCall>,
     /// The settings it was started with.
     pub settings: Settings,
+    /// The place where it branched off another run, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<BranchOrigin>,
     /// The number of answers given ahead of time that are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used_answers: BTreeMap<String, u32>,

@@ -231,6 +231,7 @@ mod tests {
             unbilled_turn: None,
             variables: None,
             parent_notified: false,
+            retryable: None,
         };
         let (main, other) = (AgentId::main(), AgentId::main().child(1));
         run.finished = vec![ended(main.clone()), ended(other.clone())];

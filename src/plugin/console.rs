@@ -172,6 +172,8 @@ impl ConsolePlugin {
             | Event::AgentFailed(_)
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
+            | Event::AgentsRetried { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }
     }

@@ -241,7 +241,9 @@ impl Handler<Published> for DebugPlugin {
             | Event::RoleDelegated(_)
             | Event::JoinBegun(_)
             | Event::JoinFinished(_)
-            | Event::FactsSeen { .. } => self.log(record, &sentence(record), &[]),
+            | Event::FactsSeen { .. }
+            | Event::RunBranched(_)
+            | Event::AgentsRetried { .. } => self.log(record, &sentence(record), &[]),
             Event::QuestionAnswered(answered) => {
                 let what = format!("{} (answered)", answered.node);
                 self.log(record, &what, &[("answer", answered.answer.raw.clone())]);

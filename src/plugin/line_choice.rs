@@ -92,6 +92,8 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
     match event {
         Event::RunStarted(_)
         | Event::RunResumed { .. }
+        | Event::AgentsRetried { .. }
+        | Event::RunBranched(_)
         | Event::TurnRejected(_)
         | Event::AgentFailed(_)
         | Event::AgentParked(_)
@@ -137,7 +139,10 @@ pub fn tone(event: &Event) -> TextTone {
         Event::ProgramLogged(event) if event.warning => TextTone::Warning,
         Event::StepFinished(step) if step.overruled.is_some() => TextTone::Warning,
         Event::StepFinished(step) if step.transition.tag() == TagName::Result => TextTone::Good,
-        Event::RunStarted(_) | Event::RunResumed { .. } => TextTone::Strong,
+        Event::RunStarted(_)
+        | Event::RunResumed { .. }
+        | Event::RunBranched(_)
+        | Event::AgentsRetried { .. } => TextTone::Strong,
         Event::CommandReceived { .. } | Event::CostCounted { .. } | Event::FactsSeen { .. } => {
             TextTone::Faint
         }

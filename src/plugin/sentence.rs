@@ -13,6 +13,7 @@ use crate::domain::event::{AdvancePosition, Event, Record, RunCommand, StepFinis
 use crate::domain::id::{Folder, StateName};
 use crate::domain::printable::{joined_lines, one_line};
 use crate::domain::refusal::headline;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
@@ -102,11 +103,19 @@ fn event_sentence(record: &Record) -> String {
         Event::LimitReached { until, message } => {
             format!("usage limit: {message}; no turn starts before {}", date(*until))
         }
+        Event::RunBranched(event) => format!(
+            "run {} branches off {} after record {}",
+            event.run, event.origin.run, event.origin.seq
+        ),
+        Event::AgentsRetried { agents } => retried(agents),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
         Event::CommandReceived { command: RunCommand::Stop, .. } => "asked to stop".to_owned(),
         Event::CommandReceived { command: RunCommand::Answer(given), .. } => {
             format!("someone answers {}: {}", given.node, one_line(&given.text))
+        }
+        Event::CommandReceived { command: RunCommand::Retry(_), .. } => {
+            "asked to retry failed agents".to_owned()
         }
     }
 }
@@ -138,6 +147,19 @@ pub fn waiting(until: Timestamp) -> String {
         "the usage limit is reached: no turn starts before {}; to try earlier, stop the run and resume it",
         date(until)
     )
+}
+
+/// The most agents that a line names.
+const MAX_NAMED_AGENTS: usize = 8;
+
+/// Returns which agents live again.
+fn retried(agents: &[RetriedAgent]) -> String {
+    let mut names: Vec<String> =
+        agents.iter().take(MAX_NAMED_AGENTS).map(|one| one.agent.to_string()).collect();
+    let more = agents.len().saturating_sub(MAX_NAMED_AGENTS);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    let verb = if agents.len() == 1 { "lives" } else { "live" };
+    format!("retried: {} {verb} again", names.join(", "))
 }
 
 /// Returns which run has started this one, if no person has.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::branch::BranchError;
 use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
@@ -55,6 +56,12 @@ pub enum Error {
         /// The text of a program, whose lines are shown; empty for a graph.
         text: String,
     },
+    /// There is no place where the run can branch off.
+    #[error(transparent)]
+    NoBranchPoint(#[from] BranchError),
+    /// The record of a branch cannot follow.
+    #[error("the run cannot branch off there: {0}")]
+    Branched(String),
     /// The workflow has errors that `raymond check` reports.
     #[error(transparent)]
     Check(#[from] WorkflowErrors),

@@ -4,6 +4,7 @@
 //! prints nothing: plug-ins show whatever is visible.
 
 mod answerer;
+pub mod branch;
 mod builder;
 pub mod check;
 mod create;

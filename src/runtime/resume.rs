@@ -15,10 +15,16 @@ use super::supervise::{live_scope, pinned_scope};
 use super::trust::RunStarter;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::agent::Agent;
+use crate::domain::apply::apply;
+use crate::domain::decide::retry_agents;
+use crate::domain::event::Record;
 use crate::domain::graph_execution::GraphState;
+use crate::domain::id::SessionId;
+use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::{AnswererKind, Settings};
+use crate::domain::time::Timestamp;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
@@ -42,7 +48,9 @@ pub fn resume(
     root: &RunsRoot,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let RecoveredRun { run, untouched, mut warnings } = recovered;
+    let RecoveredRun { run, untouched, retry, mut warnings } = recovered;
+    let after_retry = retry.as_ref().and_then(|selection| preview(&run, selection));
+    let resumed = after_retry.as_ref().unwrap_or(&run);
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
@@ -65,13 +73,13 @@ pub fn resume(
             }
             let scope = pinned_scope(&run, &settings, store.dir(), (pins.clone(), None))?;
             scope.check_copy().map_err(step::Error::from)?;
-            check_graphs(&run, &scope, &graphs)?;
+            check_graphs(resumed, &scope, &graphs)?;
             pins
         }
         pins => {
             let live = live_scope(&run, &settings)?;
-            check_graphs(&run, &live, &graphs)?;
-            check_prompts(&run, &live)?;
+            check_graphs(resumed, &live, &graphs)?;
+            check_prompts(resumed, &live)?;
             if settings.answerer == AnswererKind::Scripted {
                 let place = (root, &run.workflow_id);
                 build_runner(
@@ -96,7 +104,7 @@ pub fn resume(
     terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
     seals::save(starter, root, &run, (terms, &confirmed))?;
     store.set_key(starter.state.key()?);
-    let start = SupervisorStart::on_resume(untouched, settings, &run);
+    let start = SupervisorStart::on_resume(untouched, settings, retry, &run);
     Ok(PreparedRun {
         store,
         run,
@@ -109,6 +117,15 @@ pub fn resume(
         notes,
         believes_unproven_steps: confirmed.is_new,
     })
+}
+
+/// Returns the run as it will be once the chosen agents live again.
+fn preview(run: &Run, selection: &RetrySelection) -> Option<Run> {
+    let session = || SessionId::new("");
+    let retried = retry_agents(run, selection, session).ok()?;
+    let mut after = run.clone();
+    let record = Record::next(run, Timestamp::default(), retried);
+    apply(&mut after, &record).ok().map(|_| after)
 }
 
 /// Checks that the newly given answers are valid for the questions already asked.

@@ -113,7 +113,7 @@ pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), 
 }
 
 /// Seals the journal of a run that this raymond has released, unless another process holds it by now, or a record in
-/// it has no proof. A run that is over needs no seal if each record has a proof.
+/// it has no proof. A run that is over keeps its seal: agents of it can be retried, and other runs can branch off it.
 pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let id = &run.workflow_id;
     let dir = root.run(id);
@@ -121,9 +121,6 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    if !run.can_resume() && journal_flaw(state, root, run, None)?.is_none() {
-        return Ok(seal::remove(state, root, id)?);
-    }
     let Some(seal) = seal::find(state, root, id)? else { return Ok(()) };
     if journal_flaw(state, root, run, Some(&seal))?.is_some() {
         return Ok(());
@@ -214,13 +211,33 @@ pub(super) fn migrate(
 /// The longest difference that is shown of a file, in lines.
 const MAX_LINES: usize = 200;
 
+/// Returns the difference between a file of two captures; `None` if they are the same.
+pub(super) fn file_difference(
+    before: &WorkflowCapture,
+    after: &WorkflowCapture,
+    path: &str,
+) -> Option<String> {
+    let differences = before.pins().differences(&after.pins());
+    let (_, how) = differences.iter().find(|(changed, _)| changed == path)?;
+    let text = before.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
+    Some(shown_difference(&text.unwrap_or_default(), after, path, *how))
+}
+
 /// Returns a difference for people: the changed lines, with some lines around them.
 fn difference(copy: &Path, capture: &WorkflowCapture, path: &str, how: PinDifference) -> String {
-    let before = kept_text(copy, path);
+    shown_difference(&kept_text(copy, path), capture, path, how)
+}
+
+fn shown_difference(
+    before: &str,
+    capture: &WorkflowCapture,
+    path: &str,
+    how: PinDifference,
+) -> String {
     let after = capture.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
     let after = after.unwrap_or_default();
     let what = how.word();
-    let difference = similar::TextDiff::from_lines(before.as_str(), after.as_ref());
+    let difference = similar::TextDiff::from_lines(before, after.as_ref());
     let text = difference.unified_diff().context_radius(2).to_string();
     let mut lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
     if text.lines().count() > MAX_LINES {

@@ -84,6 +84,14 @@ pub enum Error {
         /// The journal.
         path: PathBuf,
     },
+    /// The part of the journal that a run shares with the one that it branched off is gone.
+    #[error("{}: the records that this run shares with the run {run} are gone or incomplete; restore the file from a copy: it is the beginning of the journal of the run {run}", .path.display())]
+    BaseGone {
+        /// The base.
+        path: PathBuf,
+        /// The run that it is of.
+        run: RunId,
+    },
     /// A newer raymond wrote it.
     #[error("{}: version {found} is newer than {known}, the newest that this raymond reads; use the raymond that wrote it, or a newer one", .path.display())]
     Newer {

@@ -6,13 +6,12 @@
 //! one file that only grows. A snapshot shortens recovery, and the whole history stays readable.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use super::journal_file::JournalFile;
 use super::record::{RecordError, check, has_more, newer_format};
-use crate::plain_file;
 
 /// The number of bytes that are read at a time.
 const CHUNK: usize = 256 * 1024;
@@ -35,7 +34,7 @@ pub struct JournalExtent {
 #[derive(Debug)]
 pub struct JournalReader {
     path: PathBuf,
-    reader: BufReader<File>,
+    reader: BufReader<JournalFile>,
     extent: JournalExtent,
     /// The length of the file when this read began, and the position of the read.
     length: u64,
@@ -49,12 +48,9 @@ impl JournalReader {
     /// Opens a journal at its beginning.
     ///
     /// # Errors
-    /// [`Error::Empty`] if there is none, [`Error::Io`].
+    /// [`Error::Empty`] if there is none, [`Error::BaseGone`], [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = plain_file::open(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
-            _ => Error::io("open", path)(error),
-        })?;
+        let file = JournalFile::open(path)?;
         Ok(Self {
             path: path.to_owned(),
             reader: BufReader::with_capacity(CHUNK, file),
@@ -64,6 +60,18 @@ impl JournalReader {
             line: Vec::new(),
             batch: VecDeque::new(),
         })
+    }
+
+    /// Returns the length of the part that it shares with another run's journal.
+    #[must_use]
+    pub(super) fn base_length(&self) -> u64 {
+        self.reader.get_ref().base_length()
+    }
+
+    /// Returns the part of the journal that has been read.
+    #[must_use]
+    pub fn extent(&self) -> JournalExtent {
+        self.extent
     }
 
     /// Returns the line of the next record; `None` if there is none yet. The next call after that checks for new
@@ -152,7 +160,7 @@ impl JournalReader {
     /// cut off and overwritten by then.
     fn look_again(&mut self) -> Result<bool, Error> {
         let failed = || Error::io("read", &self.path);
-        let length = self.reader.get_ref().metadata().map_err(failed())?.len();
+        let length = self.reader.get_ref().length().map_err(failed())?;
         if length < self.extent.end {
             let gone = RecordError::Meaning("it is gone: the file has become shorter".to_owned());
             return Err(self.damaged(self.extent.last, &gone));

@@ -15,6 +15,8 @@ pub mod files;
 pub mod follow;
 pub mod inbox;
 pub mod journal;
+pub mod journal_cut;
+pub mod journal_file;
 pub mod layout;
 pub mod lock;
 mod migrate;

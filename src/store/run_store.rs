@@ -1,5 +1,6 @@
 //! A run directory in the hands of its one supervisor: made, opened, written.
 
+mod branch;
 mod copy;
 mod create;
 
@@ -8,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::acknowledged::{self, AcknowledgedEnd};
 use super::journal::MAX_LINE;
+use super::journal_file::base_of;
 use super::layout::{RunDir, RunsRoot};
 use super::lock::{self, RunLock};
 use super::replay::replay_whole;
@@ -17,10 +19,12 @@ use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
 use super::{Error, files, inbox, record, stop_request};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
+use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
 use crate::plain_file;
 use crate::proof::{ProofKey, StepProofs};
 
+pub use self::branch::NewBranch;
 pub use self::create::NewRun;
 
 /// A run directory that this process holds.
@@ -66,6 +70,8 @@ pub struct RecoveredRun {
     /// The first record, if it is the only one and no turn has begun: the run was then created for another process
     /// to execute.
     pub untouched: Option<Record>,
+    /// The failed agents that are to live again when it is resumed.
+    pub retry: Option<RetrySelection>,
     /// The warnings: a torn record that was cut off, a snapshot that was rebuilt.
     pub warnings: Vec<String>,
 }
@@ -91,7 +97,8 @@ impl LockedRun {
         }
         let mut warnings = replayed.warnings;
         if replayed.torn > 0 {
-            truncate_torn_record(&dir.journal(), replayed.end)?;
+            let own_end = replayed.end.saturating_sub(replayed.journal.base_length());
+            truncate_torn_record(&dir.journal(), own_end)?;
             warnings.push(format!(
                 "{}: the last record was torn ({} bytes) and is cut off; it had never been acknowledged",
                 dir.journal().display(),
@@ -116,7 +123,7 @@ impl LockedRun {
                 first_session: replayed.first_session,
                 keys: None,
             },
-            RecoveredRun { run: replayed.run, untouched, warnings },
+            RecoveredRun { run: replayed.run, untouched, retry: None, warnings },
         ))
     }
 
@@ -131,7 +138,8 @@ impl LockedRun {
         let journal = self.dir.journal();
         let medium = plain_file::open_with(&journal, files::private().append(true))
             .map_err(Error::io("open", &journal))?;
-        let end = medium.metadata().map_err(Error::io("open", &journal))?.len();
+        let base = base_of(&journal)?.map_or(0, |base| base.length);
+        let end = base + medium.metadata().map_err(Error::io("open", &journal))?.len();
         let acknowledged = AcknowledgedEnd::open(&acknowledged::beside(&journal), end);
         let target = JournalTarget { medium, journal, state: self.dir.state(), acknowledged };
         self.writer = Some(JournalWriter::start(target, tell)?);

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::Error;
+use super::journal_file::JournalFile;
 use super::layout::RunsRoot;
 use super::user_state::UserState;
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedJournal};
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::checksum::{checksum, hexadecimal, short_name};
-use crate::plain_file;
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "runs";
@@ -47,7 +47,7 @@ pub fn find(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<Option<Ru
 /// [`Error::Io`].
 pub fn seal_of_journal(path: &Path) -> Result<SealedJournal, Error> {
     let failed = || Error::io("read", path);
-    let mut file = plain_file::open(path).map_err(failed())?;
+    let mut file = JournalFile::open(path)?;
     let (mut hash, mut length) = (Sha256::new(), 0);
     let mut chunk = vec![0; CHUNK];
     loop {

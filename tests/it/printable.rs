@@ -60,6 +60,8 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
             all("run t --EVIL"),
         ],
         "resume" => vec![all("resume t --on-wait=exit")],
+        "retry" => vec![quiet("retry t --dry-run"), quiet("retry t --dry-run --state EVIL.md")],
+        "branch" => vec![quiet("branch t --at 2 --id k --on-wait=exit"), all("branch t --at EVIL")],
         "start" => vec![quiet("start START.md --id s")],
         "answer" => {
             vec![all("answer t"), all("answer g"), all("answer t EVIL=x"), all("answer g ask=EVIL")]

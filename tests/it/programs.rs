@@ -2,6 +2,7 @@
 //! read.
 
 mod bounds;
+mod branches;
 mod commands;
 mod crash;
 mod facts;

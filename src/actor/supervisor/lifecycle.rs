@@ -35,8 +35,10 @@ impl Supervisor {
                 }
                 Err(refused) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
             },
-            SupervisorStart::Resume(settings) => {
-                self.commit(Event::RunResumed { settings }, ctx);
+            SupervisorStart::Resume(settings, retry) => {
+                let retried = retry.and_then(|selection| self.retry(&selection));
+                let resumed = Event::RunResumed { settings };
+                self.commit_all(retried.into_iter().chain([resumed]).collect(), ctx);
                 self.count_discarded_turns(ctx);
                 self.read_inbox(ctx);
                 self.give_resume_answers(ctx);

@@ -7,7 +7,7 @@ use super::advance::new_session;
 use crate::domain::agent::AgentOptions;
 use crate::domain::decide::role_event;
 use crate::domain::event::Event;
-use crate::domain::fact::FactSelection;
+use crate::domain::fact::{FactChange, FactSelection};
 use crate::domain::id::{AgentId, Folder};
 use crate::domain::program_execution::RequestBody;
 use crate::domain::run::PauseReason;
@@ -34,12 +34,16 @@ impl Supervisor {
                 return false;
             }
         };
-        let changes: Vec<_> =
-            changes.into_iter().filter(|change| self.run.facts.is_news(change)).collect();
+        let changes: Vec<_> = changes.into_iter().filter(|change| self.is_news(change)).collect();
         if !changes.is_empty() {
             self.commit(Event::FactsSeen { changes }, ctx);
         }
         true
+    }
+
+    /// Returns whether the run is to see a change of a fact.
+    fn is_news(&self, change: &FactChange) -> bool {
+        self.run.facts.is_news(change) && !self.run.hides(change)
     }
 
     /// Ends the processes of the roles of a program that waits for an outside event, which may take days.

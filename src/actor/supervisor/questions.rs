@@ -3,11 +3,13 @@
 use actix::Context as Ctx;
 
 use super::Supervisor;
+use super::advance::new_session;
 use crate::actor::clock::now;
 use crate::actor::registry::AgentView;
-use crate::domain::decide::{answer, first_prepared_answer, timed_out};
+use crate::domain::decide::{answer, first_prepared_answer, retry_agents, timed_out};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
+use crate::domain::retry::RetrySelection;
 use crate::domain::run::PauseReason;
 
 impl Supervisor {
@@ -58,6 +60,12 @@ impl Supervisor {
         }
     }
 
+    /// Returns the event with which failed agents live again; `None` if the selection chooses none.
+    pub(super) fn retry(&self, selection: &RetrySelection) -> Option<Event> {
+        let decided = retry_agents(&self.run, selection, new_session);
+        decided.map_err(|why| tracing::warn!("nothing is retried: {why}")).ok()
+    }
+
     /// Handles a command; the record that it was taken comes first.
     pub(super) fn handle_command(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
         let follows = match &command {
@@ -69,6 +77,7 @@ impl Supervisor {
                     None
                 }
             },
+            RunCommand::Retry(selection) => self.retry(selection),
         };
         let received = Event::CommandReceived { id, command };
         self.commit_all(std::iter::once(received).chain(follows).collect(), ctx);

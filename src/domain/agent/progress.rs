@@ -35,6 +35,7 @@ impl Agent {
         self.reminders = 0;
         self.reminder = None;
         self.stage = StepStage::default();
+        self.retry_point = None;
         self.end_timed_hold();
         self.since = at;
     }

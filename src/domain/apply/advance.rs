@@ -30,6 +30,8 @@ pub(super) fn advanced(
         }
         (_, opened) => opened.clone(),
     };
+    let retry_point =
+        matches!(event.next_action, NextAction::Nothing).then(|| Box::new(agent.clone()));
     match &event.position {
         AdvancePosition::Graph(progress) => {
             let state = advanced_state(agent, progress).map_err(ApplyError::Graph)?;
@@ -45,6 +47,7 @@ pub(super) fn advanced(
         agent.note_reply(paid.message.clone());
     }
     agent.next_step(at);
+    agent.retry_point = retry_point;
     let child = wait_for(agent, &event.next_action, opened, at);
     let id = event.turn.agent.clone();
     if let Some(paid) = &event.task {

@@ -16,6 +16,7 @@ use crate::domain::turn::{FailureCause, TurnId};
 
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
+    agent.keep_for_retry();
     agent.count_turn(event.cost.amount);
     let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);
     spend(run, &event.turn.agent, &event.state, event.cost.amount, estimate);
@@ -36,6 +37,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
     run.shares.clear();
     run.ended_calls.clear();
     run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
+        retryable: Some(Box::new(agent.clone())),
         ending: AgentEnding::Error(format!(
             "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
             agent.shown_state()
@@ -90,7 +92,7 @@ pub(super) fn retire(
     ending: AgentEnding,
     AgentEndDetails { cause, failed_in, structured }: AgentEndDetails,
 ) -> Vec<Effect> {
-    let agent = run.agents.remove(&id);
+    let mut agent = run.agents.remove(&id);
     close_shares(run, &id);
     if let Some(agent) = &agent {
         keep_calls(run, agent);
@@ -101,6 +103,7 @@ pub(super) fn retire(
     };
     let notified = end_wait_of_parent(run, &id, &ending, structured).or(failed);
     let (variables, joins) = count_end_at_parent(run, agent.as_ref(), &ending);
+    let has_failed = matches!(ending, AgentEnding::Error(_));
     run.finished.push(FinishedAgent {
         id: id.clone(),
         state: agent.as_ref().map(|agent| agent.spec.first_place().clone()),
@@ -114,7 +117,12 @@ pub(super) fn retire(
         unbilled_turn: None,
         variables,
         parent_notified: notified.is_some(),
+        retryable: None,
     });
+    let kept = agent.as_mut().and_then(|agent| agent.take_for_retry(has_failed));
+    if let Some(ended) = run.finished.last_mut() {
+        ended.retryable = kept;
+    }
     let program = agent.and_then(|mut agent| agent.execution.take_program());
     let mut effects = vec![Effect::Retire(id)];
     effects.extend(notified.into_iter().chain(joins).map(Effect::Proceed));

@@ -63,12 +63,13 @@ pub(super) fn count_end_at_parent(
     ended: Option<&Agent>,
     ending: &AgentEnding,
 ) -> (Option<Variables>, Option<AgentId>) {
-    let parent = ended.and_then(|agent| {
-        let parent = AgentId::parse(agent.id.parent()?).ok()?;
-        run.agents.get_mut(&parent).map(|parent| (agent, parent))
-    });
-    let Some((agent, parent)) = parent else { return (None, None) };
+    let found = ended.and_then(|agent| Some((agent, AgentId::parse(agent.id.parent()?).ok()?)));
+    let Some((agent, parent)) = found else { return (None, None) };
     let number = agent.id.number();
+    let Some(parent) = run.agents.get_mut(&parent) else {
+        let is_kept = is_joined_by_retry(run, &parent, number);
+        return (is_kept.then(|| agent.spec.variables.clone()), None);
+    };
     if !parent.unjoined.contains(number) {
         return (None, None);
     }
@@ -78,6 +79,13 @@ pub(super) fn count_end_at_parent(
     let is_decided =
         parent.pending_join().is_some_and(|pending| pending.join.outcome(tally).is_some());
     (Some(forked), is_decided.then(|| parent.id.clone()))
+}
+
+/// Returns whether the join of a parent that has failed takes that child if the parent is retried.
+fn is_joined_by_retry(run: &Run, parent: &AgentId, number: u32) -> bool {
+    let parent = run.finished.iter().rev().find(|ended| ended.id == *parent);
+    let kept = parent.and_then(|parent| parent.retryable.as_deref());
+    kept.is_some_and(|parent| parent.unjoined.contains(number))
 }
 
 /// Returns a result as others see it: an object if it was checked to be one, else the text.

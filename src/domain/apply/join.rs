@@ -6,7 +6,9 @@ use super::{ApplyError, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::{JoinBegun, JoinFinished, StoppedChild};
 use crate::domain::id::AgentId;
-use crate::domain::join::{ChildOutcomes, ChildStatus, PendingJoin, UnjoinedChildren};
+use crate::domain::join::{
+    ChildOutcomes, ChildStatus, JoinFallback, PendingJoin, UnjoinedChildren,
+};
 use crate::domain::run::{AgentEnding, FinishedAgent, Run, UnbilledTurn};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
@@ -29,22 +31,27 @@ pub(super) fn join_finished(
     event: &JoinFinished,
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
-    if agent.pending_join().is_none() {
+    let Some(pending) = agent.pending_join() else {
         return Err(ApplyError::Join(format!("{} waits for nobody", agent.id)));
-    }
+    };
+    let fails = *pending.join.fallback(event.outcome) == JoinFallback::Fail;
+    let retry_point = fails.then(|| Box::new(agent.clone()));
     let forks = agent.unjoined.take(agent.join_depth());
     let parent = agent.id.clone();
     let results = results(run, &parent, &forks, &event.stopped);
     let agent = due(run, &event.turn)?;
     agent.end_join(results.into());
+    agent.retry_point = retry_point;
     if let Some(state) = &event.enters {
         agent.current_state = state.clone();
     }
     for ended in run.finished.iter_mut().filter(|ended| is_joined(&ended.id, &parent, &forks)) {
         ended.parent_notified = true;
-        ended.variables = None;
+        if !fails {
+            ended.variables = None;
+        }
     }
-    let mut effects = stop_children(run, &parent, &event.stopped);
+    let mut effects = stop_children(run, &parent, &event.stopped, fails);
     effects.push(Effect::Proceed(parent));
     Ok(effects)
 }
@@ -80,8 +87,13 @@ fn results(
     outcomes.listed()
 }
 
-/// Ends agents that are no longer needed.
-fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect> {
+/// Ends agents that are no longer needed. If the join fails, a retry needs them again.
+fn stop_children(
+    run: &mut Run,
+    parent: &AgentId,
+    stopped: &[StoppedChild],
+    fails: bool,
+) -> Vec<Effect> {
     let mut effects = Vec::with_capacity(stopped.len());
     for StoppedChild { agent: id, at_work } in stopped {
         let Some(agent) = run.agents.remove(id) else { continue };
@@ -97,6 +109,7 @@ fn stop_children(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> V
             structured: false,
             variables: None,
             parent_notified: true,
+            retryable: fails.then(|| Box::new(agent.clone())),
             id: agent.id,
             state: Some(agent.spec.first_place().clone()),
             folder: agent.spec.folder,

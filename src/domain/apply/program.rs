@@ -12,8 +12,8 @@ use crate::domain::event::{
 use crate::domain::fact::FactChange;
 use crate::domain::id::AgentId;
 use crate::domain::program_execution::{
-    ProgramExecution, ProgramPosition, RequestBody, RequestEntry, RequestStatus, RoleMailbox,
-    RoleRequest,
+    LostRequest, ProgramExecution, ProgramPosition, RequestBody, RequestEntry, RequestStatus,
+    RoleMailbox, RoleRequest,
 };
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -61,6 +61,7 @@ pub(super) fn advance_program(
     let execution = agent.execution.program_mut().ok_or_else(no_program)?;
     execution.position = progress.position.clone();
     execution.answer = None;
+    execution.requests.values_mut().for_each(|asked| asked.lost = None);
     execution.bindings.extend(progress.bindings.clone());
     execution
         .bases
@@ -68,13 +69,22 @@ pub(super) fn advance_program(
     Ok(())
 }
 
-/// Drops the requests that the roles of a failed program have not begun.
+/// Drops the requests that the roles of a failed program have not begun. A retry makes them again.
 pub(super) fn drop_requests(run: &mut Run, id: &AgentId) {
     let execution = run.agents.get(id).and_then(Agent::program);
     for role in execution.map(roles_of).unwrap_or_default() {
-        let role = run.agents.get_mut(&role);
-        if let Some(mailbox) = role.and_then(|role| role.execution.mailbox_mut()) {
-            mailbox.queue.clear();
+        let agent = run.agents.get_mut(&role);
+        let Some(mailbox) = agent.and_then(|role| role.execution.mailbox_mut()) else { continue };
+        let dropped = std::mem::take(&mut mailbox.queue);
+        let failed = run.agents.get_mut(id).and_then(|agent| agent.retry_point.as_deref_mut());
+        let Some(execution) = failed.and_then(|agent| agent.execution.program_mut()) else {
+            continue;
+        };
+        for request in dropped {
+            if let Some(asked) = execution.requests.get_mut(&request.name) {
+                let agent = role.clone();
+                asked.lost = Some(Box::new(LostRequest { agent, request, delegated_to: None }));
+            }
         }
     }
 }
@@ -128,6 +138,7 @@ pub(super) fn role_requested(
         role: request.role.clone(),
         status: RequestStatus::Pending,
         ended: None,
+        lost: None,
     };
     execution.requests.insert(request.name.clone(), asked);
     let mailbox = RoleMailbox {
@@ -159,7 +170,7 @@ pub(super) fn role_requested(
 
 impl Agent {
     /// Takes a request as a role; returns whether it begins with it at once.
-    fn take_request(&mut self, request: RoleRequest, at: Timestamp) -> bool {
+    pub(super) fn take_request(&mut self, request: RoleRequest, at: Timestamp) -> bool {
         let Some(mailbox) = self.execution.mailbox_mut() else { return false };
         if mailbox.current.is_some() {
             mailbox.queue.push_back(request);
@@ -209,6 +220,7 @@ pub(super) fn role_responded(
         role.count_turn(event.cost.amount);
         role.note_reply(event.message.clone());
     }
+    let delegated_to = role.wait_result().map(|_| role.id.child(role.forked_count));
     role.next_step(at);
     let mut asked = None;
     if let Some(mailbox) = role.execution.mailbox_mut() {
@@ -226,9 +238,19 @@ pub(super) fn role_responded(
         spend(run, &id, &event.state, event.cost.amount, EstimateUpdate::Yes);
     }
     let told = asked.and_then(|(execution, request)| {
-        record_outcome(run, &id, &execution, &request, (&event.response, Some(at)))
+        let outcome = RequestOutcome { status: &event.response, ended: Some(at), delegated_to };
+        record_outcome(run, &id, &execution, &request, outcome)
     });
     Ok(told.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
+}
+
+/// The outcome of a request.
+struct RequestOutcome<'event> {
+    status: &'event RequestStatus,
+    /// The time of the answer.
+    ended: Option<Timestamp>,
+    /// The agent that the role delegated the request to.
+    delegated_to: Option<AgentId>,
 }
 
 /// Tells an execution the outcome of a request; returns its agent, if it still exists.
@@ -237,12 +259,12 @@ fn record_outcome(
     role: &AgentId,
     execution: &str,
     request: &RoleRequest,
-    (response, ended): (&RequestStatus, Option<Timestamp>),
+    RequestOutcome { status, ended, delegated_to }: RequestOutcome<'_>,
 ) -> Option<AgentId> {
     let program_agent = AgentId::parse(role.parent()?).ok()?;
     let agent = run.agents.get_mut(&program_agent)?;
     let own = agent.execution.program_mut().filter(|own| own.id == execution)?;
-    if let RequestStatus::Answer(text) = response {
+    if let RequestStatus::Answer(text) = status {
         own.answers.insert(request.role.clone(), text.clone());
     }
     let id = own.id.as_str();
@@ -250,8 +272,13 @@ fn record_outcome(
     if let Some(asked) =
         asked.filter(|asked| request.id == format!("{id}/{}/{}", request.name, asked.number))
     {
-        asked.status = response.clone();
+        asked.status = status.clone();
         asked.ended = ended;
+        let lost = || {
+            let (agent, request) = (role.clone(), request.clone());
+            Box::new(LostRequest { agent, request, delegated_to })
+        };
+        asked.lost = matches!(status, RequestStatus::Failed(_)).then(lost);
     }
     Some(program_agent)
 }
@@ -264,7 +291,8 @@ pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Opti
     let mut told = None;
     for request in asked {
         let failed = RequestStatus::Failed(error.to_owned());
-        told = record_outcome(run, &role.id, &mailbox.execution, request, (&failed, None)).or(told);
+        let outcome = RequestOutcome { status: &failed, ended: None, delegated_to: None };
+        told = record_outcome(run, &role.id, &mailbox.execution, request, outcome).or(told);
     }
     let program_agent = AgentId::parse(role.id.parent()?).ok()?;
     let own = run.agents.get_mut(&program_agent).and_then(|agent| agent.execution.program_mut());

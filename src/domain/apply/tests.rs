@@ -10,6 +10,7 @@ mod laws;
 mod pauses;
 pub(crate) mod plausible;
 mod refusals;
+mod retry;
 pub(crate) mod scene;
 mod scopes;
 mod shares;
@@ -123,6 +124,7 @@ fn result_without_caller_ends_agent() {
             unbilled_turn: None,
             variables: None,
             parent_notified: false,
+            retryable: None,
         }]
     );
     assert_eq!(scene.run.status, RunStatus::Completed);

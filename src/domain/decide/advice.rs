@@ -244,6 +244,8 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
+        | Event::AgentsRetried { .. }
+        | Event::RunBranched(_)
         | Event::CommandReceived { .. } => false,
     };
     let all = |event: &Event| matches!(event, Event::AgentFailed(failure) if failure.ends_run);

@@ -53,11 +53,7 @@ fn end_join(
     (outcome, tally): (JoinOutcome, JoinTally),
     stopped: Vec<StoppedChild>,
 ) -> Vec<Event> {
-    let fallback = match outcome {
-        JoinOutcome::Met => &JoinFallback::Keep,
-        JoinOutcome::Missed => &join.on_failure,
-        JoinOutcome::Late => &join.on_timeout,
-    };
+    let fallback = join.fallback(outcome);
     let enters = match fallback {
         JoinFallback::State(state) => Some(state.clone()),
         JoinFallback::Fail | JoinFallback::Keep => None,

@@ -35,6 +35,8 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -67,6 +69,8 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -105,6 +109,8 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -138,6 +144,8 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -181,6 +189,8 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
     }
@@ -213,6 +223,8 @@ impl Event {
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::AgentsRetried { .. }
+            | Self::RunBranched(_)
             | Self::CommandReceived { .. } => &[],
         }
     }

@@ -20,7 +20,7 @@ pub use self::program::{
     PublicRoleResponded,
 };
 pub use self::question::{PublicQuestionAnswered, PublicQuestionTimedOut};
-pub use self::run::{PublicRunStarted, PublicStepFinished};
+pub use self::run::{PublicRunBranched, PublicRunStarted, PublicStepFinished};
 pub use self::turns::{
     PublicAgentFailed, PublicAgentParked, PublicTransitionProposed, PublicTurnFailed,
     PublicTurnHeld, PublicTurnRejected,
@@ -28,6 +28,7 @@ pub use self::turns::{
 use crate::domain::event::{Event, ProgramDefined, Record, RunCommand};
 use crate::domain::fact::FactChange;
 use crate::domain::id::Folder;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -107,6 +108,13 @@ pub enum PublicEvent {
     TurnFailed(PublicTurnFailed),
     /// An agent ended with an error.
     AgentFailed(PublicAgentFailed),
+    /// The run branches off another, whose records it shares up to here.
+    RunBranched(Box<PublicRunBranched>),
+    /// Failed agents live again.
+    AgentsRetried {
+        /// The agents, parents before their children.
+        agents: Vec<RetriedAgent>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -170,6 +178,8 @@ impl From<Event> for PublicEvent {
             Event::TurnRejected(event) => Self::TurnRejected(event.into()),
             Event::TurnFailed(event) => Self::TurnFailed(event.into()),
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
+            Event::RunBranched(event) => Self::RunBranched(boxed(*event)),
+            Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
             Event::LimitReached { until, message } => Self::LimitReached { until, message },

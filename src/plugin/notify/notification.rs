@@ -206,6 +206,8 @@ impl NotificationTracker {
             | Event::TurnFailed(_)
             | Event::CostCounted { .. }
             | Event::RunResumed { .. }
+            | Event::AgentsRetried { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => return None,
         };
         Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
@@ -292,6 +294,11 @@ impl NotificationTracker {
                 self.ended += ended;
                 self.failed += ended;
             }
+            Event::AgentsRetried { agents } => {
+                self.live += agents.len();
+                self.ended = self.ended.saturating_sub(agents.len());
+                self.failed = self.failed.saturating_sub(agents.len());
+            }
             Event::RunPaused { .. } => self.paused = true,
             Event::RunResumed { .. } => self.paused = false,
             Event::RunStarted(_)
@@ -313,6 +320,7 @@ impl NotificationTracker {
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
             | Event::LimitReached { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }
     }

@@ -17,6 +17,7 @@ use crate::domain::apply::{apply, begin};
 use crate::domain::event::{Event, Record, StepFinished, StoppedChild};
 use crate::domain::fork::agent_count;
 use crate::domain::id::{AgentId, SessionId};
+use crate::domain::retry::RetriedAgent;
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
@@ -127,6 +128,7 @@ impl TracedRun {
                     state.step.free = state.step.free.max(held.until);
                 }
             }
+            Event::AgentsRetried { agents } => self.retried(agents),
             Event::RunStarted(_)
             | Event::TransitionProposed(_)
             | Event::Advanced(_)
@@ -146,6 +148,7 @@ impl TracedRun {
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed { .. }
+            | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }
         if self.run.agents.is_empty() && self.agents.is_empty() {
@@ -227,6 +230,15 @@ impl TracedRun {
     fn all_ended(&mut self, at: Timestamp) {
         for state in self.agents.values_mut() {
             state.ended = Some((at, FailureCause::Interrupted));
+        }
+    }
+
+    /// Begins spans for agents that live again.
+    fn retried(&mut self, agents: &[RetriedAgent]) {
+        for RetriedAgent { agent: id, .. } in agents {
+            if let Some(agent) = self.run.agents.get(id) {
+                self.agents.insert(id.clone(), AgentSpanState::of(agent, None));
+            }
         }
     }
 

@@ -11,13 +11,14 @@ use super::program::{
     StoredRoleResponded,
 };
 use super::question::{StoredQuestionAnswered, StoredQuestionTimedOut};
-use super::run::{StoredRunStarted, StoredStepFinished};
+use super::run::{StoredRunBranched, StoredRunStarted, StoredStepFinished};
 use super::turns::{
     StoredAgentFailed, StoredAgentParked, StoredTransitionProposed, StoredTurnFailed,
     StoredTurnHeld, StoredTurnRejected,
 };
 use crate::domain::event::{Event, ProgramDefined, RunCommand};
 use crate::domain::fact::FactChange;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -74,6 +75,13 @@ pub(super) enum StoredEvent {
     TurnFailed(StoredTurnFailed),
     /// An agent ended with an error.
     AgentFailed(StoredAgentFailed),
+    /// The run branches off another, whose records it shares up to here.
+    RunBranched(Box<StoredRunBranched>),
+    /// Failed agents live again.
+    AgentsRetried {
+        /// The agents, parents before their children.
+        agents: Vec<RetriedAgent>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -137,6 +145,8 @@ impl From<Event> for StoredEvent {
             Event::TurnRejected(event) => Self::TurnRejected(event.into()),
             Event::TurnFailed(event) => Self::TurnFailed(event.into()),
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
+            Event::RunBranched(event) => Self::RunBranched(boxed(*event)),
+            Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
             Event::LimitReached { until, message } => Self::LimitReached { until, message },
@@ -171,6 +181,8 @@ impl From<StoredEvent> for Event {
             StoredEvent::TurnRejected(event) => Self::TurnRejected(event.into()),
             StoredEvent::TurnFailed(event) => Self::TurnFailed(event.into()),
             StoredEvent::AgentFailed(event) => Self::AgentFailed(event.into()),
+            StoredEvent::RunBranched(event) => Self::RunBranched(boxed(*event)),
+            StoredEvent::AgentsRetried { agents } => Self::AgentsRetried { agents },
             StoredEvent::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             StoredEvent::AgentParked(event) => Self::AgentParked(event.into()),
             StoredEvent::LimitReached { until, message } => Self::LimitReached { until, message },

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::AgentOptions;
+use crate::domain::branch::{BranchOrigin, BranchedAgent};
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
@@ -38,6 +39,21 @@ two_way_mirror_of_event! {
         #[serde(flatten)]
         options: AgentOptions,
         /// The settings of the run.
+        settings: Settings,
+    }
+}
+
+two_way_mirror_of_event! {
+    /// The run branches off another.
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct StoredRunBranched of RunBranched {
+        /// The id of the new run.
+        run: RunId,
+        /// The place where it branches off.
+        origin: BranchOrigin,
+        /// Its agents, with their new sessions.
+        agents: Vec<BranchedAgent>,
+        /// The settings from now on.
         settings: Settings,
     }
 }

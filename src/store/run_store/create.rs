@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{LockedRun, RunKeys};
 use crate::domain::apply::{ApplyError, begin};
 use crate::domain::event::Record;
+use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::RunSeal;
 use crate::proof::ProofKey;
@@ -57,12 +58,7 @@ impl LockedRun {
             if let Some((state, seal)) = &parts.seal {
                 seal::save(state, seal)?;
             }
-            std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
-                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
-                    Error::Exists { id: run.workflow_id.clone() }
-                }
-                _ => Error::io("make the directory", dir.path())(error),
-            })?;
+            publish(&draft, &dir, &run.workflow_id)?;
             Ok(lock)
         });
         let lock = made.inspect_err(|_| {
@@ -72,6 +68,14 @@ impl LockedRun {
         let growth = SnapshotSchedule::after_snapshot(0);
         Ok((Self { dir, _lock: lock, growth, writer: None, first_session, keys }, run))
     }
+}
+
+/// Gives the draft of a directory its name.
+pub(super) fn publish(draft: &RunDir, dir: &RunDir, id: &RunId) -> Result<(), Error> {
+    std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
+        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Error::Exists { id: id.clone() },
+        _ => Error::io("make the directory", dir.path())(error),
+    })
 }
 
 /// Writes the files of a new run's directory, and returns its lock. Nobody sees the draft of a directory, so its
@@ -99,7 +103,11 @@ fn fill(
     Ok(lock)
 }
 
-fn encode(record: &Record, journal: &Path, keys: Option<&RunKeys>) -> Result<String, Error> {
+pub(super) fn encode(
+    record: &Record,
+    journal: &Path,
+    keys: Option<&RunKeys>,
+) -> Result<String, Error> {
     record::encode_before(record, false, keys.map(|keys| &keys.records))
         .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
 }

@@ -105,6 +105,11 @@ impl TestMachine {
         self.raymond(&[&["run", RUN], options].concat())
     }
 
+    /// Starts `raymond branch` off the run that an earlier raymond executed.
+    pub(super) fn branch(&self, options: &[&str]) -> RunningProgram {
+        self.raymond(&[&["branch", RUN], options].concat())
+    }
+
     pub(super) fn raymond(&self, words: &[&str]) -> RunningProgram {
         let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
         command.args(words).stdin(Stdio::null());

@@ -179,3 +179,33 @@ fn state_model_applies_to_that_state_only() {
         models.map(|model| model.split('-').nth(1).unwrap_or_default().to_owned()).collect();
     assert_eq!(models, ["haiku", "sonnet", "haiku"]);
 }
+
+#[test]
+fn branch_at_step_five_of_ten_asks_five_turns_with_context_of_first_five() {
+    let machine = TestMachine::new();
+    let marker = |number: u32| format!("TURN{number:02}");
+    for number in 1..=10 {
+        let name = if number == 1 { "START.md".to_owned() } else { format!("S{number}.md") };
+        machine.prompt(&name, &format!("{}: go on.", marker(number)));
+    }
+    let rules = (1..=10).map(|number| {
+        let reply = match number {
+            10 => "<result>POSITIVE</result>".to_owned(),
+            _ => format!("Seen {number}. <goto>S{}.md</goto>", number + 1),
+        };
+        on(&marker(number)).reply(&reply)
+    });
+    machine.api.script(rules);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let before: Vec<usize> = (1..=10).map(|number| machine.api.turns(&marker(number))).collect();
+    assert_eq!(before, [1; 10]);
+
+    machine.branch(&["--at", "main#6"]).wait().exits(0).prints(POSITIVE);
+
+    let after: Vec<usize> = (1..=10).map(|number| machine.api.turns(&marker(number))).collect();
+    assert_eq!(after, [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
+    let requests = machine.api.requests();
+    let first = requests.iter().rfind(|request| request.newest.contains("TURN06")).expect("asked");
+    assert!(first.sees("TURN01") && first.sees("Seen 5."), "{first:#?}");
+    assert!(!first.sees("Seen 6.") && !first.sees("TURN10"), "{first:#?}");
+}

@@ -71,6 +71,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "record" => &[&["record", "t", "-o", "recorded"]],
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
         "stop" => &[&["stop", "g"]],
+        "retry" => &[&["retry", "t", "--dry-run"]],
         "clean" => &[&["clean", "g", "t", "--dry-run"]],
         "signal" => &[&["signal", "l"], &["signal", "l", "--retract"]],
         "facts" => &[&["facts"]],
@@ -80,7 +81,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "workflow define" => &[&["workflow", "define", "talk.lisp"]],
         "workflow list" => &[&["workflow", "list"]],
         // Records are checked below; `start` prints an id.
-        "run" | "resume" | "start" | "workflow start" | "log" | "workflow watch" => &[],
+        "run" | "resume" | "branch" | "start" | "workflow start" | "log" | "workflow watch" => &[],
         other => panic!("`raymond {other} --json` is new: say here how it is run"),
     }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::domain::agent::AgentOptions;
+use crate::domain::branch::{BranchOrigin, BranchedAgent};
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{PermanentRestart, ProgramDefined};
 use crate::domain::fork::ForkGroup;
@@ -40,6 +41,22 @@ mirror_of_event! {
         #[serde(flatten)]
         pub options: AgentOptions,
         /// The settings of the run.
+        pub settings: Settings,
+    }
+}
+
+mirror_of_event! {
+    /// The run branches off another.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+    #[schemars(rename = "RunBranched")]
+    pub struct PublicRunBranched of RunBranched {
+        /// The id of the new run.
+        pub run: RunId,
+        /// The place where it branches off.
+        pub origin: BranchOrigin,
+        /// Its agents, with their new sessions.
+        pub agents: Vec<BranchedAgent>,
+        /// The settings from now on.
         pub settings: Settings,
     }
 }

@@ -169,6 +169,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         let number = self.request(name).map_or(0, |before| before.number) + 1;
         let handle = role.handle.to_string();
         let request = RequestEntry {
+            lost: None,
             number,
             role: role.name.to_string(),
             status: RequestStatus::Pending,

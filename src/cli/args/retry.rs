@@ -1,0 +1,103 @@
+//! The arguments of `retry`.
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
+use super::{DirArgs, NamedRunArgs};
+use crate::cli::candidates::complete_agents;
+use crate::cli::options::RunOptions;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::retry::RetrySelection;
+use crate::domain::turn::FailureCause;
+use crate::language::hint::closest;
+
+pub(super) const RETRY_HELP: &str = "Examples:
+  raymond retry RUN --dry-run            which agents would live again, and what follows
+  raymond retry --last                   all failed agents of the run that was started last
+  raymond retry RUN --agent main.3       this one, and those that failed with it
+  raymond retry RUN --state TEST.md --prompts
+                                         those that failed there, with the workflow's files as they are now
+  raymond retry RUN --cause budget --budget 5
+
+A retried agent continues where it failed, with all its restarts and reminders, in the session of its last finished
+turn. What others have finished stays. An agent that has continued after the failure does not see the new result;
+--dry-run lists these.
+
+--dry-run --json prints { run, agents, continued, estimated_cost_usd }.";
+
+/// Options of `retry`.
+#[derive(Debug, Clone, Args)]
+pub struct RetryArgs {
+    /// The run.
+    #[command(flatten)]
+    pub named: NamedRunArgs,
+
+    /// Retry all failed agents; this is the default
+    #[arg(long, conflicts_with_all = ["agent", "state", "cause"])]
+    pub failed: bool,
+
+    /// Retry this agent, and those that failed with it; repeatable
+    #[arg(long, value_name = "ID", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    pub agent: Vec<AgentId>,
+
+    /// Retry the agents that failed in this state, such as TEST.md or flow.yaml#node; repeatable
+    #[arg(long, value_name = "STATE", value_parser = StateName::parse)]
+    pub state: Vec<StateName>,
+
+    /// Retry the agents that failed for this cause, such as crash, timeout or protocol; repeatable
+    #[arg(long, value_name = "CAUSE", value_parser = cause)]
+    pub cause: Vec<FailureCause>,
+
+    /// Show which agents would live again, what follows and the estimated cost; change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Use the workflow's files as they are now, after showing the difference, as `resume --migrate` does
+    #[arg(long)]
+    pub prompts: bool,
+
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+
+    /// The options that each resume may change.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+impl RetryArgs {
+    /// Returns the agents that are chosen.
+    #[must_use]
+    pub fn selection(&self) -> RetrySelection {
+        let Self { agent, state, cause, .. } = self;
+        RetrySelection { agents: agent.clone(), states: state.clone(), causes: cause.clone() }
+    }
+}
+
+/// Reads a kind of failure, by the word that `status` and `log --json` show.
+fn cause(text: &str) -> Result<FailureCause, String> {
+    let words = || FailureCause::ALL.iter().map(|cause| (cause.to_string(), *cause));
+    let found = words().find(|(word, _)| word == text).map(|(_, cause)| cause);
+    // As `log --json` writes it, too: usage_limit.
+    if let Some(cause) = found.or_else(|| serde_json::from_value(text.into()).ok()) {
+        return Ok(cause);
+    }
+    let all: Vec<String> = words().map(|(word, _)| word).collect();
+    let meant = closest(text, all.iter().map(String::as_str));
+    let meant = meant.map(|word| format!("did you mean {word}? ")).unwrap_or_default();
+    Err(format!("{meant}The causes are {}", all.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cause_is_read_by_its_word() {
+        assert_eq!(cause("crash"), Ok(FailureCause::Crash));
+        assert_eq!(cause("usage limit"), Ok(FailureCause::UsageLimit));
+        assert_eq!(cause("usage_limit"), Ok(FailureCause::UsageLimit));
+        let error = cause("crush").expect_err("unknown");
+        assert!(error.starts_with("did you mean crash? The causes are crash, "), "{error}");
+    }
+}

@@ -1,0 +1,144 @@
+//! `raymond retry`: failed agents of a run live again, in this process or in the one that holds the run.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::args::NewRunArgs;
+use super::args::retry::RetryArgs;
+use super::exit::{CliExitCode, Error};
+use super::run::resume_opened;
+use super::{output, person, run_choice};
+use crate::actor::clock::now;
+use crate::domain::event::RunCommand;
+use crate::domain::id::RunId;
+use crate::domain::retry::{ContinuedParent, PlannedRetry, RetryPlan, RetryReason, plan_retry};
+use crate::runtime::directories;
+use crate::store::inbox;
+use crate::store::layout::RunsRoot;
+use crate::store::run_store::LockedRun;
+use crate::store::view::{RunView, load_view};
+
+/// The most agents that a plan names.
+const MAX_SHOWN: usize = 40;
+
+/// Runs `raymond retry`.
+///
+/// # Errors
+/// [`Error::Usage`] if no failed agent is chosen, else as `resume`.
+pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.real_root()?;
+    let id = run_choice::chosen(&args.named, &root)?;
+    let RunView { run, held, .. } = load_view(&root, &id)?;
+    let selection = args.selection();
+    let plan = plan_retry(&run, &selection).map_err(|error| usage(&id, &error))?;
+    if args.dry_run {
+        if args.options.json {
+            return output::print_json(&as_json(&id, &plan));
+        }
+        return output::print(&as_text(&id, &plan));
+    }
+    person::must_act("retry agents of a run")?;
+    if held {
+        if args.prompts {
+            return Err(Error::Usage(format!(
+                "{id} is running with its files; stop it first: raymond stop {id} --wait"
+            )));
+        }
+        return ask_holder(&root, &id, RunCommand::Retry(selection), &plan);
+    }
+    let (store, mut recovered) = LockedRun::open(&root, &id)?;
+    plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
+    recovered.retry = Some(selection);
+    if !args.options.json {
+        output::tell_lines(as_text(&id, &plan).trim_end());
+    }
+    let mut options = args.options.clone();
+    options.answers.migrate |= args.prompts;
+    resume_opened(&NewRunArgs::default(), &options, &root, (store, recovered))
+}
+
+fn usage(id: &RunId, error: &crate::domain::retry::RetryError) -> Error {
+    Error::Usage(format!("{id}: {error}"))
+}
+
+/// Asks the raymond that holds a run to retry agents; it is durable when this returns.
+fn ask_holder(
+    root: &RunsRoot,
+    id: &RunId,
+    command: RunCommand,
+    plan: &RetryPlan,
+) -> Result<CliExitCode, Error> {
+    let key = directories::user_state()?.key()?;
+    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    inbox::put(&root.run(id).inbox(), &name, &command, &key)?;
+    let text = format!(
+        "{}{id} is running, and takes it up: raymond log {id} --follow\n",
+        as_text(id, plan)
+    );
+    output::print(&text)
+}
+
+fn as_text(id: &RunId, plan: &RetryPlan) -> String {
+    let mut text = String::new();
+    for PlannedRetry { id, place, cause, reason } in plan.agents.iter().take(MAX_SHOWN) {
+        let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+        let reason = match reason {
+            RetryReason::Chosen => String::new(),
+            RetryReason::NeededBy(other) => format!(", because the retry of {other} needs it"),
+        };
+        text.push_str(&format!("{id} continues at {place}{cause}{reason}\n"));
+    }
+    let more = plan.agents.len().saturating_sub(MAX_SHOWN);
+    if more > 0 {
+        text.push_str(&format!("and {more} more agents\n"));
+    }
+    for ContinuedParent { parent, child, place } in plan.continued.iter().take(MAX_SHOWN) {
+        let place = match place {
+            Some(place) => format!("is at {place}"),
+            None => "has ended".to_owned(),
+        };
+        text.push_str(&format!(
+            "{parent} continued after the failure of {child} and {place}: it does not see the new result\n"
+        ));
+    }
+    let more = plan.continued.len().saturating_sub(MAX_SHOWN);
+    if more > 0 {
+        text.push_str(&format!("and {more} more results that nobody waits for\n"));
+    }
+    let (count, cost) = (plan.agents.len(), plan.estimated_cost);
+    let agents = if count == 1 { "agent lives" } else { "agents live" };
+    text.push_str(&format!(
+        "{count} {agents} again in {id}; their next turns cost up to about {cost}, by the most such turns have cost\n"
+    ));
+    text
+}
+
+fn as_json(id: &RunId, plan: &RetryPlan) -> Value {
+    let agents: Vec<Value> = plan
+        .agents
+        .iter()
+        .map(|planned| {
+            let needed_by = match &planned.reason {
+                RetryReason::Chosen => None,
+                RetryReason::NeededBy(other) => Some(other),
+            };
+            json!({
+                "agent": planned.id,
+                "state": planned.place,
+                "cause": planned.cause,
+                "needed_by": needed_by,
+            })
+        })
+        .collect();
+    let continued: Vec<Value> = plan
+        .continued
+        .iter()
+        .map(|one| json!({ "parent": one.parent, "child": one.child, "state": one.place }))
+        .collect();
+    json!({
+        "run": id,
+        "agents": agents,
+        "continued": continued,
+        "estimated_cost_usd": plan.estimated_cost,
+    })
+}

@@ -1,0 +1,177 @@
+//! The directory of a run that branches off another: made as a whole or not at all.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use super::create::{encode, publish};
+use super::{LockedRun, RunKeys};
+use crate::domain::event::Record;
+use crate::domain::run::Run;
+use crate::domain::sealed_terms::RunSeal;
+use crate::domain::turn::TurnId;
+use crate::proof::ProofKey;
+use crate::store::capture::WorkflowCapture;
+use crate::store::journal_cut::JournalCut;
+use crate::store::journal_file::{
+    BASE_VERSION, JournalBase, base_beside, base_of, copy_beginning, note_beside,
+};
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::lock::{self, RunLock};
+use crate::store::snapshot::SnapshotSchedule;
+use crate::store::user_state::UserState;
+use crate::store::{Error, contents, files, pinned, seal};
+
+/// The parts of a branch besides the records that it shares.
+#[derive(Debug)]
+pub struct NewBranch<'a> {
+    /// The record with which it branches off.
+    pub record: Record,
+    /// The run after that record.
+    pub run: Run,
+    /// The workflow's files.
+    pub workflow: &'a WorkflowCapture,
+    /// The key that proves its records and its commands.
+    pub key: ProofKey,
+    /// The seal, still without the journal, and the directory that it is kept in.
+    pub seal: (&'a UserState, RunSeal),
+}
+
+impl LockedRun {
+    /// Makes the directory of a run that shares the records of `source` up to `cut`. The journal is shared as another
+    /// name of the same file, and so are the streams of the turns before the cut.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if the id is taken, [`Error::Io`].
+    pub fn branch(
+        root: &RunsRoot,
+        source: &RunDir,
+        cut: &JournalCut,
+        parts: &NewBranch<'_>,
+    ) -> Result<Self, Error> {
+        let id = &parts.run.workflow_id;
+        let dir = root.run(id);
+        if dir.path().exists() {
+            return Err(Error::Exists { id: id.clone() });
+        }
+        let draft = RunDir(root.runs().join(format!(".{id}.{}.new", std::process::id())));
+        let keys = RunKeys::of(&dir, &cut.first_session, parts.key.clone());
+        let line = encode(&parts.record, &draft.journal(), Some(&keys))?;
+        let made = fill(&draft, source, cut, &line, parts).and_then(|lock| {
+            let (state, unsealed) = &parts.seal;
+            let journal = Some(seal::seal_of_journal(&draft.journal())?);
+            seal::save(state, &RunSeal { journal, ..unsealed.clone() })?;
+            publish(&draft, &dir, id)?;
+            Ok(lock)
+        });
+        let lock = made.inspect_err(|_| {
+            let _ = std::fs::remove_dir_all(draft.path());
+        })?;
+        files::sync_dir(&root.runs())?;
+        Ok(Self {
+            dir,
+            _lock: lock,
+            growth: SnapshotSchedule::after_snapshot(0),
+            writer: None,
+            first_session: cut.first_session.clone(),
+            keys: Some(keys),
+        })
+    }
+}
+
+fn fill(
+    draft: &RunDir,
+    source: &RunDir,
+    cut: &JournalCut,
+    line: &str,
+    parts: &NewBranch<'_>,
+) -> Result<RunLock, Error> {
+    for path in [draft.path(), &draft.steps(), &draft.inbox()] {
+        files::make_draft_dir(path)?;
+    }
+    parts.workflow.write(&draft.workflow())?;
+    contents::save(&draft.contents(), parts.workflow)?;
+    files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
+    share_journal(draft, source, cut)?;
+    share_steps(draft, source, &cut.run)?;
+    let lock = lock::acquire(&draft.lock(), &parts.run.workflow_id)?;
+    files::create(&draft.journal(), format!("{line}\n").as_bytes())?;
+    files::sync_dir(draft.path())?;
+    Ok(lock)
+}
+
+/// Gives the journal of the other run another name here. A branch of a branch shares the base of that as a copy,
+/// because a base is one file.
+fn share_journal(draft: &RunDir, source: &RunDir, cut: &JournalCut) -> Result<(), Error> {
+    let to = base_beside(&draft.journal());
+    if base_of(&source.journal())?.is_some() {
+        copy_beginning(&source.journal(), cut.length, &to)?;
+    } else {
+        share(&source.journal(), &to)?;
+    }
+    let note = JournalBase {
+        version: BASE_VERSION,
+        run: cut.run.workflow_id.clone(),
+        seq: cut.run.seq,
+        length: cut.length,
+    };
+    let path = note_beside(&draft.journal());
+    let text = serde_json::to_vec(&note)
+        .map_err(|error| Error::io("write", &path)(std::io::Error::other(error)))?;
+    files::create(&path, &text)
+}
+
+/// Gives the files of turns that had ended at the cut another name here.
+fn share_steps(draft: &RunDir, source: &RunDir, run: &Run) -> Result<(), Error> {
+    let due: HashMap<String, TurnId> =
+        run.agents.values().map(|agent| (agent.id.file_name(), agent.turn_id())).collect();
+    let ended: HashSet<String> = run.finished.iter().map(|ended| ended.id.file_name()).collect();
+    let path = source.steps();
+    let entries = match std::fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("read", &path)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::io("read", &path))?;
+        let name = entry.file_name();
+        let Some((agent, step, turn)) = name.to_str().and_then(turn_of) else { continue };
+        let is_before = match due.get(agent) {
+            Some(due) => (step, turn) < (due.step, due.turn),
+            None => ended.contains(agent),
+        };
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_before && is_file {
+            share(&entry.path(), &draft.steps().join(&name))?;
+        }
+    }
+    files::sync_dir(&draft.steps())
+}
+
+/// Returns the agent, the step and the turn that the name of a file begins with: `main.2-3-0.jsonl`.
+fn turn_of(name: &str) -> Option<(&str, u64, u32)> {
+    let (rest, turn) = name.rsplit_once('-')?;
+    let (agent, step) = rest.rsplit_once('-')?;
+    let turn: String = turn.chars().take_while(char::is_ascii_digit).collect();
+    Some((agent, step.parse().ok()?, turn.parse().ok()?))
+}
+
+/// Gives a file another name, or copies it where the file system has no further names for it.
+fn share(from: &Path, to: &Path) -> Result<(), Error> {
+    if std::fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    std::fs::copy(from, to).map(drop).map_err(Error::io("copy", from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_file_tells_turn() {
+        assert_eq!(turn_of("main.2-3-0.jsonl"), Some(("main.2", 3, 0)));
+        assert_eq!(turn_of("main-12-4.stderr"), Some(("main", 12, 4)));
+        assert_eq!(turn_of("main-x-4"), None);
+        assert_eq!(turn_of("notes"), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! `raymond branch`: a run shares the records of another up to a place, and only what follows is asked again.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{RaymondOutcome, Test, always, when};
+
+/// Returns a chain of five states; the last one ends with a result.
+fn chain() -> Test {
+    let state = |number: u32| (format!("S{number}.md"), format!("turn {number}"));
+    let mut test = Test::new().prompt("START.md", "turn 1");
+    for (name, text) in (2..=5).map(state) {
+        test = test.prompt(&name, &text);
+    }
+    (1..=4)
+        .fold(test, |test, number| {
+            let reply = format!("<goto>S{}.md</goto>", number + 1);
+            test.rule(when(&format!("turn {number}")).reply(&reply).cost(0.01))
+        })
+        .rule(always().reply("<result>done</result>").cost(0.01))
+}
+
+/// Branches off the run `t` as the run `b`.
+#[track_caller]
+fn branch(test: &Test, more: &[&str]) -> RaymondOutcome {
+    test.raymond(&[&["branch", "t", "--id", "b"], more].concat())
+}
+
+/// Returns the records of a run, as `raymond log` prints them.
+fn records(test: &Test, run: &str) -> Vec<Value> {
+    test.raymond(&["log", run, "--json"]).ok().json_lines()
+}
+
+fn spent(test: &Test, run: &str) -> f64 {
+    let status = test.raymond(&["status", run, "--json"]).json();
+    status["total_cost_usd"].as_f64().expect("a cost")
+}
+
+#[test]
+fn branch_before_step_asks_only_what_follows_in_session_cut_there() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    let journal = fs::read(test.journal_file()).expect("the journal");
+    let ended = branch(&test, &["--at", "main#3"]);
+    ended.ok().ended("main", "done").stderr_has("b branches off t after record");
+    let prompts = test.prompts();
+    assert_eq!(prompts[5..], ["turn 3", "turn 4", "turn 5"]);
+    let calls = test.calls();
+    calls[5].assert_branches(&calls[1]);
+    assert_eq!(calls[5].history, ["turn 1", "turn 2"], "nothing of what came after");
+    calls[6].assert_resumes(&calls[5]);
+    assert_eq!(fs::read(test.journal_file()).expect("the journal"), journal, "t is as it was");
+    assert!((spent(&test, "b") - 0.05).abs() < 1e-9, "two turns are shared");
+    let (old, new) = (records(&test, "t"), records(&test, "b"));
+    assert_eq!(old[..3], new[..3]);
+    assert_eq!((&new[3]["event"], &new[3]["seq"]), (&"run_branched".into(), &4.into()));
+    test.raymond(&["show", "b", "main"]).ok().stdout_has("turn 1").stdout_has("turn 5");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn edited_state_branches_before_its_first_step_and_shows_the_difference() {
+    let test = Test::new()
+        .prompt("START.md", "distribute")
+        .prompt("GATHER.md", "---\njoin: all\n---\ngather {{results}}")
+        .prompt("W.md", "work on {{item}}")
+        .rule(
+            when("distribute")
+                .reply(r#"<fork next="GATHER.md" each='["a", "b", "c"]' as="item">W.md</fork>"#),
+        )
+        .rule(when("work on").reply("<result>done</result>"))
+        .rule(always().reply("<result>gathered</result>"));
+    test.run(&["START.md", "--stagger", "0s"]).ok().ended("main", "gathered");
+    let test = test.prompt("GATHER.md", "---\njoin: all\n---\nsummarize {{results}}");
+    // The state is entered by the fork, so its workers are asked again, too.
+    branch(&test, &["--edit", "GATHER.md"]).ok().stderr_has("+summarize {{results}}");
+    assert_eq!(test.calls_with("distribute").len(), 1);
+    assert_eq!((test.calls_with("gather").len(), test.calls_with("summarize").len()), (1, 1));
+    // After the last worker only the join follows.
+    let joined = records(&test, "t").len() - 2;
+    let last = test.raymond(&["branch", "t", "--id", "c", "--at", &joined.to_string()]);
+    last.ok().ended("main", "gathered");
+    assert_eq!(test.calls_with("work on").len(), 6);
+    assert_eq!(test.calls_with("gather").len(), 2, "c has the files that t was started with");
+    branch(&test, &["--edit", "NOTES.txt"]).code(64).stderr_has("NOTES.txt is no state");
+}
+
+#[test]
+fn pending_return_leads_to_a_session_of_the_branch() {
+    let test = Test::new()
+        .prompt("START.md", "plan")
+        .prompt("SUB.md", "look")
+        .prompt("BACK.md", "judge {{result}}")
+        .rule(when("plan").reply(r#"<call return="BACK.md">SUB.md</call>"#))
+        .rule(when("look").reply("<result>seen</result>"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    branch(&test, &["--at", "main#2"]).ok().ended("main", "ok");
+    let calls = test.calls();
+    assert_eq!(test.prompts(), ["plan", "look", "judge seen", "look", "judge seen"]);
+    calls[4].assert_branches(&calls[0]);
+    assert_eq!(calls[4].history, ["plan"]);
+    assert_ne!(calls[4].session, calls[2].session, "the session of t is left alone");
+}
+
+#[test]
+fn branch_of_a_branch_resumes_after_kill_and_outlives_its_source() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    branch(&test, &["--at", "main#3"]).ok();
+    let journal = fs::read(test.dir().join("runs/b/journal.base")).expect("a base");
+    assert_eq!(journal, fs::read(test.journal_file()).expect("the journal"));
+    let test = test.rule(always().reply("<result>held</result>"));
+    let mut live = test.start(&["branch", "b", "--id", "c", "--at", "main#4", "--var", "a=b"]);
+    live.wait_for("it has branched", |test| test.dir().join("runs/c").exists());
+    live.kill9();
+    test.raymond(&["run", "c", "--on-wait", "exit"]).ok().ended("main", "done");
+    test.raymond(&["clean", "t", "b", "--yes"]);
+    let log = records(&test, "c");
+    let branched: Vec<&Value> =
+        log.iter().filter(|record| record["event"] == "run_branched").collect();
+    assert_eq!(branched.len(), 2, "{log:#?}");
+    assert_eq!((&branched[1]["run"], &branched[1]["origin"]["run"]), (&"c".into(), &"b".into()));
+    assert!(log.iter().zip(1..).all(|(record, seq)| record["seq"] == seq));
+}
+
+#[test]
+fn wrong_places_are_named_and_leave_nothing() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    branch(&test, &["--at", "99"]).code(64).stderr_has("t has no record 99; its last one is 6");
+    branch(&test, &["--at", "6"]).code(64).stderr_has("no agent of t lives after record 6");
+    branch(&test, &[]).code(64).stderr_has("branch off earlier");
+    branch(&test, &["--at", "main#9"]).code(64).stderr_has("main of t never came to step 9");
+    branch(&test, &["--at", "main.4#1"]).code(64).stderr_has("main.4 of t never came to step 1");
+    branch(&test, &["--at", "soon"]).code(64).stderr_has("such as 120");
+    branch(&test, &["--edit", "OTHER.md"]).code(64).stderr_has("no agent of t was in OTHER.md");
+    branch(&test, &["--at", "2", "--edit", "OTHER.md"])
+        .code(64)
+        .stderr_has("OTHER.md: there is no such file in the workflow's folder");
+    test.raymond(&["branch", "t", "--id", "t", "--at", "2"]).code(64).stderr_has("a run t already");
+    let runs = fs::read_dir(test.dir().join("runs")).expect("runs").count();
+    assert_eq!(runs, 1, "nothing half made");
+    fs::remove_file(test.run_dir().join("workflow/START.md")).expect("removed");
+    branch(&test, &["--at", "2"]).code(65);
+}
+
+#[test]
+fn shared_records_that_are_gone_or_changed_are_named() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    branch(&test, &["--at", "main#3"]).ok();
+    let base = test.dir().join("runs/b/journal.base");
+    let bytes = fs::read(&base).expect("a base");
+    // Another file, because the base is the journal of t as well.
+    fs::remove_file(&base).expect("removed");
+    test.raymond(&["log", "b"])
+        .code(65)
+        .stderr_has("the records that this run shares with the run t");
+    fs::write(&base, &bytes[..100]).expect("written");
+    test.raymond(&["status", "b"]).code(65).stderr_has("gone or incomplete");
+    let mut changed = bytes;
+    changed[200] ^= 1;
+    fs::write(&base, changed).expect("written");
+    test.raymond(&["log", "b"]).code(65).stderr_has("is damaged");
+}

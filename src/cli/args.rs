@@ -8,6 +8,7 @@ pub mod import;
 pub mod programs;
 pub mod readers;
 pub mod runs;
+pub mod tests;
 pub mod trust;
 pub mod workflows;
 pub mod worktrees;
@@ -31,6 +32,7 @@ use self::readers::{
 };
 use self::runs::LIST_HELP;
 pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
+use self::tests::{TEST_HELP, TestArgs};
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
@@ -127,6 +129,9 @@ pub enum CliCommand {
     /// Report all errors of a workflow without running it
     #[command(after_help = CHECK_HELP, after_long_help = workflows::check_help())]
     Check(CheckArgs),
+    /// Run the test cases of workflows with scripted replies
+    #[command(after_help = TEST_HELP)]
+    Test(TestArgs),
     /// Draw a workflow as Mermaid, DOT or SVG
     #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),

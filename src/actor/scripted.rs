@@ -64,8 +64,15 @@ impl ScriptedRunner {
             MaxProcs::Auto => capacity::processes(host::cores(), None),
             MaxProcs::Count(count) => count,
         };
-        let (taken, stops) = (TakenReplies::new(&steps), CancellationTokens::default());
-        Self { path, replies, steps, capacity, stops, taken, places }
+        Self {
+            taken: TakenReplies::new(&steps),
+            stops: CancellationTokens::default(),
+            path,
+            replies,
+            steps,
+            capacity,
+            places,
+        }
     }
 
     /// Begins a turn: begins its stream, and looks up its answer.
@@ -100,7 +107,7 @@ impl ScriptedRunner {
     /// Returns the reply to a turn, with the note to make of it, if a later choice depends on it.
     fn choose(&self, input: &TurnInput) -> Result<(Option<usize>, &ScriptedReply), TurnFailure> {
         let key = key_of(input.folder.as_ref(), &input.state);
-        let depends = self.replies.depends_on_taken(&key);
+        let depends = self.replies.depends_on_taken(&key, input.limits);
         let taken = depends.then(|| self.taken.before(&input.turn, &key));
         let request = ReplyRequest {
             key: &key,

@@ -1,6 +1,7 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod answers;
+pub mod cases;
 pub mod clean;
 mod examples;
 pub mod facts;
@@ -8,7 +9,6 @@ pub mod import;
 pub mod programs;
 pub mod readers;
 pub mod runs;
-pub mod tests;
 pub mod trust;
 pub mod workflows;
 pub mod worktrees;
@@ -19,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
@@ -32,7 +33,6 @@ use self::readers::{
 };
 use self::runs::LIST_HELP;
 pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
-use self::tests::{TEST_HELP, TestArgs};
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};

@@ -21,13 +21,13 @@ use self::case_dir::CasesDir;
 use self::case_run::{CaseReport, run_case};
 use self::coverage::WorkflowCoverage;
 use self::discovery::LoadedCase;
-use super::args::tests::TestArgs;
+use super::args::cases::TestArgs;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
 use crate::process::host;
 
-/// What the runs of cases share.
+/// The settings that the runs of all cases share.
 #[derive(Debug)]
 struct TestSession {
     /// The program that runs a case: this one.
@@ -48,7 +48,7 @@ pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
     let mut loaded = Vec::new();
     let mut errors = Vec::new();
     for file in &files {
-        match discovery::load(file, args)? {
+        match discovery::load(file)? {
             Ok(cases) => loaded.extend(cases),
             Err(wrong) => errors.extend(wrong),
         }

@@ -140,7 +140,7 @@ impl ObservedRun {
     /// Takes in the run as it is after its last record.
     pub fn finish(&mut self, run: &Run) {
         self.agents.extend(run.agents.values().map(|agent| agent.id.clone()));
-        for agent in run.finished.iter() {
+        for agent in &run.finished {
             self.agents.insert(agent.id.clone());
             let ending = match &agent.ending {
                 AgentEnding::Result(text) => ObservedEnding::Result(text.clone()),

@@ -4,18 +4,21 @@
 //! for itself, so a forked workflow gives the same run every time. The states of a folder below are listed as
 //! `folder/START.md`, the node of a graph as `workflow.yaml#node`.
 
+mod keys;
 mod reply;
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
+pub(in crate::language) use self::keys::file_shape;
+pub use self::keys::{as_json, states};
 pub use self::reply::{FilePath, ScriptedReply};
 use crate::domain::id::{AgentId, Folder, StateName};
-use crate::language::position::SourcePlace;
+use crate::domain::scripted_fault::ScriptedFault;
+use crate::domain::supervision::TurnTimeouts;
 use crate::language::yaml::content::{YamlContent, YamlValue};
-use crate::language::yaml::tree::{self, YamlFileKind};
+use crate::language::yaml::tree::YamlFileKind;
 use crate::language::yaml::{self, YamlErrors};
 
 /// The file in the scope that holds them.
@@ -115,9 +118,12 @@ impl ScriptedReplies {
     /// Returns whether the replies of a key depend on those that an agent was given before, besides their number:
     /// some match a prompt, or fail a turn that is then run again.
     #[must_use]
-    pub fn depends_on_taken(&self, key: &str) -> bool {
+    pub fn depends_on_taken(&self, key: &str, limits: TurnTimeouts) -> bool {
         let listed = self.0.get(key).map(Vec::as_slice).unwrap_or_default();
-        listed.iter().any(|reply| reply.pattern.is_some() || reply.fault.is_some())
+        let fails = |reply: &ScriptedReply| {
+            reply.fault.is_some() || ScriptedFault::of_delay(reply.delay_ms, limits).is_some()
+        };
+        listed.iter().any(|reply| reply.pattern.is_some() || fails(reply))
     }
 
     /// Returns the reply to an agent's turn, and its place in the list, from 0: the first that matches the prompt and
@@ -180,41 +186,15 @@ pub struct ReplyRequest<'turn> {
     pub taken: Option<&'turn [usize]>,
 }
 
-/// Returns the states that a readable script answers for, each with its place.
-#[must_use]
-pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
-    let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
-    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else { return Vec::new() };
-    entries.iter().map(|entry| (entry.key.to_string(), entry.at)).collect()
-}
-
-/// Returns the keys of a readable script, each with its list as JSON.
-#[must_use]
-pub fn as_json(yaml: &str) -> BTreeMap<String, String> {
-    let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
-    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else {
-        return BTreeMap::new();
-    };
-    entries.iter().map(|entry| (entry.key.to_string(), entry.value.written_json())).collect()
-}
-
-/// Returns the properties of the file as JSON Schema: each key is a state, with the list of its replies.
-pub(in crate::language) fn file_shape() -> Value {
-    json!({
-        "type": "object",
-        "additionalProperties": {
-            "type": "array",
-            "items": reply::reply_shape(),
-            "description": "The replies to the turns of an agent in this state, in their order.",
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::money::Usd;
-    use crate::domain::scripted_fault::{FaultKind, ScriptedFault};
+    use crate::domain::scripted_fault::FaultKind;
+    use crate::language::position::SourcePlace;
+
+    const LIMITS: TurnTimeouts =
+        TurnTimeouts { timeout_ms: 900, idle_timeout_ms: 500, shutdown_ms: 0 };
 
     const YAML: &str = "A.md:\n  - first\n  - reply: second\n    cost: 0.02\n    delay: 200ms\nB.md:\n  - { reply: again, repeat: true }\n";
 
@@ -296,7 +276,9 @@ mod tests {
     fn reply_that_matches_goes_before_those_in_order() {
         let yaml = "A.md:\n  - one\n  - { reply: cat, match: a cat }\n  - { reply: digits, match: '/[0-9]+/', repeat: true }\n  - two\n";
         let replies = ScriptedReplies::parse("r", yaml).expect("valid");
-        assert!(replies.depends_on_taken("A.md") && !replies.depends_on_taken("B.md"));
+        assert!(
+            replies.depends_on_taken("A.md", LIMITS) && !replies.depends_on_taken("B.md", LIMITS)
+        );
         let text = |prompt: &str, before: &[usize]| taken(&replies, "A.md", "main", prompt, before);
         assert_eq!(text("see a cat", &[]), Ok("cat"));
         assert_eq!(text("see a cat", &[1]), Ok("one"), "it is used up");
@@ -320,7 +302,10 @@ mod tests {
     fn turn_after_a_failed_one_takes_the_next_reply() {
         let yaml = "A.md:\n  - { fail: limit, resets: 2s, cost: 0.5 }\n  - done\n";
         let replies = ScriptedReplies::parse("r", yaml).expect("valid");
-        assert!(replies.depends_on_taken("A.md"));
+        assert!(replies.depends_on_taken("A.md", LIMITS));
+        let slow =
+            ScriptedReplies::parse("r", "A.md: [{ reply: x, delay: 501ms }]\n").expect("valid");
+        assert!(slow.depends_on_taken("A.md", LIMITS), "it stalls");
         assert_eq!(taken(&replies, "A.md", "main", "", &[0]), Ok("done"));
         let fault = replies.0["A.md"][0].fault;
         assert_eq!(fault, Some(ScriptedFault { kind: FaultKind::Limit, resets_ms: Some(2000) }));

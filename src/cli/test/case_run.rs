@@ -102,7 +102,7 @@ pub(super) async fn attempt(
     run.exit = code;
     let warnings = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
     run.warnings.extend(warnings.map(str::to_owned));
-    if !case.root().run(&case.id()?).journal().is_file() {
+    if !case.has_begun() {
         return Ok(Err((
             format!("the run did not begin (exit code {code}): {}", stderr.trim()),
             run,

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::tests::TestArgs;
 use crate::cli::exit::Error;
 use crate::language::cases::{self, TestCase};
 use crate::language::hint::closest;
@@ -118,7 +117,7 @@ type ReadCases = Result<Vec<LoadedCase>, Vec<String>>;
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
-pub(super) fn load(file: &Path, _args: &TestArgs) -> Result<ReadCases, Error> {
+pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
     let unreadable = |error| Error::Io { doing: "read the cases in", path: file.to_owned(), error };
     let bytes = plain_file::read(file, MAX_BYTES).map_err(unreadable)?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,4 @@
-//! The report as JUnit XML, which CI systems read: a suite for each workflow.
+//! The report as `JUnit` XML, which CI systems read: a suite for each workflow.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

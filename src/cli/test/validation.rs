@@ -8,7 +8,7 @@ use clap::CommandFactory;
 
 use super::discovery::{LoadedCase, meant, shown};
 use crate::cli::args::Cli;
-use crate::cli::args::tests::TrustSwitches;
+use crate::cli::args::cases::TrustSwitches;
 use crate::cli::exit::Error;
 use crate::cli::person;
 use crate::cli::subject::InspectedWorkflow;

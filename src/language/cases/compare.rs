@@ -1,6 +1,7 @@
 //! Compares a run with what is expected of it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::expectation::{
     Expectation, ExpectedFailure, ExpectedStatus, PathOrder, PlacedExpectation, TextRule,
@@ -16,9 +17,9 @@ use crate::language::text_pattern::TextPattern;
 pub struct CaseMismatch {
     /// The place of the expectation.
     pub at: SourcePlace,
-    /// What was expected.
+    /// The expectation, in words.
     pub expected: String,
-    /// What was found.
+    /// The run's own value, in words.
     pub found: String,
     /// The first difference of a path.
     pub path: Option<PathDifference>,
@@ -182,11 +183,11 @@ fn status_of(exit: u8) -> Option<ExpectedStatus> {
 fn with_failures(mut text: String, run: &ObservedRun) -> String {
     for (agent, ending) in &run.endings {
         if let ObservedEnding::Failure { message, .. } = ending {
-            text.push_str(&format!("; {agent} has failed: {message}"));
+            let _ = write!(text, "; {agent} has failed: {message}");
         }
     }
     if let Some(pause) = &run.pause {
-        text.push_str(&format!("; it is paused: {pause}"));
+        let _ = write!(text, "; it is paused: {pause}");
     }
     text
 }
@@ -295,4 +296,50 @@ fn path(
         expected: wanted.map(|(_, state)| state.clone()),
     });
     Some(CaseMismatch { at: wanted.map_or(at, |(at, _)| *at), expected, found, path: difference })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::observed_run::ObservedStep;
+    use crate::language::cases::read;
+
+    fn run(places: &[&str]) -> ObservedRun {
+        let step =
+            |place: &&str| ObservedStep { agent: AgentId::main(), place: (*place).to_owned() };
+        let mut run =
+            ObservedRun { steps: places.iter().map(step).collect(), ..ObservedRun::default() };
+        run.agents.insert(AgentId::main());
+        run.endings.insert(AgentId::main(), ObservedEnding::Result("{\"a\": [7]}".to_owned()));
+        run
+    }
+
+    /// Returns the first difference of a run from an expectation.
+    fn differs(expect: &str, places: &[&str]) -> Option<(u64, String)> {
+        let text = format!("expect:\n  {expect}\n");
+        let cases = read("x", &text).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let texts = CaseTexts::default();
+        let found = mismatches(&cases[0].expected, &run(places), &texts).into_iter().next()?;
+        Some((found.at.column, format!("{} / {}", found.expected, found.found)))
+    }
+
+    #[test]
+    fn path_differs_at_its_first_step_that_is_not_as_expected() {
+        let places = ["A.md", "flow.yaml#check", "B.md"];
+        assert_eq!(differs("path: [A.md, check, B.md]", &places), None);
+        let said = "C.md as step 3 of main / B.md".to_owned();
+        assert_eq!(differs("path: [A.md, check, C.md]", &places), Some((22, said)));
+        let said = "the end of the path of main after 2 steps / B.md".to_owned();
+        assert_eq!(differs("path: [A.md, check]", &places), Some((9, said)));
+        let said = "D.md as step 4 of main / the end of the path".to_owned();
+        assert_eq!(differs("path: [A.md, check, B.md, D.md]", &places), Some((28, said)));
+        assert_eq!(differs("path: { set: [B.md, A.md, check] }", &places), None);
+    }
+
+    #[test]
+    fn field_of_a_result_is_found_by_its_path() {
+        assert_eq!(differs("result: { fields: { a.0: 7 } }", &[]), None);
+        let said = "the result of main has a.0: 8 / 7".to_owned();
+        assert_eq!(differs("result: { fields: { a.0: 8 } }", &[]), Some((23, said)));
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use strum::{Display, VariantArray};
 
-use super::fields::FieldReader;
+use super::fields::{FieldReader, items};
 use super::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
@@ -210,7 +210,7 @@ fn path(value: &YamlValue, fields: &mut FieldReader) -> Option<ReadPath> {
         }
     };
     let mut states = Vec::new();
-    for state in fields.items(list) {
+    for state in items(list) {
         states.push((state.at, fields.text(state)?));
     }
     Some((order, states))

@@ -52,14 +52,6 @@ impl FieldReader {
         entries
     }
 
-    /// Returns the values of a list; any other value is a list of one.
-    pub(super) fn items<'tree>(&mut self, value: &'tree YamlValue) -> &'tree [YamlValue] {
-        match &value.value {
-            YamlContent::List(list) => list,
-            _ => std::slice::from_ref(value),
-        }
-    }
-
     /// Returns a text; a number or a boolean is one as it is written.
     pub(super) fn text(&mut self, value: &YamlValue) -> Option<String> {
         let text = value.as_written().map(str::to_owned);
@@ -81,13 +73,11 @@ impl FieldReader {
 
     /// Returns true or false.
     pub(super) fn boolean(&mut self, value: &YamlValue) -> Option<bool> {
-        match value.value {
-            YamlContent::Bool(value) => Some(value),
-            _ => {
-                self.wrong(value.at, "true or false is expected here");
-                None
-            }
-        }
+        let YamlContent::Bool(value) = value.value else {
+            self.wrong(value.at, "true or false is expected here");
+            return None;
+        };
+        Some(value)
     }
 
     /// Returns a whole number that is not negative.
@@ -95,5 +85,13 @@ impl FieldReader {
         self.read(value, |text| {
             text.parse().map_err(|_| format!("`{text}` is no whole number; write one such as 3"))
         })
+    }
+}
+
+/// Returns the values of a list; any other value is a list of one.
+pub(super) fn items(value: &YamlValue) -> &[YamlValue] {
+    match &value.value {
+        YamlContent::List(list) => list,
+        _ => std::slice::from_ref(value),
     }
 }

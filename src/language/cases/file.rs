@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::expectation::{self, PlacedExpectation};
-use super::fields::FieldReader;
+use super::fields::{FieldReader, items};
 use super::keys::{CASE, FACT, SETTINGS};
 use crate::domain::time::millis;
 use crate::language::keys::KeySpec;
@@ -43,7 +43,7 @@ pub struct TestCase {
     pub settings: Vec<CaseSetting>,
     /// The time after which the case fails, in milliseconds.
     pub time_limit_ms: u64,
-    /// What is expected.
+    /// The expectations.
     pub expected: Vec<PlacedExpectation>,
 }
 
@@ -123,18 +123,18 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
         _ => None,
     };
     let Some(listed) = listed else {
-        cases.extend(case(stem, root, fields));
+        cases.push(case(stem, root, fields));
         return;
     };
     fields.entries(root, Some(&[LIST]));
-    let items = fields.items(&listed.value);
+    let items = items(&listed.value);
     for (item, number) in items.iter().zip(1..) {
         let name = if items.len() == 1 { stem.to_owned() } else { format!("{stem} {number}") };
-        cases.extend(case(&name, item, fields));
+        cases.push(case(&name, item, fields));
     }
 }
 
-fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> Option<TestCase> {
+fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
     let mut case = TestCase {
         name: name.to_owned(),
         at: value.at,
@@ -175,7 +175,7 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> Option<TestC
     if !expects && matches!(value.value, YamlContent::Map(_)) {
         fields.wrong(value.at, "the key `expect` is missing here; a case without it shows nothing");
     }
-    Some(case)
+    case
 }
 
 fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
@@ -189,7 +189,7 @@ fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
 fn lists(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for entry in fields.entries(value, None) {
-        for item in fields.items(&entry.value) {
+        for item in items(&entry.value) {
             texts.extend(fields.text(item).map(|text| (entry.key.to_string(), text)));
         }
     }
@@ -210,7 +210,7 @@ fn facts(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseFact> {
     let mut facts = Vec::new();
     for entry in fields.entries(value, None) {
         let label = entry.key.to_string();
-        for item in fields.items(&entry.value) {
+        for item in items(&entry.value) {
             let mut fact = CaseFact { label: label.clone(), key: None, value: String::new() };
             if let YamlContent::Map(_) = &item.value {
                 for part in fields.entries(item, Some(FACT)) {
@@ -247,7 +247,7 @@ fn settings(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseSetting> {
         .collect();
     let mut settings = Vec::new();
     for entry in fields.entries(value, Some(&known)) {
-        for item in fields.items(&entry.value) {
+        for item in items(&entry.value) {
             let (name, at) = (entry.key.to_string(), item.at);
             if let YamlContent::Bool(is_on) = item.value {
                 settings.extend(is_on.then_some(CaseSetting { name, at, value: None }));

@@ -123,8 +123,8 @@ fn object() -> Value {
     json!({ "type": "object" })
 }
 
-fn map_of(value: Value) -> Value {
-    json!({ "type": "object", "additionalProperties": value })
+fn map_of(value: impl Into<Value>) -> Value {
+    json!({ "type": "object", "additionalProperties": value.into() })
 }
 
 fn texts() -> Value {
@@ -140,7 +140,8 @@ fn lists() -> Value {
 }
 
 fn facts() -> Value {
-    map_of(json!({ "anyOf": [shape::text(), shape::mapping(FACT, &[])] }))
+    let one = json!({ "anyOf": [shape::text(), shape::mapping(FACT, &[])] });
+    map_of(json!({ "anyOf": [one, shape::list(one.clone())] }))
 }
 
 fn case_replies() -> Value {

@@ -37,7 +37,7 @@ pub struct TestArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Write a report as JUnit XML to this file
+    /// Write a report to this file, in the XML that CI systems read
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 

@@ -74,6 +74,22 @@ pub(crate) fn point(name: &str) {
 #[cfg(not(feature = "test-fakes"))]
 pub(crate) fn point(_: &str) {}
 
+/// The variable with the number of a record after which this process dies, as by `kill -9`. `raymond test --kill-sweep`
+/// sets it for the runs of cases.
+pub const STOP_AFTER: &str = "RAYMOND_STOP_AFTER";
+
+/// Kills this process once a record is durable, if it is the one after which it is to die, or a later one.
+pub(crate) fn recorded(seq: u64) {
+    use std::sync::LazyLock;
+
+    static LAST: LazyLock<Option<u64>> =
+        LazyLock::new(|| std::env::var(STOP_AFTER).ok()?.parse().ok());
+    if LAST.is_some_and(|last| seq >= last) {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
 /// Returns the path of the system's memory table. A test of scarcity names a table of its own in
 /// `RAYMOND_MEMINFO`.
 pub(crate) fn memory_table() -> std::path::PathBuf {

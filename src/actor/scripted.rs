@@ -8,18 +8,24 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::clock::wall_clock_now;
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use crate::domain::capacity;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
+use crate::domain::scripted_fault::ScriptedFault;
 use crate::domain::settings::MaxProcs;
+use crate::domain::supervision::TurnTimeouts;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
 use crate::language::output::placeholder;
-use crate::language::replies::ScriptedReplies;
+use crate::language::replies::{FilePath, ReplyRequest, ScriptedReplies, ScriptedReply, key_of};
 use crate::language::template;
 use crate::process::cancellation::CancellationTokens;
 use crate::process::host;
 use crate::process::scripted_stream::ScriptedStream;
+use crate::process::taken_replies::TakenReplies;
+use crate::process::working_dirs::WorkingDirs;
+use crate::world::scripted_files::ScriptedFiles;
 
 /// A script, as a run uses it.
 #[derive(Debug)]
@@ -30,6 +36,17 @@ pub struct ScriptedRunner {
     steps: PathBuf,
     capacity: usize,
     stops: CancellationTokens,
+    taken: TakenReplies,
+    places: ScriptedPlaces,
+}
+
+/// The directories that scripted turns work in, and the folders that they may not change.
+#[derive(Debug)]
+pub struct ScriptedPlaces {
+    /// The working directories of the agents.
+    pub working_dirs: WorkingDirs,
+    /// The directory of all runs, and the workflow's own folder.
+    pub kept: Vec<PathBuf>,
 }
 
 impl ScriptedRunner {
@@ -41,57 +58,148 @@ impl ScriptedRunner {
         replies: ScriptedReplies,
         steps: PathBuf,
         max_procs: MaxProcs,
+        places: ScriptedPlaces,
     ) -> Self {
         let capacity = match max_procs {
             MaxProcs::Auto => capacity::processes(host::cores(), None),
             MaxProcs::Count(count) => count,
         };
-        Self { path, replies, steps, capacity, stops: CancellationTokens::default() }
+        Self {
+            taken: TakenReplies::new(&steps),
+            stops: CancellationTokens::default(),
+            path,
+            replies,
+            steps,
+            capacity,
+            places,
+        }
     }
 
     /// Begins a turn: begins its stream, and looks up its answer.
     fn begin(&self, input: &TurnInput) -> Result<ScriptedTurn, TurnFailure> {
         let stream = ScriptedStream::begin(&self.steps, &input.turn, &input.prompt)?;
-        let folder = input.folder.as_ref();
-        let scripted = self
-            .replies
-            .reply(&self.path, folder, &input.state, input.visit)
-            .map_err(|error| TurnFailure::new(FailureCause::Workflow, error.to_string()))?;
-        let filled = template::fill(&scripted.text, |name| placeholder(&input.values, name));
-        Ok(ScriptedTurn {
+        let (note, scripted) = self.choose(input)?;
+        let fill = |text: &str| template::fill(text, |name| placeholder(&input.values, name)).text;
+        let mut turn = ScriptedTurn {
+            note,
             stream,
-            text: filled.text,
+            text: fill(&scripted.text),
             cost: scripted.cost,
             delay_ms: scripted.delay_ms,
-            grace_ms: input.limits.shutdown_ms,
+            fault: scripted.fault,
+            limits: input.limits,
+            files: None,
             stop: self.stops.of_turn(&input.turn.agent),
-        })
+        };
+        let write = |(path, text): (&FilePath, &String)| (path.as_str().to_owned(), fill(text));
+        let files = ScriptedFiles {
+            write: scripted.files.iter().map(write).collect(),
+            delete: scripted.delete.iter().map(|path| path.as_str().to_owned()).collect(),
+        };
+        if !files.is_empty() {
+            let key = key_of(input.folder.as_ref(), &input.state);
+            let directory = self.places.working_dirs.directory(&input.working_dir);
+            turn.files = Some((directory.map_err(|why| self.wrong(&key, &why))?, files));
+        }
+        Ok(turn)
+    }
+
+    /// Returns the reply to a turn, with the note to make of it, if a later choice depends on it.
+    fn choose(&self, input: &TurnInput) -> Result<(Option<usize>, &ScriptedReply), TurnFailure> {
+        let key = key_of(input.folder.as_ref(), &input.state);
+        let depends = self.replies.depends_on_taken(&key, input.limits);
+        let taken = depends.then(|| self.taken.before(&input.turn, &key));
+        let request = ReplyRequest {
+            key: &key,
+            agent: &input.turn.agent,
+            visit: input.visit,
+            prompt: &input.prompt,
+            taken: taken.as_deref(),
+        };
+        let (place, reply) = self
+            .replies
+            .reply(&self.path, &request)
+            .map_err(|error| TurnFailure::new(FailureCause::Workflow, error.to_string()))?;
+        Ok((depends.then_some(place), reply))
+    }
+
+    /// Ends a turn, and notes what it was given.
+    async fn answer(
+        &self,
+        asked: &AskedTurn,
+        turn: ScriptedTurn,
+    ) -> Result<TurnReply, TurnFailure> {
+        let mut turn = turn.waited().await?;
+        if let Some((directory, files)) = turn.files.take() {
+            let made = files.apply(&directory, &self.places.kept, &asked.turn.stem());
+            made.map_err(|why| self.wrong(&asked.key, &why))?;
+        }
+        if let Some(place) = turn.note {
+            self.taken.note(&asked.turn, &asked.key, place)?;
+        }
+        turn.ended()
+    }
+
+    /// Returns the failure of a turn whose reply asks for what cannot be done.
+    fn wrong(&self, key: &str, why: &str) -> TurnFailure {
+        let message = format!("{}: a reply of {key} cannot change files: {why}", self.path);
+        TurnFailure::new(FailureCause::Workflow, message)
+    }
+}
+
+/// The identity of a turn and the key of its replies.
+struct AskedTurn {
+    turn: TurnId,
+    key: String,
+}
+
+impl AskedTurn {
+    fn of(input: TurnInput) -> Self {
+        Self { key: key_of(input.folder.as_ref(), &input.state), turn: input.turn }
     }
 }
 
 /// A turn that has begun. It does not keep the prompt, because thousands of turns may be waiting for their delays.
 struct ScriptedTurn {
+    /// The place of the reply in its list, if that is to be noted.
+    note: Option<usize>,
     stream: ScriptedStream,
     text: String,
     cost: Usd,
     delay_ms: u64,
-    /// The time that the turn has to end by itself when the run is stopped, in milliseconds.
-    grace_ms: u64,
+    fault: Option<ScriptedFault>,
+    limits: TurnTimeouts,
+    /// The agent's working directory, and the files to change there.
+    files: Option<(PathBuf, ScriptedFiles)>,
     stop: watch::Receiver<StopLevel>,
 }
 
 impl ScriptedTurn {
-    /// Waits for the delay, and ends the stream with the answer.
-    async fn answer(mut self) -> Result<TurnReply, TurnFailure> {
+    /// Returns the turn after its delay; one that takes longer than it may fails then.
+    async fn waited(mut self) -> Result<Self, TurnFailure> {
+        if let Some((longest, fault)) = ScriptedFault::of_delay(self.delay_ms, self.limits) {
+            (self.delay_ms, self.fault) = (longest, Some(fault));
+        }
         if self.delay_ms > 0 {
             self.stream.pause();
+            // The time that the turn has to end by itself when the run is stopped.
+            let grace_ms = self.limits.shutdown_ms;
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(self.delay_ms)) => {}
-                () = wait_for_stop(&mut self.stop, self.grace_ms) => {
+                () = wait_for_stop(&mut self.stop, grace_ms) => {
                     let message = "the turn was ended because the run was stopped";
                     return Err(TurnFailure::new(FailureCause::Interrupted, message));
                 }
             }
+        }
+        Ok(self)
+    }
+
+    /// Ends the stream with the answer, or returns the failure that the script asks for.
+    fn ended(self) -> Result<TurnReply, TurnFailure> {
+        if let Some(fault) = self.fault {
+            let failure = fault.failure(self.limits, wall_clock_now());
+            return Err(TurnFailure { cost: self.cost, ..failure });
         }
         let reply = TurnReply {
             text: self.text,
@@ -118,13 +226,13 @@ impl StepRunner for ScriptedRunner {
     ) -> LocalFuture<TurnOutcome> {
         notices(TurnNotice::Active("a script answers it"));
         let begun = self.begin(&input);
-        let agent = input.turn.agent;
+        let asked = AskedTurn::of(input);
         Box::pin(async move {
             let outcome = match begun {
-                Ok(turn) => turn.answer().await,
+                Ok(turn) => self.answer(&asked, turn).await,
                 Err(failure) => Err(failure),
             };
-            self.stops.forget(&agent);
+            self.stops.forget(&asked.turn.agent);
             outcome.map_or_else(TurnOutcome::Failed, TurnOutcome::Replied)
         })
     }

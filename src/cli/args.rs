@@ -3,6 +3,7 @@
 pub mod answerer;
 pub mod answers;
 pub mod branch;
+pub mod cases;
 pub mod clean;
 mod examples;
 pub mod facts;
@@ -24,6 +25,7 @@ use clap_complete::engine::ArgValueCompleter;
 use self::answerer::{AnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::branch::{BRANCH_HELP, BranchArgs};
+use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
@@ -144,6 +146,9 @@ pub enum CliCommand {
     /// Report all errors of a workflow without running it
     #[command(after_help = CHECK_HELP, after_long_help = workflows::check_help())]
     Check(CheckArgs),
+    /// Run the test cases of workflows with scripted replies
+    #[command(after_help = TEST_HELP)]
+    Test(TestArgs),
     /// Draw a workflow as Mermaid, DOT or SVG
     #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),

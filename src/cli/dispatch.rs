@@ -12,7 +12,7 @@ use super::exit::{CliExitCode, Error};
 use super::{
     answer, branch, check, clean, completions, costs, diagnostics, facts, graph, help, import,
     list, log, man, output, record, recover, retry, run, schema, show, signal, start, status, stop,
-    target, top, tree, trust, workflow, worktrees,
+    target, test, top, tree, trust, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -125,6 +125,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Recover(args) => recover::recover(&args),
         CliCommand::Trust(args) => trust::trust(&args),
         CliCommand::Check(args) => check::check(&args),
+        CliCommand::Test(args) => test::test(&args),
         CliCommand::Graph(args) => graph::graph(&args),
         CliCommand::Import(args) => import::import(&args),
         CliCommand::Workflow(command) => workflow::workflow(command),

@@ -62,6 +62,7 @@ pub mod summary;
 mod table;
 pub mod target;
 mod telemetry;
+mod test;
 pub mod top;
 pub mod tree;
 pub mod trust;

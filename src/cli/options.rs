@@ -196,7 +196,7 @@ pub struct ConsentArgs {
 }
 
 /// Reads the switch of an environment variable. Any other word is an error: this one gives permissions.
-fn parse_switch(text: &str) -> Result<bool, String> {
+pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "y" | "on" => Ok(true),
         "" | "false" | "0" | "no" | "n" | "off" => Ok(false),

@@ -42,6 +42,8 @@ pub enum SchemaNameArg {
     Replies,
     /// A graph
     Graph,
+    /// tests/*.yaml, the test cases of a workflow
+    Tests,
 }
 
 /// Runs `raymond schema`.
@@ -60,6 +62,7 @@ pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
         SchemaNameArg::RaymondYaml => of_file(FileSchema::Manifest),
         SchemaNameArg::Replies => of_file(FileSchema::Replies),
         SchemaNameArg::Graph => of_file(FileSchema::Graph),
+        SchemaNameArg::Tests => of_file(FileSchema::Tests),
     };
     // The kept copies are compared and merged as text, so their order does not depend on that of the code.
     schema.sort_all_objects();

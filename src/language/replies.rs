@@ -4,20 +4,21 @@
 //! for itself, so a forked workflow gives the same run every time. The states of a folder below are listed as
 //! `folder/START.md`, the node of a graph as `workflow.yaml#node`, a branch of it as `workflow.yaml#node.branch`.
 
+mod keys;
+mod reply;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-use serde_json::{Value, json};
-
-use crate::domain::id::{Folder, StateName};
-use crate::domain::money::Usd;
-use crate::domain::time::millis;
-use crate::language::position::SourcePlace;
-use crate::language::schema::shape;
-use crate::language::yaml::content::YamlContent;
-use crate::language::yaml::tree::{self, YamlFileKind};
+pub(in crate::language) use self::keys::file_shape;
+pub use self::keys::{as_json, states};
+pub use self::reply::{FilePath, ScriptedReply};
+use crate::domain::id::{AgentId, Folder, StateName};
+use crate::domain::scripted_fault::ScriptedFault;
+use crate::domain::supervision::TurnTimeouts;
+use crate::language::yaml::content::{YamlContent, YamlValue};
+use crate::language::yaml::tree::YamlFileKind;
 use crate::language::yaml::{self, YamlErrors};
 
 /// The file in the scope that holds them.
@@ -27,19 +28,6 @@ pub const FILE: &str = "replies.yaml";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct ScriptedReplies(BTreeMap<String, Vec<ScriptedReply>>);
-
-/// One scripted reply.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ScriptedReply {
-    /// The text, with placeholders as in the state's prompt.
-    pub text: String,
-    /// The stated cost.
-    pub cost: Usd,
-    /// The duration in milliseconds.
-    pub delay_ms: u64,
-    /// True if the reply serves all later turns too.
-    pub repeat: bool,
-}
 
 /// The reasons that there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,21 +41,26 @@ pub enum Error {
         error: yaml::Error,
     },
     /// The script has no reply for this turn.
-    #[error("{path}: {}", exhausted(.state, *.listed, *.wanted))]
+    #[error("{path}: {}", exhausted(.state, (*.listed, *.matching), *.wanted))]
     Exhausted {
         /// The file.
         path: String,
         /// The state, with its folder.
         state: String,
-        /// The number of replies that the script lists.
+        /// The number of replies that the script lists for this agent and any prompt.
         listed: usize,
+        /// The number of its other replies, which did not fit or are used up.
+        matching: usize,
         /// The number of the wanted reply, from 1.
         wanted: usize,
     },
 }
 
-fn exhausted(state: &str, listed: usize, wanted: usize) -> String {
+fn exhausted(state: &str, (listed, matching): (usize, usize), wanted: usize) -> String {
     match listed {
+        _ if matching > 0 => format!(
+            "{state}: none of its replies fits this prompt and agent and is left; add one without `match`, or `repeat: true` to one"
+        ),
         0 => format!("{state} has no replies; add `{state}:` and a list of them"),
         1 => format!(
             "{state} has 1 reply, and this is turn {wanted} there; add one, or `repeat: true` to it"
@@ -95,10 +88,20 @@ impl ScriptedReplies {
     pub fn examine(yaml: &str) -> (Self, YamlErrors) {
         let mut errors = YamlErrors::default();
         let mut replies = Self::default();
-        let root = yaml::parse(YamlFileKind::REPLIES, yaml, &mut errors);
-        let Some(root) = root.filter(|root| !root.is_null()) else { return (replies, errors) };
+        if let Some(root) = yaml::parse(YamlFileKind::REPLIES, yaml, &mut errors) {
+            replies = Self::of_tree(&root, &mut errors);
+        }
+        (replies, errors)
+    }
+
+    /// Reads a tree to its end; returns the replies that are right, and adds the mistakes.
+    pub(in crate::language) fn of_tree(root: &YamlValue, errors: &mut YamlErrors) -> Self {
+        let mut replies = Self::default();
+        if root.is_null() {
+            return replies;
+        }
         let YamlContent::Map(entries) = &root.value else {
-            return (errors.keep(yaml::from_tree(&root)).unwrap_or_default(), errors);
+            return errors.keep(yaml::from_tree(root)).unwrap_or_default();
         };
         for entry in entries.iter() {
             let listed = match &entry.value.value {
@@ -109,35 +112,58 @@ impl ScriptedReplies {
             };
             replies.0.insert(entry.key.to_string(), listed);
         }
-        (replies, errors)
+        replies
     }
 
-    /// Returns the reply to an agent's turn in a state of the scope, or of a folder below it; `visit` counts from
-    /// 0.
+    /// Returns the replies of a key; a branch of a node without any has those of the node.
+    fn listed(&self, key: &str) -> &[ScriptedReply] {
+        let of_node = || self.0.get(node_of_branch(key)?);
+        self.0.get(key).or_else(of_node).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns whether the replies of a key depend on those that an agent was given before, besides their number:
+    /// some match a prompt, or fail a turn that is then run again.
+    #[must_use]
+    pub fn depends_on_taken(&self, key: &str, limits: TurnTimeouts) -> bool {
+        let listed = self.listed(key);
+        let fails = |reply: &ScriptedReply| {
+            reply.fault.is_some() || ScriptedFault::of_delay(reply.delay_ms, limits).is_some()
+        };
+        listed.iter().any(|reply| reply.pattern.is_some() || fails(reply))
+    }
+
+    /// Returns the reply to an agent's turn, and its place in the list, from 0: the first that matches the prompt and
+    /// is not used up, or the next one of those that match any.
     ///
     /// # Errors
     /// [`Error::Exhausted`] if the state lists too few.
     pub fn reply(
         &self,
         path: &str,
-        folder: Option<&Folder>,
-        state: &StateName,
-        visit: u32,
-    ) -> Result<&ScriptedReply, Error> {
-        let state = match folder {
-            Some(folder) => format!("{folder}/{state}"),
-            None => state.to_string(),
+        request: &ReplyRequest<'_>,
+    ) -> Result<(usize, &ScriptedReply), Error> {
+        let ReplyRequest { key, agent, visit, prompt, taken } = request;
+        let listed = self.listed(key);
+        let is_own = |reply: &ScriptedReply| reply.agent.as_ref().is_none_or(|own| own == *agent);
+        let own = || listed.iter().enumerate().filter(|(_, reply)| is_own(reply));
+        let matching = own().find(|(place, reply)| {
+            let is_left = reply.repeat || !taken.is_some_and(|taken| taken.contains(place));
+            reply.pattern.as_ref().is_some_and(|pattern| is_left && pattern.is_in(prompt))
+        });
+        let in_order: Vec<_> = own().filter(|(_, reply)| reply.pattern.is_none()).collect();
+        let is_plain = |place: &&usize| in_order.iter().any(|(plain, _)| plain == *place);
+        let position = match taken {
+            Some(taken) => taken.iter().filter(is_plain).count(),
+            None => *visit as usize,
         };
-        let of_node = || self.0.get(node_of_branch(&state)?);
-        let listed = self.0.get(&state).or_else(of_node).map(Vec::as_slice).unwrap_or_default();
-        let visit = visit as usize;
-        listed.get(visit).or_else(|| listed.last().filter(|last| last.repeat)).ok_or_else(|| {
-            Error::Exhausted {
-                path: path.to_owned(),
-                state,
-                listed: listed.len(),
-                wanted: visit + 1,
-            }
+        let next = || in_order.get(position).copied();
+        let last = || in_order.last().copied().filter(|(_, reply)| reply.repeat);
+        matching.or_else(next).or_else(last).ok_or_else(|| Error::Exhausted {
+            path: path.to_owned(),
+            state: (*key).to_owned(),
+            listed: in_order.len(),
+            matching: listed.len() - in_order.len(),
+            wanted: position + 1,
         })
     }
 }
@@ -154,83 +180,39 @@ fn node_of_branch(key: &str) -> Option<&str> {
     (node.contains('#') && !branch.contains('#')).then_some(node)
 }
 
-/// Returns the states that a readable script answers for, each with its place.
+/// Returns the key of the replies to a turn in a state of the scope, or of a folder below it.
 #[must_use]
-pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
-    let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
-    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else { return Vec::new() };
-    entries.iter().map(|entry| (entry.key.to_string(), entry.at)).collect()
-}
-
-listed_keys! {
-    #[serde(deny_unknown_fields)]
-    struct DetailedReply {
-        /// The text, with placeholders as in the state's prompt.
-        reply: String => shape::text,
-        /// The stated cost, in US dollars.
-        cost: Option<f64> => || json!({ "type": "number", "minimum": 0 }),
-        /// The time that the turn takes.
-        delay: Option<String> => shape::duration,
-        /// True if the reply serves all later turns too.
-        repeat: Option<bool> => shape::boolean,
+pub fn key_of(folder: Option<&Folder>, state: &StateName) -> String {
+    match folder {
+        Some(folder) => format!("{folder}/{state}"),
+        None => state.to_string(),
     }
 }
 
-/// Returns the properties of the file as JSON Schema: each key is a state, with the list of its replies.
-pub(super) fn file_shape() -> Value {
-    let detailed = shape::mapping(DetailedReply::KEYS, &["reply"]);
-    let reply = json!({ "anyOf": [{ "type": "string" }, detailed] });
-    json!({
-        "type": "object",
-        "additionalProperties": {
-            "type": "array",
-            "items": reply,
-            "description": "The replies to the turns of an agent in this state, in their order.",
-        },
-    })
-}
-
-impl<'de> Deserialize<'de> for ScriptedReply {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ReplyVisitor)
-    }
-}
-
-/// A visitor instead of an untagged enum, so that a mistake keeps its own message and place.
-struct ReplyVisitor;
-
-impl<'de> Visitor<'de> for ReplyVisitor {
-    type Value = ScriptedReply;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "a reply: a text, or a mapping with `reply` and optionally `cost`, `delay`, `repeat`",
-        )
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<ScriptedReply, E> {
-        Ok(ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() })
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<ScriptedReply, M::Error> {
-        let detailed = DetailedReply::deserialize(de::value::MapAccessDeserializer::new(map))?;
-        let delay = detailed.delay.as_deref().map(millis).transpose().map_err(de::Error::custom)?;
-        let cost = detailed.cost.unwrap_or_default();
-        if cost < 0.0 {
-            return Err(de::Error::custom("a cost is not negative"));
-        }
-        Ok(ScriptedReply {
-            text: detailed.reply,
-            cost: Usd::from_dollars(cost),
-            delay_ms: delay.unwrap_or(0),
-            repeat: detailed.repeat.unwrap_or_default(),
-        })
-    }
+/// A turn that asks for a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplyRequest<'turn> {
+    /// The key of its replies.
+    pub key: &'turn str,
+    /// The agent.
+    pub agent: &'turn AgentId,
+    /// The number of turns that the agent has had there before.
+    pub visit: u32,
+    /// The prompt as it was filled.
+    pub prompt: &'turn str,
+    /// The places of the replies that the agent was given before, if the choice depends on them.
+    pub taken: Option<&'turn [usize]>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::money::Usd;
+    use crate::domain::scripted_fault::FaultKind;
+    use crate::language::position::SourcePlace;
+
+    const LIMITS: TurnTimeouts =
+        TurnTimeouts { timeout_ms: 900, idle_timeout_ms: 500, shutdown_ms: 0 };
 
     const YAML: &str = "A.md:\n  - first\n  - reply: second\n    cost: 0.02\n    delay: 200ms\nB.md:\n  - { reply: again, repeat: true }\n";
 
@@ -238,10 +220,28 @@ mod tests {
         StateName::parse(name).expect("a state")
     }
 
+    /// Returns the text of the reply after those that were taken, or the message that there is none.
+    fn taken<'script>(
+        replies: &'script ScriptedReplies,
+        key: &str,
+        agent: &str,
+        prompt: &str,
+        taken: &[usize],
+    ) -> Result<&'script str, String> {
+        let agent = &AgentId::parse(agent).expect("an agent");
+        let request = ReplyRequest { key, agent, visit: 0, prompt, taken: Some(taken) };
+        let found = replies.reply("r", &request);
+        found.map(|(_, reply)| reply.text.as_str()).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn each_turn_takes_next_reply_and_missing_reply_is_error() {
         let replies = ScriptedReplies::parse("replies.yaml", YAML).expect("valid");
-        let reply = |name, visit| replies.reply("replies.yaml", None, &state(name), visit);
+        let agent = AgentId::main();
+        let reply = |key, visit| {
+            let request = ReplyRequest { key, agent: &agent, visit, prompt: "", taken: None };
+            replies.reply("replies.yaml", &request).map(|(_, reply)| reply)
+        };
         assert_eq!(reply("A.md", 0).map(|reply| reply.text.as_str()), Ok("first"));
         let second = reply("A.md", 1).expect("a second");
         assert_eq!((second.cost, second.delay_ms), (Usd::from_dollars(0.02), 200));
@@ -258,8 +258,7 @@ mod tests {
         let (replies, errors) = ScriptedReplies::examine(yaml);
         let lines: Vec<u64> = errors.all().iter().map(|error| error.line).collect();
         assert_eq!(lines, [1, 3, 5], "{errors:?}");
-        let right = replies.reply("r", None, &state("B.md"), 0).map(|reply| reply.text.as_str());
-        assert_eq!(right, Ok("right"));
+        assert_eq!(taken(&replies, "B.md", "main", "", &[]), Ok("right"));
     }
 
     #[test]
@@ -283,13 +282,11 @@ mod tests {
 
     #[test]
     fn state_in_folder_uses_replies_under_folder_path() {
-        let replies =
-            ScriptedReplies::parse("r", "A.md: [outer]\na/b/A.md: [inner]\n").expect("valid");
         let folder = Folder::parse("a/b").expect("a folder");
-        let reply = |folder, name| replies.reply("r", folder, &state(name), 0);
-        let text = |folder| reply(folder, "A.md").map(|reply| reply.text.as_str());
-        assert_eq!((text(None), text(Some(&folder))), (Ok("outer"), Ok("inner")));
-        let missing = reply(Some(&folder), "B.md").expect_err("none").to_string();
+        assert_eq!(key_of(Some(&folder), &state("A.md")), "a/b/A.md");
+        assert_eq!(key_of(None, &state("A.md")), "A.md");
+        let replies = ScriptedReplies::parse("r", "a/b/A.md: [inner]\n").expect("valid");
+        let missing = taken(&replies, "a/b/B.md", "main", "", &[]).expect_err("none");
         assert_eq!(missing, "r: a/b/B.md has no replies; add `a/b/B.md:` and a list of them");
     }
 
@@ -297,12 +294,50 @@ mod tests {
     fn branch_has_its_own_replies_or_those_of_its_node() {
         let yaml = "w.yaml#look.one: [first]\nw.yaml#look: [any]\n";
         let replies = ScriptedReplies::parse("r", yaml).expect("valid");
-        let reply = |name: &str| replies.reply("r", None, &state(name), 0);
-        let text = |name: &str| reply(name).map(|reply| reply.text.as_str());
+        let text = |key: &str| taken(&replies, key, "main", "", &[]);
         assert_eq!((text("w.yaml#look.one"), text("w.yaml#look.two")), (Ok("first"), Ok("any")));
-        let missing = reply("w.yaml#other.one").expect_err("none").to_string();
+        let missing = text("w.yaml#other.one").expect_err("none");
         assert!(missing.contains("add `w.yaml#other.one:` and a list of them"), "{missing}");
-        assert!(reply("w.md").is_err());
+        assert!(text("w.md").is_err());
+    }
+
+    #[test]
+    fn reply_that_matches_goes_before_those_in_order() {
+        let yaml = "A.md:\n  - one\n  - { reply: cat, match: a cat }\n  - { reply: digits, match: '/[0-9]+/', repeat: true }\n  - two\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        assert!(
+            replies.depends_on_taken("A.md", LIMITS) && !replies.depends_on_taken("B.md", LIMITS)
+        );
+        let text = |prompt: &str, before: &[usize]| taken(&replies, "A.md", "main", prompt, before);
+        assert_eq!(text("see a cat", &[]), Ok("cat"));
+        assert_eq!(text("see a cat", &[1]), Ok("one"), "it is used up");
+        assert_eq!(text("see a cat", &[1, 0]), Ok("two"));
+        assert_eq!(text("see 12", &[2, 2]), Ok("digits"), "it serves all");
+        let none = text("see a dog", &[0, 1, 3]).expect_err("none is left");
+        assert!(none.contains("none of its replies fits this prompt and agent"), "{none}");
+    }
+
+    #[test]
+    fn reply_of_an_agent_serves_it_alone() {
+        let yaml = "A.md:\n  - { reply: second, agent: main.2 }\n  - all\n  - { reply: again, agent: main.2 }\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        let text = |agent: &str, before: &[usize]| taken(&replies, "A.md", agent, "", before);
+        assert_eq!(text("main.1", &[]), Ok("all"));
+        assert_eq!(text("main.2", &[]), Ok("second"));
+        assert_eq!((text("main.2", &[0]), text("main.2", &[0, 1])), (Ok("all"), Ok("again")));
+    }
+
+    #[test]
+    fn turn_after_a_failed_one_takes_the_next_reply() {
+        let yaml = "A.md:\n  - { fail: limit, resets: 2s, cost: 0.5 }\n  - done\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        assert!(replies.depends_on_taken("A.md", LIMITS));
+        let slow =
+            ScriptedReplies::parse("r", "A.md: [{ reply: x, delay: 501ms }]\n").expect("valid");
+        assert!(slow.depends_on_taken("A.md", LIMITS), "it stalls");
+        assert_eq!(taken(&replies, "A.md", "main", "", &[0]), Ok("done"));
+        let fault = replies.0["A.md"][0].fault;
+        assert_eq!(fault, Some(ScriptedFault { kind: FaultKind::Limit, resets_ms: Some(2000) }));
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub(in crate::language) mod shape;
 
 use serde_json::{Value, json};
 
+use super::cases;
 use super::graph::vocabulary::GraphVocabulary;
 use super::keys::KeySpec;
 use super::manifest::RawManifest;
@@ -28,11 +29,14 @@ pub enum FileSchema {
     Replies,
     /// A graph.
     Graph,
+    /// The test cases of a workflow.
+    Tests,
 }
 
 impl FileSchema {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Frontmatter, Self::Manifest, Self::Replies, Self::Graph];
+    pub const ALL: [Self; 5] =
+        [Self::Frontmatter, Self::Manifest, Self::Replies, Self::Graph, Self::Tests];
 
     /// Returns the name of the schema.
     #[must_use]
@@ -42,6 +46,7 @@ impl FileSchema {
             Self::Manifest => "raymond-yaml",
             Self::Replies => "replies",
             Self::Graph => "graph",
+            Self::Tests => "tests",
         }
     }
 
@@ -57,7 +62,7 @@ impl FileSchema {
         let keys = match self {
             Self::Frontmatter => RawFrontmatter::KEYS,
             Self::Manifest => RawManifest::KEYS,
-            Self::Replies | Self::Graph => return false,
+            Self::Replies | Self::Graph | Self::Tests => return false,
         };
         with_options(keys)["properties"].get(key).is_some()
     }
@@ -76,6 +81,7 @@ impl FileSchema {
                 ("replies.yaml, the scripted replies of a workflow", replies::file_shape())
             }
             Self::Graph => ("a graph", graph::shape(vocabulary)),
+            Self::Tests => ("tests/*.yaml, test cases of a workflow", cases::file_shape()),
         };
         schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
         schema["$id"] = json!(format!("urn:raymond:{}:v{VERSION}", self.name()));

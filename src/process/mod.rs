@@ -38,6 +38,7 @@ mod start_failure;
 pub mod startup;
 pub mod stream;
 mod sweep;
+pub mod taken_replies;
 pub mod transcript;
 pub mod turn_arguments;
 mod turn_end;

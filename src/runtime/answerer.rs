@@ -8,7 +8,7 @@ use super::error::Error;
 use super::graphs::working_dirs;
 use super::replay;
 use crate::actor::runner::StepRunner;
-use crate::actor::scripted::ScriptedRunner;
+use crate::actor::scripted::{ScriptedPlaces, ScriptedRunner};
 use crate::domain::id::{RunId, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::prompt;
@@ -37,18 +37,12 @@ pub fn build_runner(
 ) -> Result<Rc<dyn StepRunner>, Error> {
     match settings.answerer {
         AnswererKind::Scripted => {
-            let file = StateName::parse(replies::FILE)?;
-            let path = scope.path(&file);
-            let yaml = scope.read(&file).map_err(|error| match error {
-                source::Error::Missing { path, .. } => Error::NoScript { path },
-                error => prompt::step::Error::from(error).into(),
-            })?;
-            Ok(Rc::new(ScriptedRunner::new(
-                path.clone(),
-                ScriptedReplies::parse(&path, &yaml)?,
-                steps,
-                settings.max_procs,
-            )))
+            let (path, yaml) = script(scope)?;
+            let replies = ScriptedReplies::parse(&path, &yaml)?;
+            let working_dirs = working_dirs(root, run, settings);
+            let kept = vec![root.path().to_owned(), scope.live_root()];
+            let places = ScriptedPlaces { working_dirs, kept };
+            Ok(Rc::new(ScriptedRunner::new(path, replies, steps, settings.max_procs, places)))
         }
         AnswererKind::Replay => Ok(replay::runner(settings, (root, run), steps)?),
         AnswererKind::Claude => {
@@ -72,6 +66,26 @@ pub fn build_runner(
             Ok(Rc::new(claude.with_inherited(names.collect()).with_checks(proofs, check)))
         }
     }
+}
+
+/// The variable that names another script than the workflow's, for a run that tests it.
+pub const OTHER_SCRIPT: &str = "RAYMOND_REPLIES";
+
+/// Returns the script of a run, with its path: the workflow's, or the one that the environment names.
+fn script(scope: &WorkflowDir) -> Result<(String, String), Error> {
+    if let Some(path) = std::env::var_os(OTHER_SCRIPT).map(PathBuf::from) {
+        let unreadable =
+            |error| Error::Io { doing: "read the replies in", path: path.clone(), error };
+        let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+        return Ok((path.display().to_string(), text));
+    }
+    let file = StateName::parse(replies::FILE)?;
+    let path = scope.path(&file);
+    let yaml = scope.read(&file).map_err(|error| match error {
+        source::Error::Missing { path, .. } => Error::NoScript { path },
+        error => prompt::step::Error::from(error).into(),
+    })?;
+    Ok((path, yaml))
 }
 
 fn no_claude(program: &str) -> Error {

@@ -36,7 +36,7 @@ mod workflow;
 pub mod workflow_errors;
 mod workflow_starter;
 
-pub use answerer::build_runner;
+pub use answerer::{OTHER_SCRIPT, build_runner};
 pub use builder::{Builder, Runtime};
 pub use create::create;
 pub use directories::directory;

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use super::acknowledged::AcknowledgedEnd;
 use super::{Error, files};
-use crate::fault::point;
+use crate::fault::{point, recorded};
 
 /// The storage of lines: a file, or a test's stand-in for it.
 pub trait JournalStorage: Send + 'static {
@@ -142,6 +142,7 @@ fn run_jobs<M: JournalStorage>(
                 let (last, lines, after) = gather(seq, line, jobs);
                 next = after;
                 commit(&mut target, &lines)?;
+                recorded(last);
                 tell(WriteOutcome::Durable(last));
             }
         }

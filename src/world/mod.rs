@@ -39,6 +39,7 @@ pub mod registry;
 mod retention;
 mod script;
 pub mod script_note;
+pub mod scripted_files;
 mod shell;
 mod tools;
 mod web;

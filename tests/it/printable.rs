@@ -92,6 +92,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "trust" => vec![all("trust EVIL"), quiet("trust --list")],
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
+        "test" => vec![all("test EVIL"), all("test tested")],
         "import" => vec![all("import EVIL"), quiet("import START.md")],
         "graph" => vec![
             all("graph drawn.lisp"),
@@ -167,6 +168,7 @@ fn evil() -> Test {
     );
     let fork = |to: &str, next: &str| format!("<fork next=\"{next}\" item=\"{EVIL}\">{to}</fork>");
     let broken = json!({ "name": EVIL, EVIL: 1, "nodes": { EVIL: { "type": EVIL } } });
+    let tested = json!({ "name": EVIL, "input": EVIL, "expect": { "result": EVIL } });
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("TWO.md", "two")
@@ -176,6 +178,9 @@ fn evil() -> Test {
         .prompt("WORK.md", &format!("work {EVIL} {{{{item}}}}"))
         .prompt("CRASH.md", &format!("{failing}crash"))
         .prompt("BREAK.md", &format!("{failing}break"))
+        .file("tested/START.md", b"start")
+        .file("tested/replies.yaml", printable_json(&json!({ "START.md": [EVIL] }).to_string()).as_bytes())
+        .file("tested/tests/evil.yaml", printable_json(&tested.to_string()).as_bytes())
         .file("noisy.sh", noisy.as_bytes())
         .file("graph/workflow.yaml", printable_json(&graph().to_string()).as_bytes())
         .file("broken/workflow.yaml", printable_json(&broken.to_string()).as_bytes())

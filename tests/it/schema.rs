@@ -69,6 +69,7 @@ fn yaml_of(path: &Path) -> Option<(FileSchema, String)> {
         ("raymond.yaml", _) => Some((FileSchema::Manifest, text)),
         ("replies.yaml", _) => Some((FileSchema::Replies, text)),
         ("workflow.yaml", _) => Some((FileSchema::Graph, text)),
+        (_, "yaml") if path.parent()?.file_name()? == "tests" => Some((FileSchema::Tests, text)),
         (_, "md") => {
             let head = text.strip_prefix("---\n")?.split_once("\n---\n")?.0.to_owned();
             Some((FileSchema::Frontmatter, head))

@@ -61,6 +61,28 @@ impl YamlValue {
         }
     }
 
+    /// Returns the value as JSON text, numbers and booleans as they are written, for a reader that may take them as
+    /// texts.
+    pub(in crate::language) fn written_json(&self) -> String {
+        let quoted = |text: &str| Value::from(text).to_string();
+        match (&self.value, &self.written) {
+            (YamlContent::List(list), _) => {
+                let items: Vec<String> = list.iter().map(Self::written_json).collect();
+                format!("[{}]", items.join(", "))
+            }
+            (YamlContent::Map(entries), _) => {
+                let entry = |entry: &YamlEntry| {
+                    format!("{}: {}", quoted(&entry.key), entry.value.written_json())
+                };
+                let entries: Vec<String> = entries.iter().map(entry).collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+            (_, Some(written)) => written.to_string(),
+            (YamlContent::Text(text), None) => quoted(&text.text),
+            (_, None) => "null".to_owned(),
+        }
+    }
+
     /// Returns whether nothing is written here.
     pub(in crate::language) fn is_null(&self) -> bool {
         matches!(self.value, YamlContent::Null)

@@ -47,6 +47,9 @@ impl YamlFileKind {
     pub(in crate::language) const SCHEMA: Self = Self::new("schema");
     /// The answers of a person to the questions of a graph.
     pub(in crate::language) const ANSWERS: Self = Self::new("list of answers");
+    /// The test cases of a workflow.
+    pub(in crate::language) const CASES: Self =
+        Self { name: "list of cases", max_bytes: 16 * 1024 * 1024 };
     /// A workflow in one file.
     pub(in crate::language) const IMPORT: Self =
         Self { name: "workflow", max_bytes: 16 * 1024 * 1024 };

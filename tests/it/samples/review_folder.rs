@@ -32,7 +32,7 @@ const SEND: &str = r#"<fork next="MERGE.md" each="review-files.json" as="file">R
 fn with(place: &SampleDirectories, replies: &Value) -> PathBuf {
     let folder = place.work.path().join("review-folder");
     fs::create_dir(&folder).expect("made");
-    for name in names(&REVIEW_FOLDER.path()) {
+    for name in names(&REVIEW_FOLDER.path()).into_iter().filter(|name| name != "tests") {
         fs::write(folder.join(&name), read(&REVIEW_FOLDER.path().join(&name))).expect("copied");
     }
     fs::write(folder.join("replies.yaml"), replies.to_string()).expect("written");

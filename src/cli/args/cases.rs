@@ -1,0 +1,85 @@
+//! The arguments of `test`, and its help.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::options::{ConsentArgs, parse_switch};
+
+pub(super) const TEST_HELP: &str = "Examples:
+  raymond test                           all cases below the current directory
+  raymond test workflows/tour            those of a workflow, in its tests/*.yaml
+  raymond test flow/tests/ways.yaml --case 'budget used up'
+  raymond test --junit report.xml        for CI
+  raymond test flow --kill-sweep         each case once more for each record: killed after it, and resumed
+
+A case is a run with scripted replies: no model is called, nothing is spent, and Claude Code is not needed. Each runs
+in directories of its own, which are removed. Prints a line for each case, and for one that fails the path with the
+first difference and the line of the expectation. Exit code 0 if all hold, 1 if one does not, 65 if a file of cases is
+wrong. A workflow that asks for more than prompts has to be trusted: see `raymond trust`.
+
+--json prints { cases, passed, failed, coverage }; each case has workflow, file, line, name, status, duration_ms,
+mismatches, error, result, cost_usd and turns.";
+
+/// Options of `test`.
+#[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct TestArgs {
+    /// A workflow's folder, a folder of several, or a file of cases
+    #[arg(default_value = ".", hide_default_value = true)]
+    pub path: PathBuf,
+
+    /// Only the cases with this text in their name; repeatable
+    #[arg(long = "case", value_name = "NAME")]
+    pub cases: Vec<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a report to this file, in the XML that CI systems read
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    /// Write the goldens of the cases anew
+    #[arg(long)]
+    pub update: bool,
+
+    /// Kill each run after each of its records, resume it, and expect the same
+    #[arg(long)]
+    pub kill_sweep: bool,
+
+    /// The number of cases that run at a time [default: the cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub jobs: Option<u16>,
+
+    /// List the states that no case enters, and the transitions that none takes
+    #[arg(long)]
+    pub coverage: bool,
+
+    /// Trust the workflows that are tested.
+    #[command(flatten)]
+    pub trust: TrustSwitches,
+}
+
+/// Trust in the workflows that are tested.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TrustSwitches {
+    /// Trust the workflows' folders for these runs: commands and the like are executed. Not remembered.
+    /// `RAYMOND_TRUST=true` does the same
+    #[arg(long, visible_alias = "trust-workflow")]
+    pub trust: bool,
+
+    /// Trust the workflows' folders, as `RAYMOND_TRUST` says
+    #[arg(long, hide = true, env = "RAYMOND_TRUST", value_parser = parse_switch)]
+    pub trust_by_environment: bool,
+}
+
+impl TrustSwitches {
+    /// Returns them as the consent of a run.
+    #[must_use]
+    pub fn consent(&self) -> ConsentArgs {
+        let Self { trust, trust_by_environment } = *self;
+        ConsentArgs { trust, trust_by_environment, ..ConsentArgs::default() }
+    }
+}

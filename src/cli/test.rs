@@ -1,0 +1,133 @@
+//! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
+
+mod case_dir;
+mod case_process;
+mod case_run;
+mod coverage;
+mod discovery;
+mod goldens;
+mod junit;
+mod kill_sweep;
+mod report;
+mod validation;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use self::case_dir::CasesDir;
+use self::case_run::{CaseReport, run_case};
+use self::coverage::WorkflowCoverage;
+use self::discovery::LoadedCase;
+use super::args::cases::TestArgs;
+use super::exit::{CliExitCode, Error};
+use super::interrupts::signals;
+use super::output;
+use crate::process::host;
+
+/// The settings that the runs of all cases share.
+#[derive(Debug)]
+struct TestSession {
+    /// The program that runs a case: this one.
+    program: PathBuf,
+    /// The directory of the cases' directories.
+    dir: CasesDir,
+    /// The number of runs at a time.
+    permits: Semaphore,
+    args: TestArgs,
+}
+
+/// Runs `raymond test`.
+///
+/// # Errors
+/// [`Error`] if there are no cases, or they cannot be run at all.
+pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
+    let files = discovery::case_files(&args.path)?;
+    let mut loaded = Vec::new();
+    let mut errors = Vec::new();
+    for file in &files {
+        match discovery::load(file)? {
+            Ok(cases) => loaded.extend(cases),
+            Err(wrong) => errors.extend(wrong),
+        }
+    }
+    for case in &loaded {
+        errors.extend(validation::mistakes(case)?);
+    }
+    if !errors.is_empty() {
+        errors.dedup();
+        for error in &errors {
+            output::complain(error);
+        }
+        return Ok(CliExitCode::Invalid);
+    }
+    let total = loaded.len();
+    loaded.retain(|case| {
+        args.cases.is_empty() || args.cases.iter().any(|name| case.case.name.contains(name))
+    });
+    if loaded.is_empty() {
+        return Err(Error::Usage(discovery::no_such_case(&args.path, total, &args.cases)));
+    }
+    let program = std::env::current_exe().map_err(|error| Error::Io {
+        doing: "find the program of",
+        path: "this process".into(),
+        error,
+    })?;
+    let jobs = args.jobs.map_or_else(host::cores, usize::from);
+    let session = Rc::new(TestSession {
+        program,
+        dir: CasesDir::create()?,
+        permits: Semaphore::new(jobs),
+        args: args.clone(),
+    });
+    let Some(reports) = actix::System::new().block_on(run_all(&session, loaded))? else {
+        output::tell("interrupted; nothing of the cases is left");
+        return Ok(CliExitCode::Interrupted);
+    };
+    let coverage = WorkflowCoverage::of_all(&reports);
+    if args.update {
+        goldens::update(&reports)?;
+    }
+    if let Some(path) = &args.junit {
+        junit::write(path, &reports)?;
+    }
+    let has_failed = reports.iter().any(|report| !report.has_passed());
+    if args.json {
+        output::print_json(&report::json(&reports, &coverage))?;
+    } else {
+        output::print_styled(&report::summary(&reports, &coverage, args.coverage))?;
+    }
+    Ok(if has_failed { CliExitCode::AgentFailed } else { CliExitCode::Success })
+}
+
+/// Runs all cases, and prints a line for each as it ends; returns them in their order. `None` if an interrupt came first.
+async fn run_all(
+    session: &Rc<TestSession>,
+    cases: Vec<LoadedCase>,
+) -> Result<Option<Vec<CaseReport>>, Error> {
+    let mut interrupts = signals()?;
+    let mut running = JoinSet::new();
+    for (number, case) in cases.into_iter().enumerate() {
+        let session = Rc::clone(session);
+        running.spawn_local(async move { (number, run_case(&session, case, number).await) });
+    }
+    let mut reports = Vec::new();
+    loop {
+        tokio::select! {
+            Some(()) = interrupts.recv() => return Ok(None),
+            ended = running.join_next() => {
+                let Some(ended) = ended else { break };
+                let (number, report) = ended.map_err(|error| Error::Usage(error.to_string()))?;
+                let report = report?;
+                if !session.args.json {
+                    output::print_styled(&report::case(&report, session.args.update))?;
+                }
+                reports.push((number, report));
+            }
+        }
+    }
+    reports.sort_by_key(|(number, _)| *number);
+    Ok(Some(reports.into_iter().map(|(_, report)| report).collect()))
+}

@@ -1,0 +1,155 @@
+//! Finds the files of cases, and reads them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::Error;
+use crate::language::cases::{self, TestCase};
+use crate::language::hint::closest;
+use crate::language::manifest;
+use crate::plain_file;
+
+/// The folder beside a workflow that has its cases.
+const FOLDER: &str = "tests";
+
+/// The deepest folder in which workflows are looked for, below the one that is named.
+const MAX_DEPTH: usize = 8;
+
+/// The longest file of cases, in bytes.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The files that show that a folder is a workflow.
+const WORKFLOW_FILES: [&str; 5] = [
+    manifest::FIRST_STATE,
+    manifest::NUMBERED_FIRST_STATE,
+    manifest::GRAPH,
+    manifest::PROGRAM,
+    manifest::FILE,
+];
+
+/// A case and its place.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedCase {
+    /// The workflow's folder, as it was named.
+    pub(super) workflow: PathBuf,
+    /// The file of the case.
+    pub(super) file: PathBuf,
+    /// The case.
+    pub(super) case: TestCase,
+}
+
+impl LoadedCase {
+    /// Returns its title: the workflow's folder and the name.
+    pub(super) fn title(&self) -> String {
+        format!("{}: {}", shown(&self.workflow), self.case.name)
+    }
+
+    /// Returns a file beside the case.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.file.parent().unwrap_or(Path::new(".")).join(name)
+    }
+}
+
+/// Returns a path without the `./` before it.
+pub(super) fn shown(path: &Path) -> String {
+    let plain = path.strip_prefix(".").ok().filter(|rest| !rest.as_os_str().is_empty());
+    plain.unwrap_or(path).display().to_string()
+}
+
+/// Returns the files of cases that a path names, sorted.
+///
+/// # Errors
+/// [`Error::Usage`] if there are none.
+pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if !path.is_dir() {
+        return Err(Error::Usage(format!("{}: there is no such file or folder", path.display())));
+    }
+    let mut files = yaml_files(&path.join(FOLDER));
+    if path.file_name().is_some_and(|name| name == FOLDER) {
+        files.extend(yaml_files(path));
+    }
+    below(path, 0, &mut files);
+    files.sort();
+    files.dedup();
+    if files.is_empty() {
+        return Err(Error::Usage(format!(
+            "{}: there are no cases; write one into {FOLDER}/ beside a workflow, such as {FOLDER}/main.yaml with `expect: {{ path: [START.md] }}`",
+            path.display()
+        )));
+    }
+    Ok(files)
+}
+
+/// Adds the files of the workflows below a folder.
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    if WORKFLOW_FILES.iter().any(|name| folder.join(name).is_file()) {
+        files.extend(yaml_files(&folder.join(FOLDER)));
+    }
+    if depth >= MAX_DEPTH {
+        return;
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_skipped = name.starts_with('.') || ["target", "node_modules"].contains(&&*name);
+        if !is_skipped && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            below(&entry.path(), depth + 1, files);
+        }
+    }
+}
+
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_yaml = |path: &PathBuf| {
+        path.is_file() && path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml")
+    };
+    entries.map(|entry| entry.path()).filter(is_yaml).collect()
+}
+
+/// The cases of a file, or its mistakes with their places.
+type ReadCases = Result<Vec<LoadedCase>, Vec<String>>;
+
+/// Reads a file of cases.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read.
+pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
+    let unreadable = |error| Error::Io { doing: "read the cases in", path: file.to_owned(), error };
+    let bytes = plain_file::read(file, MAX_BYTES).map_err(unreadable)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let up =
+        |path: &Path| path.parent().map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
+    let workflow = if folder.as_os_str().is_empty() {
+        PathBuf::from("..")
+    } else {
+        up(folder).unwrap_or_else(|| ".".into())
+    };
+    Ok(match cases::read(&stem, &text) {
+        Ok(cases) => Ok(cases
+            .into_iter()
+            .map(|case| LoadedCase { workflow: workflow.clone(), file: file.to_owned(), case })
+            .collect()),
+        Err(errors) => Err(errors.iter().map(|error| format!("{}:{error}", shown(file))).collect()),
+    })
+}
+
+/// Returns the message that no case has the name that was asked for.
+pub(super) fn no_such_case(path: &Path, total: usize, names: &[String]) -> String {
+    let asked = names.join("`, `");
+    format!(
+        "{}: none of the {total} cases has `{asked}` in its name; leave out --case to run all",
+        path.display()
+    )
+}
+
+/// Returns the name that was probably meant.
+pub(super) fn meant<'names>(name: &str, names: impl IntoIterator<Item = &'names str>) -> String {
+    let similar = closest(name, names);
+    similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+}

@@ -1,0 +1,74 @@
+//! Kills the run of a case after each of its records, resumes it, and expects the same of it.
+
+use super::TestSession;
+use super::case_run::{CaseReport, attempt};
+use crate::cli::exit::Error;
+use crate::cli::output;
+use crate::language::cases::mismatches;
+
+/// The most kills of one case. Of a longer run, records at equal distances are taken.
+const MAX_KILLS: u64 = 200;
+
+/// The kills of a case.
+#[derive(Debug, Default)]
+pub(super) struct KillSweep {
+    /// The number of kills.
+    pub(super) kills: u64,
+    /// The records after which the run came to something else, each with the difference.
+    pub(super) differences: Vec<(u64, String)>,
+}
+
+impl KillSweep {
+    /// Returns whether each resumed run came to the same.
+    pub(super) fn has_passed(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Kills the run of a case that has passed after each of its records.
+///
+/// # Errors
+/// [`Error`] if a run cannot be started.
+pub(super) async fn sweep(
+    session: &TestSession,
+    report: &CaseReport,
+    number: usize,
+) -> Result<KillSweep, Error> {
+    let last = report.run.records;
+    let step = last.div_ceil(MAX_KILLS).max(1);
+    let mut sweep = KillSweep::default();
+    let title = report.loaded.title();
+    // A run that is paused would go on beyond its pause if it were killed after that.
+    let end = if report.run.pause.is_some() { last } else { last + 1 };
+    let step_by = usize::try_from(step).unwrap_or(1);
+    for record in (1..end).step_by(step_by) {
+        let _permit = session.permits.acquire().await;
+        let name = format!("{number}-{record}");
+        let outcome = attempt(session, &report.loaded, &name, Some(record)).await?;
+        sweep.kills += 1;
+        if let Err(why) = judged(report, outcome) {
+            sweep.differences.push((record, why));
+        }
+        if sweep.kills.is_multiple_of(25) {
+            output::tell(&format!("{title}: killed after record {record} of {last}"));
+        }
+    }
+    Ok(sweep)
+}
+
+/// Judges a run that was killed and resumed by what is expected, and by what the other one came to.
+fn judged(report: &CaseReport, outcome: super::case_run::AttemptOutcome) -> Result<(), String> {
+    let (run, texts) = outcome.map_err(|(why, _)| why)?;
+    let mut expected = report.loaded.case.expected.clone();
+    expected.retain(|(_, one)| one.is_about_outcome());
+    if let Some(mismatch) = mismatches(&expected, &run, &texts).into_iter().next() {
+        return Err(format!("expected {}, found {}", mismatch.expected, mismatch.found));
+    }
+    if run.endings != report.run.endings {
+        return Err(format!(
+            "the agents ended with {:?}, not with {:?}",
+            run.endings, report.run.endings
+        ));
+    }
+    Ok(())
+}

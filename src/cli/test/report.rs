@@ -1,0 +1,184 @@
+//! What `test` prints: a line for each case, the differences of those that fail, and a summary.
+
+use std::fmt::Write as _;
+
+use console::style;
+use serde_json::{Value, json};
+
+use super::case_run::CaseReport;
+use super::coverage::WorkflowCoverage;
+use super::discovery::shown;
+use crate::domain::id::AgentId;
+use crate::domain::observed_run::ObservedEnding;
+use crate::domain::printable::printable_line;
+use crate::language::cases::{CaseMismatch, PathDifference};
+
+/// The most states of a path that are shown before its difference.
+const MAX_BEFORE: usize = 12;
+
+/// The most states that are shown after it.
+const MAX_AFTER: usize = 5;
+
+/// Returns the line of a case, and the lines about its differences.
+pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
+    let seconds = report.duration.as_secs_f64();
+    let title = printable_line(&report.loaded.title());
+    let word = if report.has_passed() { style("ok  ").green() } else { style("FAIL").red().bold() };
+    let swept = report.sweep.as_ref().map(|sweep| format!(", {} kills", sweep.kills));
+    let mut text = format!("{word} {title} ({seconds:.1}s{})\n", swept.unwrap_or_default());
+    for (at, message) in messages(report) {
+        let _ = writeln!(text, "  {}", printable_line(&format!("{at}: {message}")));
+    }
+    if is_updated {
+        return text;
+    }
+    let paths = report.mismatches.iter().filter_map(|mismatch| mismatch.path.as_ref());
+    for difference in paths {
+        write_path(report, difference, &mut text);
+    }
+    text
+}
+
+/// Returns the places of the expectations that do not hold, each with a sentence.
+pub(super) fn messages(report: &CaseReport) -> Vec<(String, String)> {
+    let file = shown(&report.loaded.file);
+    let place = |line: u64, column: u64| format!("{file}:{line}:{column}");
+    let at = report.loaded.case.at;
+    let mut messages: Vec<(String, String)> = Vec::new();
+    messages.extend(report.error.iter().map(|error| (place(at.line, at.column), error.clone())));
+    let of = |CaseMismatch { at, expected, found, .. }: &CaseMismatch| {
+        (place(at.line, at.column), format!("expected {expected}; found {found}"))
+    };
+    messages.extend(report.mismatches.iter().map(of));
+    for (record, why) in report.sweep.iter().flat_map(|sweep| &sweep.differences) {
+        let message = format!("killed after record {record} and resumed: {why}");
+        messages.push((place(at.line, at.column), message));
+    }
+    messages
+}
+
+/// Writes the paths of the agents, and marks the first difference.
+fn write_path(report: &CaseReport, difference: &PathDifference, text: &mut String) {
+    for agent in &report.run.agents {
+        let path = report.run.path(Some(agent));
+        let depth = agent.as_str().matches('.').count();
+        let indent = "  ".repeat(depth);
+        if *agent != difference.agent {
+            let line = printable_line(&format!("{agent}: {}", path.join(" → ")));
+            let _ = writeln!(text, "    {indent}{}", style(shortened(&line)).dim());
+            continue;
+        }
+        let _ = writeln!(text, "    {indent}{agent}");
+        let begin = difference.step.saturating_sub(MAX_BEFORE);
+        if begin > 0 {
+            let _ = writeln!(text, "    {indent}  … {begin} states before");
+        }
+        let end = (difference.step + 1 + MAX_AFTER).min(path.len().max(difference.step + 1));
+        for step in begin..end {
+            let place = printable_line(path.get(step).copied().unwrap_or("(the end)"));
+            if step == difference.step {
+                let expected = difference.expected.as_deref().unwrap_or("the end");
+                let mark = printable_line(&format!("> {place}   <- expected {expected}"));
+                let _ = writeln!(text, "    {indent}{}", style(mark).red());
+            } else {
+                let _ = writeln!(text, "    {indent}  {place}");
+            }
+        }
+    }
+}
+
+/// Returns the beginning of a long line.
+fn shortened(line: &str) -> String {
+    let mut short: String = line.chars().take(160).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Returns the closing lines: the number of cases, and what they leave out.
+pub(super) fn summary(
+    reports: &[CaseReport],
+    coverage: &[WorkflowCoverage],
+    lists_missed: bool,
+) -> String {
+    let passed = reports.iter().filter(|report| report.has_passed()).count();
+    let failed = reports.len() - passed;
+    let mut text = String::from("\n");
+    for one in coverage {
+        let workflow = printable_line(&one.workflow);
+        let entered = one.states - one.missed_states.len();
+        let taken = one.ways - one.missed_ways.len();
+        if one.missed_states.is_empty() && one.missed_ways.is_empty() && !lists_missed {
+            continue;
+        }
+        let ways = if one.ways > 0 {
+            format!(", {taken} of {} transitions", one.ways)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "{workflow}: {entered} of {} states{ways}", one.states);
+        if lists_missed {
+            for missed in one.missed_states.iter().chain(&one.missed_ways) {
+                let _ = writeln!(text, "  never: {}", printable_line(missed));
+            }
+        }
+    }
+    let missed =
+        coverage.iter().any(|one| !one.missed_states.is_empty() || !one.missed_ways.is_empty());
+    if missed && !lists_missed {
+        text.push_str("--coverage lists what no case reaches\n");
+    }
+    let cases = if reports.len() == 1 { "1 case" } else { &format!("{} cases", reports.len()) };
+    let closing = match failed {
+        0 => format!("{cases}, all passed"),
+        _ => format!("{cases}, {passed} passed, {failed} failed"),
+    };
+    let _ = writeln!(text, "{closing}");
+    text.trim_start_matches('\n').to_owned()
+}
+
+/// Returns all as JSON.
+pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Value {
+    let passed = reports.iter().filter(|report| report.has_passed()).count();
+    let cases: Vec<Value> = reports.iter().map(case_json).collect();
+    let coverage: Vec<Value> = coverage
+        .iter()
+        .map(|one| {
+            json!({
+                "workflow": one.workflow,
+                "states": one.states,
+                "missed_states": one.missed_states,
+                "transitions": one.ways,
+                "missed_transitions": one.missed_ways,
+            })
+        })
+        .collect();
+    json!({ "cases": cases, "passed": passed, "failed": reports.len() - passed, "coverage": coverage })
+}
+
+fn case_json(report: &CaseReport) -> Value {
+    let mismatch = |one: &CaseMismatch| json!({ "line": one.at.line, "column": one.at.column, "expected": one.expected, "found": one.found });
+    let result = match report.run.endings.get(&AgentId::main()) {
+        Some(ObservedEnding::Result(text)) => Some(text),
+        _ => None,
+    };
+    let differences = report.sweep.iter().flat_map(|sweep| &sweep.differences);
+    json!({
+        "workflow": shown(&report.loaded.workflow),
+        "file": shown(&report.loaded.file),
+        "line": report.loaded.case.at.line,
+        "name": report.loaded.case.name,
+        "status": if report.has_passed() { "passed" } else { "failed" },
+        "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+        "mismatches": report.mismatches.iter().map(mismatch).collect::<Vec<_>>(),
+        "error": report.error,
+        "result": result,
+        "cost_usd": report.run.cost,
+        "turns": report.run.turns,
+        "kills": report.sweep.as_ref().map(|sweep| sweep.kills),
+        "kill_differences": differences
+            .map(|(record, found)| json!({ "record": record, "found": found }))
+            .collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,345 @@
+//! Compares a run with what is expected of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::expectation::{
+    Expectation, ExpectedFailure, ExpectedStatus, PathOrder, PlacedExpectation, TextRule,
+};
+use super::text_rule::broken;
+use crate::domain::id::AgentId;
+use crate::domain::observed_run::{ObservedEnding, ObservedRun};
+use crate::language::position::SourcePlace;
+use crate::language::text_pattern::TextPattern;
+
+/// An expectation that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseMismatch {
+    /// The place of the expectation.
+    pub at: SourcePlace,
+    /// The expectation, in words.
+    pub expected: String,
+    /// The run's own value, in words.
+    pub found: String,
+    /// The first difference of a path.
+    pub path: Option<PathDifference>,
+}
+
+/// The first step of a path that is not as expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathDifference {
+    /// The agent.
+    pub agent: AgentId,
+    /// The number of the step, from 0.
+    pub step: usize,
+    /// The state that was expected there, if there was to be one.
+    pub expected: Option<String>,
+}
+
+/// The texts of files that expectations are about, by path: of the working directory at the end, and of the files
+/// beside the case.
+#[derive(Debug, Clone, Default)]
+pub struct CaseTexts {
+    /// The files of the working directory that are there.
+    pub files: BTreeMap<String, String>,
+    /// The files beside the case that are there.
+    pub goldens: BTreeMap<String, String>,
+    /// The facts at the end, by label.
+    pub facts: BTreeMap<String, Vec<String>>,
+}
+
+impl Expectation {
+    /// Returns the file beside the case that it is about, and the text of the run that has to equal it.
+    #[must_use]
+    pub fn golden<'run>(
+        &'run self,
+        run: &'run ObservedRun,
+        texts: &'run CaseTexts,
+    ) -> Option<(&'run str, Option<&'run str>)> {
+        match self {
+            Self::Result(agent, TextRule::Golden(file)) => Some((file.as_str(), run.result(agent))),
+            Self::FileText(path, TextRule::Golden(file)) => {
+                Some((file.as_str(), texts.files.get(path.as_str()).map(String::as_str)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether it is about what a run comes to, whatever happens to the program meanwhile: a turn that was
+    /// begun may be taken twice then.
+    #[must_use]
+    pub fn is_about_outcome(&self) -> bool {
+        !matches!(self, Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning)
+    }
+
+    /// Returns the file of the working directory that it is about.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::FileExists(path, _) | Self::FileText(path, _) => Some(path.as_str()),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the expectations that do not hold, in their order.
+#[must_use]
+pub fn mismatches(
+    expected: &[PlacedExpectation],
+    run: &ObservedRun,
+    texts: &CaseTexts,
+) -> Vec<CaseMismatch> {
+    expected.iter().filter_map(|(at, one)| mismatch(*at, one, run, texts)).collect()
+}
+
+fn mismatch(
+    at: SourcePlace,
+    expectation: &Expectation,
+    run: &ObservedRun,
+    texts: &CaseTexts,
+) -> Option<CaseMismatch> {
+    let differs =
+        |expected: String, found: String| Some(CaseMismatch { at, expected, found, path: None });
+    let at_most = |what: &str, most: String, found: String| {
+        differs(format!("at most {most}{what}"), format!("{found}{what}"))
+    };
+    match expectation {
+        Expectation::Path(agent, order, states) => path(at, agent.as_ref(), (*order, states), run),
+        Expectation::Result(agent, rule) => {
+            let name = format!("the result of {agent}");
+            match run.endings.get(agent) {
+                Some(ObservedEnding::Result(text)) => broken(rule, text, texts)
+                    .and_then(|(expected, found)| differs(format!("{name} {expected}"), found)),
+                Some(ObservedEnding::Failure { message, .. }) => {
+                    differs(name, format!("it has failed: {message}"))
+                }
+                None if run.agents.contains(agent) => differs(name, "it has not ended".to_owned()),
+                None => differs(name, no_agent(agent, run)),
+            }
+        }
+        Expectation::Agents(count) => {
+            let found = run.agents.len() as u64;
+            let names = || run.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+            (found != *count)
+                .then(|| differs(format!("{count} agents"), format!("{found}: {}", names())))?
+        }
+        Expectation::CostAtMost(most) => {
+            (run.cost > *most).then(|| at_most("", most.to_string(), run.cost.to_string()))?
+        }
+        Expectation::TurnsAtMost(most) => (run.turns > *most)
+            .then(|| at_most(" turns", most.to_string(), run.turns.to_string()))?,
+        Expectation::FileExists(path, wanted) => {
+            let path = path.as_str();
+            let there = texts.files.contains_key(path);
+            let words = |there| if there { "is there" } else { "is not there" };
+            (there != *wanted).then(|| {
+                differs(
+                    format!("the file {path} {}", words(*wanted)),
+                    format!("it {}", words(there)),
+                )
+            })?
+        }
+        Expectation::FileText(path, rule) => {
+            let path = path.as_str();
+            let Some(text) = texts.files.get(path) else {
+                return differs(format!("the file {path}"), "it is not there".to_owned());
+            };
+            broken(rule, text, texts)
+                .and_then(|(expected, found)| differs(format!("the file {path} {expected}"), found))
+        }
+        Expectation::Fact(label, wanted) => fact(label, wanted.as_ref(), texts)
+            .and_then(|(expected, found)| differs(expected, found)),
+        Expectation::Failure(wanted) => {
+            failure(wanted, run).and_then(|(expected, found)| differs(expected, found))
+        }
+        Expectation::Status(status) => {
+            let found = status_of(run.exit);
+            let words = || {
+                found.map_or_else(|| format!("exit code {}", run.exit), |found| found.to_string())
+            };
+            (found != Some(*status))
+                .then(|| differs(format!("status {status}"), with_failures(words(), run)))?
+        }
+        Expectation::Exit(code) => (u64::from(run.exit) != *code).then(|| {
+            differs(format!("exit code {code}"), with_failures(run.exit.to_string(), run))
+        })?,
+        Expectation::NoWarning => (!run.warnings.is_empty())
+            .then(|| differs("no warning and no reminder".to_owned(), run.warnings.join("; ")))?,
+    }
+}
+
+/// Returns the end that an exit code stands for.
+fn status_of(exit: u8) -> Option<ExpectedStatus> {
+    match exit {
+        0 => Some(ExpectedStatus::Completed),
+        1 => Some(ExpectedStatus::Failed),
+        2 => Some(ExpectedStatus::Waiting),
+        75 => Some(ExpectedStatus::Paused),
+        _ => None,
+    }
+}
+
+/// Adds the failures of agents and the reason of a pause to a text.
+fn with_failures(mut text: String, run: &ObservedRun) -> String {
+    for (agent, ending) in &run.endings {
+        if let ObservedEnding::Failure { message, .. } = ending {
+            let _ = write!(text, "; {agent} has failed: {message}");
+        }
+    }
+    if let Some(pause) = &run.pause {
+        let _ = write!(text, "; it is paused: {pause}");
+    }
+    text
+}
+
+fn no_agent(agent: &AgentId, run: &ObservedRun) -> String {
+    let names: Vec<&str> = run.agents.iter().map(AgentId::as_str).collect();
+    format!("there is no agent {agent}; there are {}", names.join(", "))
+}
+
+fn fact(label: &str, wanted: Option<&TextPattern>, texts: &CaseTexts) -> Option<(String, String)> {
+    let values = texts.facts.get(label).map(Vec::as_slice).unwrap_or_default();
+    let found = || match values {
+        [] => "it does not hold".to_owned(),
+        values => format!("{values:?}"),
+    };
+    match wanted {
+        None => (!values.is_empty()).then(|| (format!("no fact {label}"), found())),
+        Some(pattern) => (!values.iter().any(|value| pattern.fits(value)))
+            .then(|| (format!("the fact {label} with {pattern}"), found())),
+    }
+}
+
+fn failure(wanted: &ExpectedFailure, run: &ObservedRun) -> Option<(String, String)> {
+    let fits = |(agent, ending): (&AgentId, &ObservedEnding)| {
+        let ObservedEnding::Failure { cause, message } = ending else { return false };
+        wanted.agent.as_ref().is_none_or(|own| own == agent)
+            && wanted.cause.is_none_or(|own| Some(own) == *cause)
+            && wanted.message.as_ref().is_none_or(|own| own.is_in(message))
+    };
+    if run.endings.iter().any(fits) {
+        return None;
+    }
+    let mut expected = "a failure".to_owned();
+    for (word, part) in [
+        ("of", wanted.agent.as_ref().map(ToString::to_string)),
+        ("by", wanted.cause.map(|cause| cause.to_string())),
+        ("that says", wanted.message.as_ref().map(ToString::to_string)),
+    ] {
+        expected.push_str(&part.map(|part| format!(" {word} {part}")).unwrap_or_default());
+    }
+    let failures: Vec<String> = run
+        .endings
+        .iter()
+        .filter_map(|(agent, ending)| match ending {
+            ObservedEnding::Failure { cause: Some(cause), message } => {
+                Some(format!("{agent} ({cause}): {message}"))
+            }
+            ObservedEnding::Failure { cause: None, message } => Some(format!("{agent}: {message}")),
+            ObservedEnding::Result(_) => None,
+        })
+        .collect();
+    let found = if failures.is_empty() {
+        with_failures("no agent has failed".to_owned(), run)
+    } else {
+        failures.join("; ")
+    };
+    Some((expected, found))
+}
+
+fn path(
+    at: SourcePlace,
+    agent: Option<&AgentId>,
+    (order, states): (PathOrder, &[(SourcePlace, String)]),
+    run: &ObservedRun,
+) -> Option<CaseMismatch> {
+    let steps = run.path(agent);
+    let whose = agent.map_or_else(|| "all agents".to_owned(), ToString::to_string);
+    let fits = |expected: &str, place: &str| {
+        expected == place || place.split_once('#').is_some_and(|(_, part)| part == expected)
+    };
+    if order == PathOrder::Any {
+        let missing = states.iter().find(|(_, state)| !steps.iter().any(|step| fits(state, step)));
+        let extra = steps.iter().find(|step| !states.iter().any(|(_, state)| fits(state, step)));
+        let (at, expected, found) = match (missing, extra) {
+            (Some((at, state)), _) => {
+                (*at, format!("{state} in the path of {whose}"), "it was never entered".to_owned())
+            }
+            (None, Some(step)) => {
+                (at, format!("no other states in the path of {whose}"), (*step).to_owned())
+            }
+            (None, None) => return None,
+        };
+        return Some(CaseMismatch { at, expected, found, path: None });
+    }
+    let step = (0..states.len().max(steps.len())).find(|&step| {
+        match (states.get(step), steps.get(step)) {
+            (Some((_, expected)), Some(place)) => !fits(expected, place),
+            _ => true,
+        }
+    })?;
+    let wanted = states.get(step);
+    let expected = match wanted {
+        Some((_, state)) => format!("{state} as step {} of {whose}", step + 1),
+        None => format!("the end of the path of {whose} after {step} steps"),
+    };
+    let found = match steps.get(step) {
+        Some(place) => (*place).to_owned(),
+        None if agent.is_some_and(|agent| !run.agents.contains(agent)) => {
+            agent.map(|agent| no_agent(agent, run)).unwrap_or_default()
+        }
+        None => with_failures("the end of the path".to_owned(), run),
+    };
+    let difference = agent.map(|agent| PathDifference {
+        agent: agent.clone(),
+        step,
+        expected: wanted.map(|(_, state)| state.clone()),
+    });
+    Some(CaseMismatch { at: wanted.map_or(at, |(at, _)| *at), expected, found, path: difference })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::observed_run::ObservedStep;
+    use crate::language::cases::read;
+
+    fn run(places: &[&str]) -> ObservedRun {
+        let step =
+            |place: &&str| ObservedStep { agent: AgentId::main(), place: (*place).to_owned() };
+        let mut run =
+            ObservedRun { steps: places.iter().map(step).collect(), ..ObservedRun::default() };
+        run.agents.insert(AgentId::main());
+        run.endings.insert(AgentId::main(), ObservedEnding::Result("{\"a\": [7]}".to_owned()));
+        run
+    }
+
+    /// Returns the first difference of a run from an expectation.
+    fn differs(expect: &str, places: &[&str]) -> Option<(u64, String)> {
+        let text = format!("expect:\n  {expect}\n");
+        let cases = read("x", &text).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let texts = CaseTexts::default();
+        let found = mismatches(&cases[0].expected, &run(places), &texts).into_iter().next()?;
+        Some((found.at.column, format!("{} / {}", found.expected, found.found)))
+    }
+
+    #[test]
+    fn path_differs_at_its_first_step_that_is_not_as_expected() {
+        let places = ["A.md", "flow.yaml#check", "B.md"];
+        assert_eq!(differs("path: [A.md, check, B.md]", &places), None);
+        let said = "C.md as step 3 of main / B.md".to_owned();
+        assert_eq!(differs("path: [A.md, check, C.md]", &places), Some((22, said)));
+        let said = "the end of the path of main after 2 steps / B.md".to_owned();
+        assert_eq!(differs("path: [A.md, check]", &places), Some((9, said)));
+        let said = "D.md as step 4 of main / the end of the path".to_owned();
+        assert_eq!(differs("path: [A.md, check, B.md, D.md]", &places), Some((28, said)));
+        assert_eq!(differs("path: { set: [B.md, A.md, check] }", &places), None);
+    }
+
+    #[test]
+    fn field_of_a_result_is_found_by_its_path() {
+        assert_eq!(differs("result: { fields: { a.0: 7 } }", &[]), None);
+        let said = "the result of main has a.0: 8 / 7".to_owned();
+        assert_eq!(differs("result: { fields: { a.0: 8 } }", &[]), Some((23, said)));
+    }
+}

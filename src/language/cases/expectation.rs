@@ -1,0 +1,304 @@
+//! The expectations of a case, as they are written.
+
+use serde_json::Value;
+use strum::{Display, VariantArray};
+
+use super::fields::{FieldReader, items};
+use super::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
+use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
+use crate::domain::turn::FailureCause;
+use crate::language::budget::dollars;
+use crate::language::hint::closest;
+use crate::language::position::SourcePlace;
+use crate::language::replies::FilePath;
+use crate::language::text_pattern::TextPattern;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
+
+/// An expectation and its place in the file.
+pub type PlacedExpectation = (SourcePlace, Expectation);
+
+/// Something that is expected of a run.
+#[derive(Debug, Clone)]
+pub enum Expectation {
+    /// The states that an agent passes, or all agents together.
+    Path(Option<AgentId>, PathOrder, Vec<(SourcePlace, String)>),
+    /// The result of an agent.
+    Result(AgentId, TextRule),
+    /// The number of agents that were ever there.
+    Agents(u64),
+    /// The most that the run may cost.
+    CostAtMost(Usd),
+    /// The most turns.
+    TurnsAtMost(u64),
+    /// A file at the end: whether it is there.
+    FileExists(FilePath, bool),
+    /// The text of a file at the end.
+    FileText(FilePath, TextRule),
+    /// The value of a fact; `None` if it does not hold.
+    Fact(String, Option<TextPattern>),
+    /// An agent fails.
+    Failure(ExpectedFailure),
+    /// The run ends so.
+    Status(ExpectedStatus),
+    /// The exit code.
+    Exit(u64),
+    /// No warning, and no reminder.
+    NoWarning,
+}
+
+/// An expected failure. What is not said may be anything.
+#[derive(Debug, Clone, Default)]
+pub struct ExpectedFailure {
+    /// The agent.
+    pub agent: Option<AgentId>,
+    /// The cause.
+    pub cause: Option<FailureCause>,
+    /// The text in its message.
+    pub message: Option<TextPattern>,
+}
+
+/// The order in which states are expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathOrder {
+    /// As they are listed.
+    Listed,
+    /// In any order, and any number of times.
+    Any,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum ExpectedStatus {
+    /// All agents have ended well.
+    Completed,
+    /// An agent has failed.
+    Failed,
+    /// It is paused, and can be resumed.
+    Paused,
+    /// It waits for an answer, a signal or a person.
+    Waiting,
+}
+
+impl ExpectedStatus {
+    /// All ends.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+}
+
+/// A rule about a text.
+#[derive(Debug, Clone)]
+pub enum TextRule {
+    /// It is this text, or the expression is found in it.
+    Is(TextPattern),
+    /// This is somewhere in it.
+    Contains(TextPattern),
+    /// It is JSON that matches a schema.
+    Schema(Value),
+    /// It is a JSON object with this value at a path.
+    Field(String, Value),
+    /// It equals the text of a file beside the case.
+    Golden(FilePath),
+}
+
+/// Reads the expectations of a case.
+pub(super) fn read(value: &YamlValue, fields: &mut FieldReader) -> Vec<PlacedExpectation> {
+    let mut found = Vec::new();
+    let entries = fields.entries(value, Some(EXPECT));
+    for entry in entries {
+        of_key(entry, fields, &mut found);
+    }
+    let says_end = |(_, one): &PlacedExpectation| {
+        matches!(one, Expectation::Status(_) | Expectation::Exit(_) | Expectation::Failure(_))
+    };
+    if !found.iter().any(says_end) {
+        found.push((value.at, Expectation::Status(ExpectedStatus::Completed)));
+    }
+    found
+}
+
+fn of_key(entry: &YamlEntry, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
+    let value = &entry.value;
+    let mut add = |one: Option<Expectation>| found.extend(one.map(|one| (value.at, one)));
+    match &*entry.key {
+        "path" => paths(value, fields, found),
+        "result" => {
+            let rules = text_rules(value, fields);
+            found.extend(
+                rules
+                    .into_iter()
+                    .map(|(at, rule)| (at, Expectation::Result(AgentId::main(), rule))),
+            );
+        }
+        "results" => {
+            for entry in fields.entries(value, None) {
+                let Some(agent) = agent(entry, fields) else { continue };
+                let rules = text_rules(&entry.value, fields).into_iter();
+                found
+                    .extend(rules.map(|(at, rule)| (at, Expectation::Result(agent.clone(), rule))));
+            }
+        }
+        "agents" => add(fields.count(value).map(Expectation::Agents)),
+        "turns_at_most" => add(fields.count(value).map(Expectation::TurnsAtMost)),
+        "cost_at_most" => add(fields.read(value, dollars).map(Expectation::CostAtMost)),
+        "exit" => add(fields.count(value).map(Expectation::Exit)),
+        "status" => add(fields.read(value, status).map(Expectation::Status)),
+        "no_warning" => {
+            let wanted = fields.boolean(value).unwrap_or_default();
+            add(wanted.then_some(Expectation::NoWarning));
+        }
+        "failure" => add(failure(value, fields).map(Expectation::Failure)),
+        "files" => files(value, fields, found),
+        "facts" => {
+            for entry in fields.entries(value, None) {
+                let pattern = if entry.value.is_null() {
+                    None
+                } else {
+                    let Some(read) = fields.read(&entry.value, TextPattern::parse) else {
+                        continue;
+                    };
+                    Some(read)
+                };
+                found.push((entry.at, Expectation::Fact(entry.key.to_string(), pattern)));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn agent(entry: &YamlEntry, fields: &mut FieldReader) -> Option<AgentId> {
+    fields.keep(entry.at, AgentId::parse(&entry.key).map_err(|error| error.to_string()))
+}
+
+/// Reads a list of states, `set` and a list, or either for each of several agents.
+fn paths(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
+    if let YamlContent::Map(entries) = &value.value
+        && !entries.iter().any(|entry| &*entry.key == "set")
+    {
+        for entry in entries.iter() {
+            let Some(agent) = agent(entry, fields) else { continue };
+            if let Some((order, states)) = path(&entry.value, fields) {
+                found.push((entry.value.at, Expectation::Path(Some(agent), order, states)));
+            }
+        }
+        return;
+    }
+    if let Some((order, states)) = path(value, fields) {
+        // A set without an agent is that of all.
+        let agent = (order == PathOrder::Listed).then(AgentId::main);
+        found.push((value.at, Expectation::Path(agent, order, states)));
+    }
+}
+
+type ReadPath = (PathOrder, Vec<(SourcePlace, String)>);
+
+fn path(value: &YamlValue, fields: &mut FieldReader) -> Option<ReadPath> {
+    let (order, list) = match &value.value {
+        YamlContent::List(_) => (PathOrder::Listed, value),
+        YamlContent::Map(entries) if entries.len() == 1 && &*entries[0].key == "set" => {
+            (PathOrder::Any, &entries[0].value)
+        }
+        _ => {
+            fields.wrong(
+                value.at,
+                format!(
+                    "a list of states is expected here, or `set:` and a list, not {}",
+                    value.sort()
+                ),
+            );
+            return None;
+        }
+    };
+    let mut states = Vec::new();
+    for state in items(list) {
+        states.push((state.at, fields.text(state)?));
+    }
+    Some((order, states))
+}
+
+fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, TextRule)> {
+    if !matches!(value.value, YamlContent::Map(_)) {
+        let pattern = fields.read(value, TextPattern::parse);
+        return pattern.map(|pattern| (value.at, TextRule::Is(pattern))).into_iter().collect();
+    }
+    let mut rules = Vec::new();
+    for entry in fields.entries(value, Some(TEXT_RULE)) {
+        let (at, value) = (entry.value.at, &entry.value);
+        let rule = match &*entry.key {
+            "contains" => fields.read(value, TextPattern::parse).map(TextRule::Contains),
+            "golden" => fields.read(value, FilePath::parse).map(TextRule::Golden),
+            "schema" => {
+                let schema = value.json();
+                let checked = jsonschema::draft7::new(&schema).map(drop);
+                let checked = checked.map_err(|error| format!("this is no JSON schema: {error}"));
+                fields.keep(at, checked).map(|()| TextRule::Schema(schema))
+            }
+            "fields" => {
+                for field in fields.entries(value, None) {
+                    let rule = TextRule::Field(field.key.to_string(), field.value.json());
+                    rules.push((field.at, rule));
+                }
+                None
+            }
+            _ => None,
+        };
+        rules.extend(rule.map(|rule| (at, rule)));
+    }
+    rules
+}
+
+fn files(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
+    for entry in fields.entries(value, None) {
+        let Some(path) = fields.keep(entry.at, FilePath::parse(&entry.key)) else { continue };
+        if let YamlContent::Bool(exists) = entry.value.value {
+            found.push((entry.at, Expectation::FileExists(path, exists)));
+            continue;
+        }
+        let rules = text_rules(&entry.value, fields).into_iter();
+        found.extend(rules.map(|(at, rule)| (at, Expectation::FileText(path.clone(), rule))));
+    }
+}
+
+fn failure(value: &YamlValue, fields: &mut FieldReader) -> Option<ExpectedFailure> {
+    if !matches!(value.value, YamlContent::Map(_)) {
+        let cause = Some(fields.read(value, cause)?);
+        return Some(ExpectedFailure { cause, ..ExpectedFailure::default() });
+    }
+    let mut failure = ExpectedFailure::default();
+    for entry in fields.entries(value, Some(FAILURE)) {
+        match &*entry.key {
+            "agent" => {
+                let parse = |text: &str| AgentId::parse(text).map_err(|error| error.to_string());
+                failure.agent = fields.read(&entry.value, parse);
+            }
+            "cause" => failure.cause = fields.read(&entry.value, cause),
+            "message" => failure.message = fields.read(&entry.value, TextPattern::parse),
+            _ => {}
+        }
+    }
+    Some(failure)
+}
+
+fn cause(text: &str) -> Result<FailureCause, String> {
+    let names = cause_names();
+    serde_json::from_value(Value::from(text))
+        .map_err(|_| unknown(text, "cause of a failure", names.iter().map(String::as_str)))
+}
+
+fn status(text: &str) -> Result<ExpectedStatus, String> {
+    let known: Vec<String> = ExpectedStatus::ALL.iter().map(ToString::to_string).collect();
+    let place = known.iter().position(|name| name == text);
+    place
+        .map(|place| ExpectedStatus::ALL[place])
+        .ok_or_else(|| unknown(text, "status", known.iter().map(String::as_str)))
+}
+
+fn unknown<'names>(
+    text: &str,
+    what: &str,
+    names: impl Iterator<Item = &'names str> + Clone,
+) -> String {
+    let meant = closest(text, names.clone()).map(|name| format!("did you mean `{name}`?"));
+    let all = || format!("write one of {}", names.collect::<Vec<_>>().join(", "));
+    format!("`{text}` is no {what}; {}", meant.unwrap_or_else(all))
+}

@@ -1,0 +1,110 @@
+//! The places of a workflow as a test names them: its states, the nodes of its graphs, the states of its programs.
+
+use std::collections::BTreeSet;
+
+use super::prompt::workflow_map::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
+use super::replies::key_of;
+use super::source::WorkflowSource;
+use crate::domain::id::StateName;
+use crate::domain::observed_run::ObservedWay;
+
+/// The most states that are looked at.
+const MAX_STATES: usize = 10_000;
+
+/// The places of a workflow, and the transitions that its policies allow.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowPlaces {
+    names: BTreeSet<String>,
+    asked: BTreeSet<String>,
+    files: BTreeSet<String>,
+    ways: BTreeSet<ObservedWay>,
+}
+
+impl WorkflowPlaces {
+    /// Returns the places that a workflow reaches from its first state.
+    #[must_use]
+    pub fn of(
+        entry: &StateName,
+        source: &dyn WorkflowSource,
+        graphs: &dyn Fn(&StateName) -> FolderGraph,
+    ) -> Self {
+        let reach =
+            WorkflowMapOptions { by_text: true, max_states: MAX_STATES, graphs: Some(graphs) };
+        let map = WorkflowMap::across(entry, source, reach);
+        let mut places = Self::default();
+        let files = source.names().unwrap_or_default();
+        places.files.extend(files.iter().map(ToString::to_string));
+        for (name, state) in &map.states {
+            places.add(&by_folder(name), state);
+        }
+        places
+    }
+
+    fn add(&mut self, name: &str, state: &FolderState) {
+        match state {
+            FolderState::Prompt(prompt) | FolderState::Script(prompt) => {
+                self.names.insert(name.to_string());
+                if matches!(state, FolderState::Prompt(_)) {
+                    self.asked.insert(name.to_string());
+                }
+                self.asked.extend(prompt.evaluator().map(ToString::to_string));
+                for way in prompt.ways.iter().filter(|way| way.is_certain()) {
+                    self.ways.extend(ObservedWay::of(name, &way.transition));
+                }
+            }
+            FolderState::Graph(FolderGraph { graph: Some(graph), .. }) => {
+                let nodes = graph.nodes.keys().map(|node| format!("{name}#{node}"));
+                let nodes: Vec<String> = nodes.collect();
+                self.asked.extend(nodes.iter().cloned());
+                self.names.extend(nodes);
+            }
+            FolderState::Program(program) => {
+                let Some(program) = &program.program else { return };
+                self.names
+                    .extend(program.states.iter().map(|state| format!("{name}#{}", state.name)));
+                self.asked.extend(program.roles.iter().map(|role| format!("{name}#{}", role.name)));
+            }
+            FolderState::Graph(_)
+            | FolderState::Beyond(..)
+            | FolderState::Unreadable(_)
+            | FolderState::Other => {}
+        }
+    }
+
+    /// Returns whether a name is that of a place: as it is, or as a part of a graph or a program without its file. A
+    /// file of the folder counts, because a placeholder may lead to it.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        let is_part = |place: &String| place.split_once('#').is_some_and(|(_, part)| part == name);
+        self.names.contains(name) || self.files.contains(name) || self.names.iter().any(is_part)
+    }
+
+    /// Returns whether replies of this key may be asked for.
+    #[must_use]
+    pub fn may_be_asked(&self, key: &str) -> bool {
+        self.asked.contains(key) || self.files.contains(key)
+    }
+
+    /// Returns the names of all places.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Returns the keys of all replies that may be asked for.
+    pub fn asked(&self) -> impl Iterator<Item = &str> {
+        self.asked.iter().map(String::as_str)
+    }
+
+    /// Returns the transitions that its policies allow.
+    #[must_use]
+    pub fn ways(&self) -> &BTreeSet<ObservedWay> {
+        &self.ways
+    }
+}
+
+/// Returns a state as a run names it: below the folder that has it.
+fn by_folder(name: &StateName) -> String {
+    let beyond = name.in_other_folder();
+    let folder = beyond.and_then(|(path, state)| Some((path.seen_from(None).ok()??, state)));
+    folder.map_or_else(|| name.to_string(), |(folder, state)| key_of(Some(&folder), &state))
+}

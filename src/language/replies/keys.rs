@@ -1,0 +1,40 @@
+//! The keys of a file of replies, with their places and lists, and the file as JSON Schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::reply::reply_shape;
+use crate::language::position::SourcePlace;
+use crate::language::yaml::content::YamlContent;
+use crate::language::yaml::tree::{self, YamlFileKind};
+
+/// Returns the states that a readable script answers for, each with its place.
+#[must_use]
+pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
+    let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
+    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else { return Vec::new() };
+    entries.iter().map(|entry| (entry.key.to_string(), entry.at)).collect()
+}
+
+/// Returns the keys of a readable script, each with its list as JSON.
+#[must_use]
+pub fn as_json(yaml: &str) -> BTreeMap<String, String> {
+    let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
+    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else {
+        return BTreeMap::new();
+    };
+    entries.iter().map(|entry| (entry.key.to_string(), entry.value.written_json())).collect()
+}
+
+/// Returns the properties of the file as JSON Schema: each key is a state, with the list of its replies.
+pub(in crate::language) fn file_shape() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "array",
+            "items": reply_shape(),
+            "description": "The replies to the turns of an agent in this state, in their order.",
+        },
+    })
+}

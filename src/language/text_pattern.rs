@@ -1,0 +1,92 @@
+//! A text to look for: as it stands, or a regular expression between slashes.
+
+use std::fmt;
+
+use regex::Regex;
+use serde::{Deserialize, Deserializer, de};
+
+/// A text, or a regular expression that is written as `/…/`.
+#[derive(Debug, Clone)]
+pub enum TextPattern {
+    /// The text itself.
+    Text(String),
+    /// A regular expression, without its slashes.
+    Regex(Regex),
+}
+
+impl TextPattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// The reason why the regular expression cannot be read.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+        let Some(inner) = inner.filter(|inner| !inner.is_empty()) else {
+            return Ok(Self::Text(text.to_owned()));
+        };
+        let read = Regex::new(inner).map_err(|error| error.to_string());
+        read.map(Self::Regex).map_err(|error| {
+            let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            format!("`{text}` is no regular expression: {why}; write \\ before a sign that stands for itself")
+        })
+    }
+
+    /// Returns whether the pattern is found somewhere in a text.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        match self {
+            Self::Text(part) => text.contains(part.as_str()),
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+
+    /// Returns whether a text is the one that is meant: the same text but for white space around it, or one in which
+    /// the expression is found.
+    #[must_use]
+    pub fn fits(&self, text: &str) -> bool {
+        match self {
+            Self::Text(whole) => text.trim() == whole.trim(),
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+}
+
+impl PartialEq for TextPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for TextPattern {}
+
+impl fmt::Display for TextPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Regex(regex) => write!(f, "/{regex}/"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TextPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_between_slashes_is_an_expression() {
+        let pattern = |text| TextPattern::parse(text).expect("a pattern");
+        assert!(pattern("/^a.c$/").fits("abc") && !pattern("/^a.c$/").fits("xabc"));
+        assert!(pattern("a.c").is_in("xa.c") && !pattern("a.c").is_in("abc"));
+        assert!(pattern("done").fits("done\n") && !pattern("done").fits("done!"));
+        assert!(pattern("/").is_in("a/b") && pattern("//").is_in("http://x"));
+        let why = TextPattern::parse("/a(/").expect_err("not closed");
+        assert!(why.starts_with("`/a(/` is no regular expression: unclosed group;"), "{why}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The files that a scripted reply writes and removes in place of an agent's tools.
+//!
+//! They are confined as those of graphs are, and never lie in the runs or in the workflow's own folder.
+
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::paths::{FileAccess, resolve};
+
+/// The changes of one scripted turn.
+#[derive(Debug, Default)]
+pub struct ScriptedFiles {
+    /// The files to write, by path, with their texts.
+    pub write: Vec<(String, String)>,
+    /// The files to remove.
+    pub delete: Vec<String>,
+}
+
+impl ScriptedFiles {
+    /// Returns whether nothing is to be changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.write.is_empty() && self.delete.is_empty()
+    }
+
+    /// Makes the changes below a directory, but for the folders that are `kept`. `stem` names the drafts of files. A
+    /// turn that is run again makes them again.
+    ///
+    /// # Errors
+    /// The path that cannot be changed, and the reason.
+    pub fn apply(&self, root: &Path, kept: &[PathBuf], stem: &str) -> Result<(), String> {
+        let unusable =
+            |error| format!("the working directory {} cannot be used: {error}", root.display());
+        let root = root.canonicalize().map_err(unusable)?;
+        for (path, text) in &self.write {
+            check(&root, kept, path, FileAccess::Write)?;
+            files::write(&root, path, text, stem)?;
+        }
+        for path in &self.delete {
+            check(&root, kept, path, FileAccess::Remove)?;
+            files::delete(&root, path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a path in a folder that is kept.
+fn check(root: &Path, kept: &[PathBuf], given: &str, wanted: FileAccess) -> Result<(), String> {
+    let path = resolve(root, given, wanted)?;
+    for folder in kept {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if path.starts_with(&folder) || folder.starts_with(&path) {
+            return Err(format!(
+                "the path `{given}` is in {}, which no reply may change: write elsewhere, or run in another directory with --cwd",
+                folder.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn files_are_written_below_the_working_directory_alone() {
+        let ground = tempfile::tempdir().expect("a directory");
+        let work = ground.path().join("work");
+        std::fs::create_dir_all(work.join("flow")).expect("made");
+        std::fs::write(ground.path().join("secret"), "x").expect("written");
+        symlink(ground.path(), work.join("out")).expect("linked");
+        let kept = [work.join("flow")];
+        let write = |path: &str| {
+            let write = vec![(path.to_owned(), "text".to_owned())];
+            ScriptedFiles { write, delete: Vec::new() }.apply(&work, &kept, "main-1-0")
+        };
+        assert_eq!(write("notes/a.md"), Ok(()));
+        assert_eq!(std::fs::read_to_string(work.join("notes/a.md")).expect("there"), "text");
+        for path in ["../x", "out/secret", ".raymond/x", ".git/hooks/x", "flow/START.md", "flow"] {
+            assert!(write(path).is_err(), "{path}");
+        }
+        let delete = |path: &str| {
+            let delete = vec![path.to_owned()];
+            ScriptedFiles { write: Vec::new(), delete }.apply(&work, &kept, "main-1-0")
+        };
+        assert_eq!((delete("notes/a.md"), delete("notes/none")), (Ok(()), Ok(())));
+        assert!(!work.join("notes/a.md").exists());
+        assert!(delete("out/secret").is_err() && delete("flow/START.md").is_err());
+        assert!(ground.path().join("secret").exists());
+    }
+}

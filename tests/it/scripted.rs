@@ -1,0 +1,104 @@
+//! Scripted replies: those that match, those of an agent, failures, and files.
+
+use crate::support::Test;
+
+fn test(replies: &str) -> Test {
+    Test::new()
+        .prompt("START.md", "Begin with {{input}}.")
+        .prompt("WORK.md", "Work on {{item}}.")
+        .prompt("NEXT.md", "And then?")
+        .file("replies.yaml", replies.as_bytes())
+}
+
+const SCRIPTED: [&str; 6] = ["START.md", "--agent", "scripted", "--stagger", "0s", "--cwd"];
+
+fn run(test: &Test, further: &[&str]) -> crate::support::RaymondOutcome {
+    let work = test.root().join("out");
+    let work = work.to_str().expect("a path");
+    test.run(&[&SCRIPTED[..], &[work], further].concat())
+}
+
+#[test]
+fn reply_is_chosen_by_prompt_and_by_agent() {
+    let fork = r#"<fork next="NEXT.md" each='["oak", "elm"]' as="item">WORK.md</fork>"#;
+    let replies = format!(
+        "START.md:\n  - never\n  - {{ match: '/^Begin with trees/', reply: {fork:?} }}\n\
+         WORK.md:\n  - {{ agent: main.2, reply: '<result>by name</result>' }}\n  - {{ match: oak, reply: '<result>by prompt</result>' }}\n\
+         NEXT.md: [<result>sent</result>]\n"
+    );
+    let test = test(&replies);
+    let outcome = run(&test, &["--input", "trees"]);
+    outcome.ok().ended("main", "sent").ended("main.1", "by prompt").ended("main.2", "by name");
+}
+
+#[test]
+fn failures_of_turns_are_retried_and_end_the_agent_as_real_ones_do() {
+    let crashes =
+        test("START.md: [{ fail: crash }, { fail: malformed }, <result>third</result>]\n");
+    run(&crashes, &[]).ok().ended("main", "third");
+    assert_eq!(crashes.events("turn_failed").len(), 2);
+
+    let refused = test("START.md: [{ fail: refused, cost: 0.5 }, <result>never</result>]\n");
+    let outcome = run(&refused, &[]);
+    assert!(outcome.code(1).failed("main").contains("a repeated request would fail too"));
+    assert_eq!(refused.events("agent_failed")[0]["cause"], "rejected");
+    assert_eq!(refused.events("agent_failed")[0]["cost_usd"], 0.5);
+
+    let limit = test("START.md: [{ fail: limit, resets: 20ms }, <result>later</result>]\n");
+    run(&limit, &[]).ok().ended("main", "later");
+    assert_eq!(limit.events("limit_reached").len(), 1);
+    let limit = test("START.md: [{ fail: limit, resets: 1h }, <result>never</result>]\n");
+    run(&limit, &["--on-limit", "pause"]).code(75).says("usage limit");
+}
+
+#[test]
+fn delay_beyond_a_time_limit_is_a_timeout_or_a_stall() {
+    let slow = "START.md: [{ reply: never, delay: 10m }, <result>quick</result>]\n";
+    for (option, cause) in [("--timeout", "timeout"), ("--idle-timeout", "stall")] {
+        let test = test(slow);
+        run(&test, &[option, "20ms"]).ok().ended("main", "quick");
+        assert_eq!(test.events("turn_failed")[0]["cause"], cause);
+    }
+}
+
+#[test]
+fn resumed_run_takes_the_reply_after_those_that_were_taken() {
+    let replies = "START.md:\n  - { fail: crash }\n  - <goto>START.md</goto>\n  - { match: Begin, reply: <goto>NEXT.md</goto> }\n  - <result>too early</result>\nNEXT.md: [<result>right</result>]\n";
+    let whole = test(replies);
+    run(&whole, &[]).ok().ended("main", "right");
+    let last = whole.journal().len();
+    for record in 2..last {
+        let test = test(replies).env("RAYMOND_STOP_AFTER", record.to_string());
+        run(&test, &[]).assert(true, "it may have been killed");
+        let resumed = test.env("RAYMOND_STOP_AFTER", "1000000");
+        resumed.resume(&[]).ok().ended("main", "right");
+    }
+}
+
+#[test]
+fn files_of_a_reply_are_written_and_removed_below_the_working_directory() {
+    let replies = "START.md:\n  - reply: <result>done</result>\n    files: { notes/a.md: 'about {{input}}' }\n    delete: [old.md]\n";
+    let test = test(replies);
+    let work = test.root().join("out");
+    std::fs::write(work.join("old.md"), "x").expect("written");
+    run(&test, &["--input", "cats"]).ok();
+    assert_eq!(std::fs::read_to_string(work.join("notes/a.md")).expect("there"), "about cats");
+    assert!(!work.join("old.md").exists());
+}
+
+#[test]
+fn reply_cannot_write_into_runs_the_workflow_or_beyond() {
+    for path in [".raymond/x", ".git/hooks/pre-commit"] {
+        let test = test(&format!("START.md: [{{ reply: x, files: {{ {path}: x }} }}]\n"));
+        let outcome = run(&test, &[]);
+        assert!(outcome.code(1).failed("main").contains("a reply of START.md cannot change files"));
+        assert!(!test.root().join("out").join(path).exists());
+    }
+    let flow = test("START.md: [{ reply: x, files: { WORK.md: other } }]\n");
+    let outcome = flow.run(&["START.md", "--agent", "scripted"]);
+    assert!(outcome.code(1).failed("main").contains("which no reply may change"));
+    let out = test("START.md: [{ reply: x, files: { ../x: other } }]\n");
+    out.run(&["START.md", "--agent", "scripted"])
+        .code(65)
+        .says("leads out of the working directory");
+}

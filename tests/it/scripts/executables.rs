@@ -49,10 +49,10 @@ fn program_for_the_machine_is_a_script_and_needs_trust() {
     assert!(outcome.code(1).failed("main").contains("in CHECK.tool"), "{}", outcome.stderr);
     let ended = test.events("agent_failed");
     assert_eq!(ended[0]["cause"], "protocol");
-    let failing = test.file("CHECK.tool", &std::fs::read("/bin/false").expect("a program"));
+    let failing = std::fs::read("/bin/false").expect("a program");
+    let failing = Test::new().file("CHECK.tool", &failing).env("RAYMOND_TRUST", "");
     make_executable(&failing, "CHECK.tool");
-    let outcome = failing.raymond(&["run", "CHECK.tool", "--max-restarts", "0"]);
+    failing.raymond(&["run", "CHECK.tool"]).code(77).stderr_has("CHECK.tool:1:1");
+    let outcome = failing.raymond(&["run", "CHECK.tool", "--trust", "--max-restarts", "0"]);
     outcome.code(1).says("exited with code 1");
-    let failing = failing.env("RAYMOND_TRUST", "");
-    failing.raymond(&["run", "CHECK.tool"]).code(77).stderr_has("CHECK.tool");
 }

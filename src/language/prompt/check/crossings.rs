@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::FolderDiagnostics;
 use super::fan_out::filled_by;
 use super::shown_tags::unescaped;
-use crate::domain::id::{ScopePath, StateName};
+use crate::domain::id::{ScopePath, StateKind, StateName};
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Severity;
 use crate::language::position::SourcePlace;
@@ -77,7 +77,9 @@ impl FolderDiagnostics<'_> {
         if let Some((target, why)) = refused {
             if prompt.is_open() {
                 let tag = unescaped(&transition.to_string());
-                let message = format!("the text shows {tag}, but {target}: {why}");
+                let is_script = StateKind::of(name) == Some(StateKind::Script);
+                let shows = if is_script { "the script has" } else { "the text shows" };
+                let message = format!("{shows} {tag}, but {target}: {why}");
                 self.at_tag(name, shown, "RF103", message);
             }
             return;

@@ -39,6 +39,12 @@ fn join_after_forks_of_a_script_waits_for_their_agents() {
 fn missing_target_of_a_script_is_warned_of_at_its_place() {
     let script = "# or <goto>OLD.md</goto>\nif x; then echo \"a \\\"b\\\" <goto>GOEN.md</goto>\"\nelse echo \"<goto>$next</goto>\"; fi\necho '<call>GONE.md</call>'";
     let found = found(&[("BUILD.sh", script), ("GONE.md", "<result>x</result>")]);
+    let beyond = checked(&[("START.sh", "echo '<goto>gone/</goto>'\n")], None, &[]);
+    assert!(
+        beyond[0]
+            .starts_with("START.sh:1:7: warning: RF103 the script has <goto>gone/</goto>, but"),
+        "{beyond:?}"
+    );
     assert_eq!(
         found,
         [

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::body_command::{BodyCommand, CommandId};
 use super::fact::Fact;
 use super::id::RunId;
-use super::operation::{Operation, RecoveryClass};
+use super::operation::{Operation, OperationResult, RecoveryClass};
 use super::run_origin::WorkflowStart;
 use super::shell_command::ShellCommand;
 
@@ -25,6 +26,8 @@ pub enum Activity {
     Operation(Operation),
     /// Runs a command of a program.
     Command(ShellCommand),
+    /// Runs commands of the bodies of a `for-each` side by side, until one has ended.
+    Commands(Vec<BodyCommand>),
     /// Starts a program as a run of its own.
     StartWorkflow(WorkflowStart),
     /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
@@ -74,6 +77,8 @@ pub enum Activity {
 pub enum ActivityResult {
     /// The value of an operation.
     Value(Value),
+    /// The outputs of the commands that have ended; the others still run.
+    Commands(Vec<(CommandId, OperationResult)>),
     /// The commits by directory; `None` where there is no repository.
     Bases(BTreeMap<String, Option<String>>),
     /// A diff.
@@ -92,7 +97,8 @@ impl ActivityResult {
     pub fn into_value(self) -> Value {
         match self {
             Self::Value(value) => value,
-            Self::Bases(_)
+            Self::Commands(_)
+            | Self::Bases(_)
             | Self::Changes(_)
             | Self::Done
             | Self::Claimed(_)
@@ -123,7 +129,9 @@ impl Activity {
         match self {
             Self::Operation(operation) => operation.class(),
             Self::Command(command) => command.class(),
-            Self::StartWorkflow(_)
+            // Each of the commands has a class of its own.
+            Self::Commands(_)
+            | Self::StartWorkflow(_)
             | Self::Bases { .. }
             | Self::Changes { .. }
             | Self::Assert { .. }
@@ -137,7 +145,7 @@ impl Activity {
     pub fn name(&self) -> &str {
         match self {
             Self::Operation(operation) => operation.name(),
-            Self::Command(_) => "run",
+            Self::Command(_) | Self::Commands(_) => "run",
             Self::StartWorkflow(_) => "start-workflow",
             Self::Bases { .. } => "bases",
             Self::Changes { .. } => "changes",

@@ -13,6 +13,7 @@ pub mod agent_status;
 pub mod agents;
 pub mod allowed_address;
 pub mod apply;
+pub mod body_command;
 pub mod budget;
 pub mod budget_shortage;
 pub mod call_budget;

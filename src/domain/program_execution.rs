@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
+use super::body_command::CommandId;
 use super::graph_execution::PromptTask;
 use super::id::{AgentId, Folder, StateName};
 use super::time::Timestamp;
@@ -135,6 +136,12 @@ impl ProgramPosition {
         }
         wait.as_ref()
     }
+
+    /// Returns the commands that run for its bodies.
+    #[must_use]
+    pub fn commands(&self) -> Vec<CommandId> {
+        self.parallel.iter().flat_map(ParallelPosition::commands).collect()
+    }
 }
 
 /// The position in one of the bodies of a `for-each`, which run side by side.
@@ -158,9 +165,21 @@ pub struct ParallelPosition {
     /// The index of the body among them that the activity is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<usize>,
+    /// The command that runs for the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
     /// True if the body is through.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_through: bool,
+}
+
+impl ParallelPosition {
+    /// Returns the commands that run for the body, and for the bodies in it.
+    #[must_use]
+    pub fn commands(&self) -> Vec<CommandId> {
+        let inner = self.parallel.iter().flat_map(Self::commands);
+        self.command.into_iter().chain(inner).collect()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]

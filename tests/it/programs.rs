@@ -8,6 +8,7 @@ mod facts;
 mod failures;
 mod language;
 mod seed;
+mod side_by_side;
 mod starts;
 mod time;
 mod together;

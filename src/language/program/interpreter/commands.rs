@@ -22,7 +22,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             RunRepetition::Unless(test) => Some(test.clone()),
             RunRepetition::Unknown | RunRepetition::Once | RunRepetition::Idempotent => None,
         };
-        self.due(Activity::Command(ShellCommand {
+        let command = ShellCommand {
             command: run.command.clone(),
             arguments: self.position.partial.clone(),
             cwd: run.cwd.clone(),
@@ -31,7 +31,12 @@ impl<'environment> ProgramInterpreter<'environment> {
             unless,
             idempotent: run.repetition == RunRepetition::Idempotent,
             once: run.repetition == RunRepetition::Once,
-        }))
+        };
+        if self.depth > 0 {
+            self.run_for_body(command)
+        } else {
+            self.due(Activity::Command(command))
+        }
     }
 
     /// Takes the output of the command that was due.

@@ -24,6 +24,13 @@ pub(super) fn user_input(name: &str) -> String {
     format!("(user-input :as {})", atom(name))
 }
 
+/// Formats a command, or the beginning of a long one.
+pub(super) fn command(text: &str) -> String {
+    const MAX_SHOWN_CHARS: usize = 60;
+    let cut = text.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| format!("{}…", &text[..end]));
+    format!("(run :command {:?})", cut.as_deref().unwrap_or(text))
+}
+
 pub(super) fn condition(
     shown: &ProgramCondition,
     value: &dyn Fn(&TextExpression) -> String,

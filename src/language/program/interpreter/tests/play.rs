@@ -46,6 +46,8 @@ pub(super) struct Play {
     pub(super) done: Vec<String>,
     /// The outcomes of its commands, in order.
     pub(super) outputs: VecDeque<Result<Value, String>>,
+    /// The commands of bodies that do not end yet.
+    pub(super) held: BTreeSet<String>,
 }
 
 impl Play {
@@ -95,6 +97,7 @@ impl Play {
             said: Vec::new(),
             done: Vec::new(),
             outputs: VecDeque::new(),
+            held: BTreeSet::new(),
         }
     }
 
@@ -224,7 +227,8 @@ impl Play {
 
     /// Plays until it blocks or has ended.
     pub(super) fn go(&mut self) -> &mut Self {
-        let mut fetched = None;
+        let commands = |due: &Activity| matches!(due, Activity::Commands(_));
+        let mut fetched = self.program_activity().filter(commands).map(|due| self.fetch(due));
         for _ in 0..10_000 {
             let main = self.scene.run.agents.get(&AgentId::main());
             if main.is_none_or(|own| own.program().is_none()) {
@@ -254,6 +258,7 @@ impl Play {
                 run: &run.workflow_id,
                 file: &agent.current_state,
                 folder: agent.folder(),
+                step: agent.step,
                 path: "p.lisp",
                 now: Timestamp(self.now),
             },
@@ -303,6 +308,7 @@ impl Play {
                 self.done.push(format!("run {} {:?}", run.command, run.arguments));
                 return self.outputs.pop_front().expect("an output").map(ActivityResult::Value);
             }
+            Activity::Commands(all) => super::parallel::outcomes(self, &all),
             Activity::StartWorkflow(start) => return super::starts::started(self, &start),
             Activity::Bases { directories, .. } => {
                 let base = |at: String| {

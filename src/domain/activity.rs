@@ -11,9 +11,8 @@ use serde_json::Value;
 
 use super::body_command::{BodyCommand, CommandId};
 use super::fact::Fact;
-use super::id::RunId;
 use super::operation::{Operation, OperationResult, RecoveryClass};
-use super::run_origin::WorkflowStart;
+use super::run_origin::{StartedRun, WorkflowStart};
 use super::shell_command::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.
@@ -88,7 +87,7 @@ pub enum ActivityResult {
     /// The fact that was taken; `None` if another agent was faster.
     Claimed(Option<Fact>),
     /// The run that was started.
-    Started(RunId),
+    Started(StartedRun),
 }
 
 impl ActivityResult {

@@ -13,6 +13,7 @@ use super::activity::Activity;
 use super::body_command::CommandId;
 use super::graph_execution::PromptTask;
 use super::id::{AgentId, Folder, StateName};
+use super::money::Usd;
 use super::time::Timestamp;
 use super::transition::Variables;
 
@@ -102,6 +103,9 @@ pub struct ProgramPosition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "errand")]
     pub activity: Option<Activity>,
+    /// The parts of the run's budget that its started runs were given.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub given_usd: Usd,
     /// The positions in the bodies of a `for-each`, if it is the current instruction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parallel: Vec<ParallelPosition>,
@@ -135,6 +139,16 @@ impl ProgramPosition {
             (bodies, active, wait) = (&body.parallel, body.active, &body.wait);
         }
         wait.as_ref()
+    }
+
+    /// Returns the amount that started runs were given, and that a due one is to be given.
+    #[must_use]
+    pub fn committed_usd(&self) -> Usd {
+        let due = match &self.activity {
+            Some(Activity::StartWorkflow(start)) => start.budget_usd.unwrap_or_default(),
+            _ => Usd::ZERO,
+        };
+        self.given_usd.saturating_add(due)
     }
 
     /// Returns the commands that run for its bodies.

@@ -31,6 +31,7 @@ use crate::domain::decide::ProgramStart;
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::RunId;
 use crate::domain::join::Join;
+use crate::domain::money::Usd;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
 use crate::domain::supervision::TurnTimeouts;
@@ -83,6 +84,8 @@ pub struct ResumeEnvironment<'run> {
     pub facts: &'run KnownFacts,
     /// The settings of the run.
     pub settings: &'run Settings,
+    /// The part of the run's budget that is left; `None` without a budget.
+    pub budget_left: Option<Usd>,
     /// The permissions that no state may exceed.
     pub ceiling: &'run PermissionCeiling,
     /// The workflow's files, as the agent's state sees them.

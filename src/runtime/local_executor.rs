@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::command_tasks::CommandTasks;
-use super::run_launcher::ProgramStarter;
+use super::operation_checks::{check_named_files, not_trusted, script_of};
+use super::run_launcher::{ProgramStarter, StartFailure};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
@@ -20,7 +21,6 @@ use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
-use crate::domain::privilege::Privilege;
 use crate::domain::run_origin::WorkflowStart;
 use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
@@ -170,8 +170,11 @@ impl LocalActivityExecutor {
     async fn start_workflow(&self, turn: &TurnId, start: &WorkflowStart) -> ActivityOutcome {
         let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
         let run = spawn_blocking(move || starter.start(&turn, &start)).await;
-        let run = run.unwrap_or_else(|panicked| Err(panicked.to_string()));
-        ActivityOutcome::Done(run.map(ActivityResult::Started))
+        match run.unwrap_or_else(|panicked| Err(panicked.to_string().into())) {
+            Ok(run) => ActivityOutcome::Done(Ok(ActivityResult::Started(run))),
+            Err(StartFailure::Refused(why)) => ActivityOutcome::Done(Err(why)),
+            Err(StartFailure::Stuck(why)) => ActivityOutcome::Stuck(why),
+        }
     }
 
     fn warn_once(&self, warning: &str) {
@@ -199,26 +202,6 @@ impl LocalActivityExecutor {
     }
 }
 
-/// Refuses commands that name a file of the workflow which was changed since the run began.
-fn check_named_files(scope: &WorkflowDir, commands: [&str; 2]) -> Result<(), String> {
-    match commands.into_iter().find_map(|command| scope.changed_file_in(command)) {
-        None => Ok(()),
-        Some(file) => Err(format!(
-            "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
-        )),
-    }
-}
-
-/// Returns the path of a script of the workflow: that of the run's copy, which no agent has changed.
-fn script_of(scope: &WorkflowDir, file: &str) -> Result<String, String> {
-    let live = scope.live_root().join(file);
-    let copy = scope.executable_copy(&live).map_err(|error| error.to_string())?;
-    let path = copy.unwrap_or(live);
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))
-}
-
 fn changed(
     space: &Dataspace,
     step: &DataspaceStep,
@@ -244,15 +227,6 @@ fn changed(
         | Activity::Changes { .. } => {}
     }
     Ok(ActivityResult::Done)
-}
-
-/// Returns the reason why an operation is refused. Most privileges are found before a run, so this covers only
-/// those that were not found then.
-fn not_trusted(privilege: Privilege) -> String {
-    format!(
-        "this {}, and the run was started without trust in the workflow's folder; start it with --trust, or resume it so if it has not ended",
-        privilege.meaning()
-    )
 }
 
 fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {

@@ -12,6 +12,7 @@ pub mod directories;
 mod error;
 pub mod graphs;
 mod local_executor;
+mod operation_checks;
 mod outcome;
 mod own_types;
 mod plugin_programs;

@@ -141,6 +141,7 @@ impl Supervisor {
             run: &self.run.workflow_id,
             facts: &self.run.facts,
             settings: &self.run.settings,
+            budget_left: self.run.budget_left(),
             ceiling: &context.ceiling,
             source,
             builtins: &context.builtins,

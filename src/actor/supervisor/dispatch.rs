@@ -160,7 +160,14 @@ impl Supervisor {
             && let Some(limit) = budget.limit
             && self.admission.is_starved(&budget)
         {
-            self.hold(Some(PauseReason::Budget { spent: budget.spent, limit }), ctx);
+            self.hold(
+                Some(PauseReason::Budget {
+                    spent: self.run.total_cost_usd,
+                    limit,
+                    given: self.run.given_usd,
+                }),
+                ctx,
+            );
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);

@@ -23,7 +23,6 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub use self::publish::STATE_LABEL;
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
@@ -31,6 +30,7 @@ use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus};
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{Folder, RunId, StateName};
+use crate::domain::money::Usd;
 use crate::domain::program_execution::{
     ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
@@ -53,6 +53,8 @@ pub struct ProgramEnvironment<'environment> {
     pub file: &'environment StateName,
     /// Its folder below the run's root; `None` for the root itself.
     pub folder: Option<Folder>,
+    /// The part of the run's budget that is left; `None` without a budget.
+    pub budget_left: Option<Usd>,
     /// The step of the agent.
     pub step: u64,
     /// The path of the file, for messages.
@@ -214,7 +216,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             ActivityResult::Commands(outcomes) => {
                 return self.take_outcomes(&mut outcomes.into_iter().collect());
             }
-            ActivityResult::Started(run) => self.take_started(&run),
+            ActivityResult::Started(started) => self.take_started(&started),
             ActivityResult::Claimed(None) => {}
         }
         if matches!(activity, Activity::Claim { .. }) {

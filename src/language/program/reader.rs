@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::{AnswerField, VerdictUse};
-use super::checked_program::ProgramSymbol;
+use super::checked_program::{ProgramSymbol, TextExpression};
 use super::files::ProgramFiles;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
@@ -32,6 +32,8 @@ pub(super) struct ProgramReader<'a> {
     pub(super) labels: BTreeSet<String>,
     /// The facts of these labels that can matter.
     pub(super) facts: FactSelection,
+    /// The keys of the states of other runs that are looked at.
+    pub(super) state_keys: Vec<TextExpression>,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
     /// True while the condition of a wait is read.
@@ -74,6 +76,7 @@ impl<'a> ProgramReader<'a> {
             roles: BTreeMap::new(),
             labels: BTreeSet::new(),
             facts: FactSelection::default(),
+            state_keys: Vec::new(),
             context: BTreeSet::new(),
             in_wait: false,
             files: None,

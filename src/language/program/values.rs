@@ -7,6 +7,7 @@ use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
 use crate::domain::fact::FactPattern;
+use crate::domain::published_state::STATE_LABEL;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
@@ -158,6 +159,11 @@ impl ProgramReader<'_> {
             Some(TextExpression::Text(text)) => Some(text.clone()),
             _ => None,
         };
+        if label == STATE_LABEL {
+            self.state_keys.extend(key.cloned());
+        }
+        // A run that has ended otherwise must be seen, too.
+        let value = value.filter(|_| label != STATE_LABEL);
         self.facts.add(label, FactPattern { key: written(key), value: written(value) });
     }
 

@@ -29,7 +29,7 @@ use crate::language::program::read::read;
 /// A program that is played, up to where it blocks.
 pub(super) struct Play {
     program: Program,
-    scene: scene::Scene,
+    pub(super) scene: scene::Scene,
     /// The time in milliseconds.
     now: u64,
     /// The directories that are repositories.
@@ -144,7 +144,6 @@ impl Play {
         }
     }
 
-    /// Returns whether it has ended.
     pub(super) fn is_over(&self) -> bool {
         self.scene.run.finished.iter().any(|ended| ended.id == AgentId::main())
     }
@@ -259,6 +258,7 @@ impl Play {
                 file: &agent.current_state,
                 folder: agent.folder(),
                 step: agent.step,
+                budget_left: run.budget_left(),
                 path: "p.lisp",
                 now: Timestamp(self.now),
             },

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
+use crate::domain::body_command::CommandId;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
@@ -78,4 +79,15 @@ pub trait ActivityExecutor {
 
     /// Ends the running operation of one agent, which is no longer needed.
     fn stop_agent(&self, agent: &AgentId);
+
+    /// Ends the commands of an agent's bodies that are not among `wanted`.
+    fn keep_commands(&self, _agent: &AgentId, _wanted: &[CommandId]) {}
+
+    /// Returns whether commands of an agent's bodies run, or have ended and are still named by its position.
+    fn has_commands(&self, _agent: &AgentId) -> bool {
+        false
+    }
+
+    /// Lets no further command of a body begin: those that run are waited for.
+    fn begin_no_commands(&self) {}
 }

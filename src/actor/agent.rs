@@ -49,7 +49,7 @@ enum AgentWork {
     /// An activity is performed.
     PerformingActivity {
         turn: TurnId,
-        _handle: SpawnHandle,
+        handle: SpawnHandle,
     },
     RunningTurn {
         turn: TurnId,

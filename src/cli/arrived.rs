@@ -2,6 +2,7 @@
 
 use super::exit::Error;
 use super::inbox_answers::taken_from_inbox;
+use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable_line;
 use crate::domain::run::PauseReason;
@@ -57,16 +58,24 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
         found.answers.push(printable_line(&line));
     }
     let sought = run_facts::sought(run);
-    if run.external_waits().next().is_some() && !sought.is_empty() {
+    let waits = run.external_waits();
+    let awaited: Vec<AwaitedSignal> =
+        waits.flat_map(|wait| AwaitedSignal::all_in(&wait.awaiting)).collect();
+    if !awaited.is_empty() && !sought.is_empty() {
         let real = directories::root(root.path())?;
         let space = Dataspace::of(&real).with_key(&key);
         let seen = DataspaceWatcher::new(space).changes(&sought, &run.facts)?;
         for change in seen.changes {
-            if let FactChange::Asserted(Fact { label, key, .. }) = change {
-                let line = format!("{label} {key}");
-                let line = printable_line(line.trim_end());
-                found.facts.push(format!("{line} is asserted since it stopped"));
-            }
+            let FactChange::Asserted(fact) = change else { continue };
+            let decided = awaited.iter().find(|signal| signal.is_decided_by(&fact));
+            let Some(signal) = decided else { continue };
+            let Fact { label, key, value, .. } = &fact;
+            let line = if signal.is_for_people() {
+                format!("{} is asserted", format!("{label} {key}").trim_end())
+            } else {
+                format!("the run {key} is {value}")
+            };
+            found.facts.push(printable_line(&format!("{line} since it stopped")));
         }
     }
     Ok(found)

@@ -94,14 +94,15 @@ pub fn for_resume(
 /// # Errors
 /// [`Error::Usage`] that names what is spent.
 pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Result<(), Error> {
-    let spent = run.total_cost_usd;
+    let spent = run.committed_usd();
     let Some(budget) = given.filter(|&budget| budget < spent) else { return Ok(()) };
     if !run.can_resume() || settings.on_budget == OnBudget::End {
         return Ok(());
     }
     let id = &run.workflow_id;
+    let given = if run.given_usd.is_zero() { "" } else { " or given to runs that it has started" };
     Err(Error::Usage(format!(
-        "--budget {budget} is less than the {spent} that the run {id} has spent already, so it could not go on; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
+        "--budget {budget} is less than the {spent} that the run {id} has spent already{given}, so it could not go on; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
     )))
 }
 

@@ -281,7 +281,8 @@ impl AgentDetails<'_> {
         value["prompt"] = json!(prompt_and_reply.prompt);
         value["answer"] = json!(prompt_and_reply.answer);
         if let Some(script) = self.script_json(step, turn)? {
-            value["script"] = script;
+            let key = if step.state.is_script() { "script" } else { "command" };
+            value[key] = script;
         }
         if let Some(evaluator) = &turn.evaluator {
             value["evaluator"] = json!(evaluator);

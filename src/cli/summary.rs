@@ -8,6 +8,7 @@ pub use self::by_state::TurnTimes;
 use super::agent_table::AgentTable;
 use super::output;
 use crate::domain::agent_status::AgentStatus;
+use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::AgentId;
 use crate::domain::printable::{joined_lines, printable_block, printable_line};
@@ -184,6 +185,12 @@ fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
             "paused: {pause}{spent}; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
         ),
         (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
+            let for_people = AwaitedSignal::all_in(first).iter().any(AwaitedSignal::is_for_people);
+            if !for_people {
+                return format!(
+                    "paused: {pause}{spent}; once that run has come so far, resume: raymond resume {id}"
+                );
+            }
             format!(
                 "paused: {pause}{spent}; assert it with `raymond signal`, then resume: raymond resume {id}"
             )

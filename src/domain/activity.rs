@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::body_command::{BodyCommand, CommandId};
 use super::fact::Fact;
-use super::id::RunId;
-use super::operation::{Operation, RecoveryClass};
-use super::run_origin::WorkflowStart;
+use super::operation::{Operation, OperationResult, RecoveryClass};
+use super::run_origin::{StartedRun, WorkflowStart};
 use super::shell_command::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.
@@ -25,6 +25,8 @@ pub enum Activity {
     Operation(Operation),
     /// Runs a command of a program.
     Command(ShellCommand),
+    /// Runs commands of the bodies of a `for-each` side by side, until one has ended.
+    Commands(Vec<BodyCommand>),
     /// Starts a program as a run of its own.
     StartWorkflow(WorkflowStart),
     /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
@@ -74,6 +76,8 @@ pub enum Activity {
 pub enum ActivityResult {
     /// The value of an operation.
     Value(Value),
+    /// The outputs of the commands that have ended; the others still run.
+    Commands(Vec<(CommandId, OperationResult)>),
     /// The commits by directory; `None` where there is no repository.
     Bases(BTreeMap<String, Option<String>>),
     /// A diff.
@@ -85,7 +89,7 @@ pub enum ActivityResult {
     /// The fact that was taken; `None` if another agent was faster.
     Claimed(Option<Fact>),
     /// The run that was started.
-    Started(RunId),
+    Started(StartedRun),
 }
 
 impl ActivityResult {
@@ -94,7 +98,8 @@ impl ActivityResult {
     pub fn into_value(self) -> Value {
         match self {
             Self::Value(value) => value,
-            Self::Bases(_)
+            Self::Commands(_)
+            | Self::Bases(_)
             | Self::Changes(_)
             | Self::Done
             | Self::Replaced(..)
@@ -126,7 +131,9 @@ impl Activity {
         match self {
             Self::Operation(operation) => operation.class(),
             Self::Command(command) => command.class(),
-            Self::StartWorkflow(_)
+            // Each of the commands has a class of its own.
+            Self::Commands(_)
+            | Self::StartWorkflow(_)
             | Self::Bases { .. }
             | Self::Changes { .. }
             | Self::Assert { .. }
@@ -140,7 +147,7 @@ impl Activity {
     pub fn name(&self) -> &str {
         match self {
             Self::Operation(operation) => operation.name(),
-            Self::Command(_) => "run",
+            Self::Command(_) | Self::Commands(_) => "run",
             Self::StartWorkflow(_) => "start-workflow",
             Self::Bases { .. } => "bases",
             Self::Changes { .. } => "changes",

@@ -132,6 +132,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         pause: None,
         limited_until: None,
         total_cost_usd: Usd::ZERO,
+        given_usd: Usd::ZERO,
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: BTreeMap::new(),
         shares: BTreeMap::new(),

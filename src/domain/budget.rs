@@ -31,7 +31,7 @@ pub struct BudgetShare {
 /// The limit and the spending of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget<'run> {
-    /// The amount spent.
+    /// The amount spent, or given to other runs.
     pub spent: Usd,
     /// The limit; `None` for unlimited.
     pub limit: Option<Usd>,

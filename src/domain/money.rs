@@ -50,6 +50,19 @@ impl Usd {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// Returns half of the amount, rounded down.
+    #[must_use]
+    pub fn half(self) -> Self {
+        Self(self.0 / 2)
+    }
+
+    /// Returns whether it is no money.
+    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// Returns the amount multiplied by `times`.
     #[must_use]
     pub fn times(self, times: usize) -> Self {

@@ -10,8 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
+use super::body_command::CommandId;
 use super::graph_execution::PromptTask;
 use super::id::{AgentId, Folder, StateName};
+use super::money::Usd;
 use super::time::Timestamp;
 use super::transition::Variables;
 
@@ -101,6 +103,9 @@ pub struct ProgramPosition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "errand")]
     pub activity: Option<Activity>,
+    /// The parts of the run's budget that its started runs were given.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub given_usd: Usd,
     /// The positions in the bodies of a `for-each`, if it is the current instruction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parallel: Vec<ParallelPosition>,
@@ -135,6 +140,22 @@ impl ProgramPosition {
         }
         wait.as_ref()
     }
+
+    /// Returns the amount that started runs were given, and that a due one is to be given.
+    #[must_use]
+    pub fn committed_usd(&self) -> Usd {
+        let due = match &self.activity {
+            Some(Activity::StartWorkflow(start)) => start.budget_usd.unwrap_or_default(),
+            _ => Usd::ZERO,
+        };
+        self.given_usd.saturating_add(due)
+    }
+
+    /// Returns the commands that run for its bodies.
+    #[must_use]
+    pub fn commands(&self) -> Vec<CommandId> {
+        self.parallel.iter().flat_map(ParallelPosition::commands).collect()
+    }
 }
 
 /// The position in one of the bodies of a `for-each`, which run side by side.
@@ -158,9 +179,21 @@ pub struct ParallelPosition {
     /// The index of the body among them that the activity is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<usize>,
+    /// The command that runs for the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
     /// True if the body is through.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_through: bool,
+}
+
+impl ParallelPosition {
+    /// Returns the commands that run for the body, and for the bodies in it.
+    #[must_use]
+    pub fn commands(&self) -> Vec<CommandId> {
+        let inner = self.parallel.iter().flat_map(Self::commands);
+        self.command.into_iter().chain(inner).collect()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]

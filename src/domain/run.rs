@@ -54,6 +54,9 @@ pub struct Run {
     pub limited_until: Option<Timestamp>,
     /// The cost of all turns.
     pub total_cost_usd: Usd,
+    /// The parts of the budget that runs started by its programs were given, or are to be given.
+    #[serde(default, skip_serializing_if = "Usd::is_zero")]
+    pub given_usd: Usd,
     /// The tools that were refused in all turns.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -105,12 +108,15 @@ pub enum RunStatus {
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum PauseReason {
     /// The budget is used up.
-    #[error("the budget of {limit} is used up: {spent} spent")]
+    #[error("the budget of {limit} is used up: {spent} spent{}", if .given.is_zero() { String::new() } else { format!(", {given} given to started runs") })]
     Budget {
         /// The amount the run has spent.
         spent: Usd,
         /// The amount the run may spend.
         limit: Usd,
+        /// The amount that started runs were given of it.
+        #[serde(default, skip_serializing_if = "Usd::is_zero")]
+        given: Usd,
     },
     /// More agents would be forked than may live at the same time.
     #[error("{live} agent{} live{}, {more} would be forked, and no more than {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
@@ -197,12 +203,24 @@ impl Run {
     #[must_use]
     pub fn budget(&self) -> Budget<'_> {
         Budget {
-            spent: self.total_cost_usd,
+            spent: self.committed_usd(),
             limit: self.settings.budget_usd,
             max_turn_costs: &self.max_turn_costs_usd,
             shares: &self.shares,
             calls: OpenCalls::of(&self.agents, &self.ended_calls),
         }
+    }
+
+    /// Returns the amount that is gone from its budget: spent by itself, or given to runs that it has started.
+    #[must_use]
+    pub fn committed_usd(&self) -> Usd {
+        self.total_cost_usd.saturating_add(self.given_usd)
+    }
+
+    /// Returns the part of its budget that is left; `None` without a budget.
+    #[must_use]
+    pub fn budget_left(&self) -> Option<Usd> {
+        Some(self.settings.budget_usd?.saturating_sub(self.committed_usd()))
     }
 
     /// Returns whether it can be resumed: it has not ended, neither well nor badly.

@@ -48,6 +48,18 @@ pub struct WorkflowStart {
     /// `@context/x`
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub context: Variables,
+    /// The part of the starter's budget that the run is given; `None` if the starter has no budget, and gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Usd>,
+}
+
+/// A run that was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartedRun {
+    /// Its id.
+    pub run: RunId,
+    /// Its budget, if it has one.
+    pub budget_usd: Option<Usd>,
 }
 
 /// Returns whether a program is named by its file, and not by the name in it.
@@ -75,13 +87,33 @@ impl WorkflowStart {
     }
 }
 
-/// Returns the spending limit of a started run: what is left of the starter's, if that has one, and no more than the
-/// program's own.
+/// Returns the part of its budget that a run gives to one that it starts: the part that was `asked` for, else half of what
+/// is `left`. `None` if it has no budget, and none was asked for.
+///
+/// # Errors
+/// The reason why there is no such part.
+pub fn part_for_started(asked: Option<Usd>, left: Option<Usd>) -> Result<Option<Usd>, String> {
+    let Some(left) = left else { return Ok(asked) };
+    let part = asked.unwrap_or_else(|| left.half());
+    if left.is_zero() || part.is_zero() {
+        return Err("the budget of this run is used up, or given to the runs that it has started"
+            .to_owned());
+    }
+    if part > left {
+        return Err(format!(
+            "its `:budget` is {part}, and no more than {left} of the budget of this run is left"
+        ));
+    }
+    Ok(Some(part))
+}
+
+/// Returns the spending limit of a started run: the part that it is given, if its starter has a budget, and no more than
+/// the program's own.
 #[must_use]
-pub fn budget_of_started(own: Option<Usd>, left: Option<Usd>) -> Option<Usd> {
-    match (own, left) {
-        (Some(own), Some(left)) => Some(own.min(left)),
-        (own, left) => own.or(left),
+pub fn budget_of_started(own: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
+    match (own, given) {
+        (Some(own), Some(given)) => Some(own.min(given)),
+        (own, given) => own.or(given),
     }
 }
 
@@ -112,6 +144,7 @@ mod tests {
             label: label.map(str::to_owned),
             branch: None,
             context: Variables::new(),
+            budget_usd: None,
         }
     }
 
@@ -124,6 +157,22 @@ mod tests {
         assert!(long.as_str().len() == 64 && long.as_str().ends_with("x-main.2-7"), "{long}");
         let refused = start(Some("../x")).run_id(&origin("t")).expect_err("no id");
         assert_eq!(refused, InvalidName::Run("../x".to_owned()));
+    }
+
+    #[test]
+    fn started_run_is_given_half_of_what_is_left_or_the_part_that_was_asked_for() {
+        let usd = |dollars| Some(Usd::from_dollars(dollars));
+        assert_eq!(part_for_started(None, None), Ok(None));
+        assert_eq!(part_for_started(usd(2.0), None), Ok(usd(2.0)));
+        assert_eq!(part_for_started(None, usd(1.0)), Ok(usd(0.5)));
+        assert_eq!(part_for_started(usd(1.0), usd(1.0)), Ok(usd(1.0)));
+        let why = part_for_started(usd(2.0), usd(1.0)).expect_err("it is more");
+        assert_eq!(
+            why,
+            "its `:budget` is $2.00, and no more than $1.00 of the budget of this run is left"
+        );
+        let why = part_for_started(None, usd(0.0)).expect_err("there is none");
+        assert!(why.contains("is used up, or given"), "{why}");
     }
 
     #[test]

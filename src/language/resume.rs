@@ -34,6 +34,7 @@ use crate::domain::decide::ProgramStart;
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{RunId, StateName};
 use crate::domain::join::Join;
+use crate::domain::money::Usd;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::settings::Settings;
 use crate::domain::supervision::TurnTimeouts;
@@ -97,6 +98,8 @@ pub struct ResumeEnvironment<'run> {
     pub facts: &'run KnownFacts,
     /// The settings of the run.
     pub settings: &'run Settings,
+    /// The part of the run's budget that is left; `None` without a budget.
+    pub budget_left: Option<Usd>,
     /// The permissions that no state may exceed.
     pub ceiling: &'run PermissionCeiling,
     /// The workflow's files, as the agent's state sees them.

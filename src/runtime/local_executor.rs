@@ -10,15 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::run_launcher::ProgramStarter;
+use super::command_tasks::CommandTasks;
+use super::operation_checks::{check_named_files, not_trusted, script_of};
+use super::run_launcher::{ProgramStarter, StartFailure};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
+use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
-use crate::domain::privilege::Privilege;
 use crate::domain::run_origin::WorkflowStart;
 use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
@@ -42,6 +44,8 @@ pub(super) struct LocalActivityExecutor {
     ends: Arc<AtomicBool>,
     /// The stops of the agents whose activities are performed.
     agent_stops: RefCell<HashMap<AgentId, watch::Sender<bool>>>,
+    /// The commands of the bodies of `for-each`.
+    commands: Rc<CommandTasks>,
     watcher: RefCell<DataspaceWatcher>,
     /// The warnings that were logged already.
     warned: RefCell<HashSet<String>>,
@@ -57,8 +61,8 @@ impl LocalActivityExecutor {
         let watcher = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
-        let (agent_stops, warned) = (RefCell::default(), RefCell::default());
-        Self { run, world, space, trusted, starter, ends, agent_stops, watcher, warned }
+        let (agent_stops, commands, warned) = Default::default();
+        Self { run, world, space, trusted, starter, ends, agent_stops, commands, watcher, warned }
     }
 
     /// Returns the operation to perform, or refuses one that the starter of the run did not trust.
@@ -137,18 +141,40 @@ impl LocalActivityExecutor {
             }
             Activity::StartWorkflow(start) => self.start_workflow(turn, start).await,
             Activity::Command(_)
+            | Activity::Commands(_)
             | Activity::Assert { .. }
             | Activity::Retract { .. }
             | Activity::Claim { .. } => self.change(turn, activity).await,
         }
     }
 
+    /// Performs commands of bodies side by side until one has ended. Each has its own name and its own notes.
+    async fn perform_commands(
+        self: Rc<Self>,
+        turn: &TurnId,
+        world: &WorkspaceExecutor,
+        commands: &[BodyCommand],
+        again: bool,
+    ) -> ActivityOutcome {
+        self.commands.begin(&turn.agent, commands, |BodyCommand { id, command }, stop| {
+            // Another activity may have come between the record of the command and its beginning.
+            let again = again || id.step.saturating_add(1) != turn.step;
+            let (own, world, step) = (Rc::clone(&self), world.until(stop), id.turn(&turn.agent));
+            let activity = Activity::Command(command.clone());
+            async move { own.perform_in(world, &step, activity, again).await }
+        });
+        self.commands.outcome(&turn.agent, commands).await
+    }
+
     /// Starts a program as a run of its own.
     async fn start_workflow(&self, turn: &TurnId, start: &WorkflowStart) -> ActivityOutcome {
         let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
         let run = spawn_blocking(move || starter.start(&turn, &start)).await;
-        let run = run.unwrap_or_else(|panicked| Err(panicked.to_string()));
-        ActivityOutcome::Done(run.map(ActivityResult::Started))
+        match run.unwrap_or_else(|panicked| Err(panicked.to_string().into())) {
+            Ok(run) => ActivityOutcome::Done(Ok(ActivityResult::Started(run))),
+            Err(StartFailure::Refused(why)) => ActivityOutcome::Done(Err(why)),
+            Err(StartFailure::Stuck(why)) => ActivityOutcome::Stuck(why),
+        }
     }
 
     fn warn_once(&self, warning: &str) {
@@ -176,26 +202,6 @@ impl LocalActivityExecutor {
     }
 }
 
-/// Refuses commands that name a file of the workflow which was changed since the run began.
-fn check_named_files(scope: &WorkflowDir, commands: [&str; 2]) -> Result<(), String> {
-    match commands.into_iter().find_map(|command| scope.changed_file_in(command)) {
-        None => Ok(()),
-        Some(file) => Err(format!(
-            "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
-        )),
-    }
-}
-
-/// Returns the path of a script of the workflow: that of the run's copy, which no agent has changed.
-fn script_of(scope: &WorkflowDir, file: &str) -> Result<String, String> {
-    let live = scope.live_root().join(file);
-    let copy = scope.executable_copy(&live).map_err(|error| error.to_string())?;
-    let path = copy.unwrap_or(live);
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))
-}
-
 fn changed(
     space: &Dataspace,
     step: &DataspaceStep,
@@ -219,20 +225,12 @@ fn changed(
         }
         Activity::Operation(_)
         | Activity::Command(_)
+        | Activity::Commands(_)
         | Activity::StartWorkflow(_)
         | Activity::Bases { .. }
         | Activity::Changes { .. } => {}
     }
     Ok(ActivityResult::Done)
-}
-
-/// Returns the reason why an operation is refused. Most privileges are found before a run, so this covers only
-/// those that were not found then.
-fn not_trusted(privilege: Privilege) -> String {
-    format!(
-        "this {}, and the run was started without trust in the workflow's folder; start it with --trust, or resume it so if it has not ended",
-        privilege.meaning()
-    )
 }
 
 fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
@@ -296,9 +294,13 @@ impl ActivityExecutor for LocalActivityExecutor {
     ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
             let world = match self.world.at(&working_dir) {
-                Ok(world) => world.until(self.stop_of(&turn.agent)),
+                Ok(world) => world,
                 Err(why) => return ActivityOutcome::Done(Err(why)),
             };
+            if let Activity::Commands(commands) = &activity {
+                return Rc::clone(&self).perform_commands(&turn, &world, commands, again).await;
+            }
+            let world = world.until(self.stop_of(&turn.agent));
             let outcome = self.perform_in(world, &turn, activity, again).await;
             self.agent_stops.borrow_mut().remove(&turn.agent);
             outcome
@@ -327,5 +329,18 @@ impl ActivityExecutor for LocalActivityExecutor {
         if let Some(stop) = self.agent_stops.borrow().get(agent) {
             stop.send_replace(true);
         }
+        self.commands.keep(agent, &[]);
+    }
+
+    fn keep_commands(&self, agent: &AgentId, wanted: &[CommandId]) {
+        self.commands.keep(agent, wanted);
+    }
+
+    fn has_commands(&self, agent: &AgentId) -> bool {
+        self.commands.has(agent)
+    }
+
+    fn begin_no_commands(&self) {
+        self.commands.close();
     }
 }

@@ -11,23 +11,23 @@ use super::error::Error;
 use super::graphs::GraphSetup;
 use super::plugin_programs::replace_own;
 use super::request::RunRequest;
-use super::run_launcher::{ProgramStarter, RunLauncher};
+use super::run_launcher::{ProgramStarter, RunLauncher, StartFailure};
 use super::settings::settings_of;
 use super::trust::RunStarter;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, RunId, StateName};
-use crate::domain::money::Usd;
 use crate::domain::permission::StarterConsent;
 use crate::domain::plugin::PlugIn;
+use crate::domain::published_state::STATE_LABEL;
 use crate::domain::run_origin::{
-    MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, WorkflowStart, budget_of_started,
+    MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, StartedRun, WorkflowStart, budget_of_started,
     is_program_file, narrower,
 };
 use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::hint::closest;
-use crate::language::program::interpreter::{INSTANCE_LABEL, STATE_LABEL};
+use crate::language::program::interpreter::INSTANCE_LABEL;
 use crate::language::prompt::step;
 use crate::store;
 use crate::store::capture::WorkflowCapture;
@@ -54,7 +54,7 @@ pub(super) struct WorkflowStarter {
     pub(super) user_state: UserState,
     /// The launcher of processes; `None` if this host has none.
     pub(super) launcher: Option<Arc<dyn RunLauncher>>,
-    /// Held while a run is made, so that no two agents are given the same part of the budget.
+    /// Held while a run is made, so that two agents do not both make the last one that may be executed.
     pub(super) one_at_a_time: Mutex<()>,
 }
 
@@ -66,11 +66,12 @@ struct FoundProgram {
 }
 
 impl ProgramStarter for WorkflowStarter {
-    fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<RunId, String> {
+    fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<StartedRun, StartFailure> {
         let Some(launcher) = &self.launcher else {
             return Err(
                 "this program has no processes to execute further runs in; start the run with `raymond run` or `raymond start`"
-                    .to_owned(),
+                    .to_owned()
+                    .into(),
             );
         };
         let origin = self.origin(turn)?;
@@ -81,17 +82,18 @@ impl ProgramStarter for WorkflowStarter {
             self.create(&id, origin.clone(), start)?;
         }
         drop(one_at_a_time);
-        let view = load_view(&self.root, &id).map_err(|error| error.to_string())?;
+        let view = load_view(&self.root, &id)?;
         if view.run.settings.started_by.as_ref() != Some(&origin) {
-            return Err(format!(
+            let why = format!(
                 "there is a run {id} already; give this one another `:label`, such as \"{id}-~a\" with `:args (@workflow-id)`"
-            ));
+            );
+            return Err(why.into());
         }
         // A run that has gone further was executed, and may have been stopped since.
         if is_new || is_untouched(&view) {
             launcher.launch(&self.root, &id)?;
         }
-        Ok(id)
+        Ok(StartedRun { run: id, budget_usd: view.run.settings.budget_usd })
     }
 }
 
@@ -108,12 +110,17 @@ impl WorkflowStarter {
     }
 
     /// Makes the run, with its first record.
-    fn create(&self, id: &RunId, origin: RunOrigin, start: &WorkflowStart) -> Result<(), String> {
-        self.refuse_too_many().map_err(|error| error.to_string())??;
+    fn create(
+        &self,
+        id: &RunId,
+        origin: RunOrigin,
+        start: &WorkflowStart,
+    ) -> Result<(), StartFailure> {
+        self.refuse_too_many()??;
         let FoundProgram { workflow, text } = self.find(&start.program)?;
         let settings = self.settings_of_started(&workflow, id, origin, start)?;
         let request = RunRequest { id: Some(id.clone()), program: text, ..RunRequest::default() };
-        self.forget_state(id).map_err(|error| error.to_string())?;
+        self.forget_state(id)?;
         let state = self.user_state.clone();
         let starter = RunStarter { state, confirmation: None, confirmed: [].into() };
         let graphs = GraphSetup::default();
@@ -124,12 +131,13 @@ impl WorkflowStarter {
                 }
                 Ok(())
             }
-            Err(Error::NotTrusted { folder, requests, .. }) => Err(format!(
+            Err(Error::NotTrusted { folder, requests, .. }) => Err(StartFailure::Refused(format!(
                 "its folder {folder} is not trusted as it is now; read its files and trust them with `raymond trust {}`: {}",
                 workflow.scope.root().join(workflow.entry.as_str()).display(),
                 requests.join("; ")
-            )),
-            Err(error) => Err(error.to_string()),
+            ))),
+            Err(Error::Store(error)) => Err(error.into()),
+            Err(error) => Err(error.to_string().into()),
         }
     }
 
@@ -162,22 +170,22 @@ impl WorkflowStarter {
     }
 
     /// Finds the program of a name: that of a file of the run's workflow, or a defined one.
-    fn find(&self, program: &str) -> Result<FoundProgram, String> {
+    fn find(&self, program: &str) -> Result<FoundProgram, StartFailure> {
         if is_program_file(program) {
             let workflow = self.file(program).map_err(|error| error.to_string())?;
             return Ok(FoundProgram { workflow, text: None });
         }
-        let key = self.user_state.key().map_err(|error| error.to_string())?;
+        let key = self.user_state.key()?;
         let space = Dataspace::of(&self.root).with_key(&key);
-        let Some(defined) = space.defined(program).map_err(|error| error.to_string())? else {
+        let Some(defined) = space.defined(program)? else {
             let all = space.all_defined().unwrap_or_default().defined;
             let hint = match closest(program, all.iter().map(|one| one.name.as_str())) {
                 Some(similar) => format!("did you mean {similar}?"),
                 None => "define it with `raymond workflow define FILE`".to_owned(),
             };
-            return Err(format!("no program {program} is defined; {hint}"));
+            return Err(format!("no program {program} is defined; {hint}").into());
         };
-        let file = space.file_of(&defined).map_err(|error| error.to_string())?;
+        let file = space.file_of(&defined)?;
         let workflow = Workflow::kept(&file).map_err(|error| error.to_string())?;
         Ok(FoundProgram { workflow, text: Some(defined.text) })
     }
@@ -212,6 +220,12 @@ impl WorkflowStarter {
         start: &WorkflowStart,
     ) -> Result<Settings, String> {
         let (above, mut own) = (&self.settings, settings_of(workflow));
+        let part = start.budget_usd;
+        if above.budget_usd.is_some() && part.is_none() {
+            return Err(
+                "it was not given a part of the budget of this run; start it again".to_owned()
+            );
+        }
         let granted = above.consent.widest_mode.as_ref().unwrap_or(&above.permission).clone();
         let granted = narrower(granted, above.permission.clone());
         let has_own_mode = workflow.manifest.permission_mode.is_some();
@@ -231,7 +245,7 @@ impl WorkflowStarter {
         forking.max_agents = forking.max_agents.min(above.forking.max_agents);
         Ok(Settings {
             model: own.model.or_else(|| above.model.clone()),
-            budget_usd: budget_of_started(own.budget_usd, self.budget_left()?),
+            budget_usd: budget_of_started(own.budget_usd, part),
             options: own.options,
             on_denied: own.on_denied,
             supervision: own.supervision,
@@ -253,50 +267,6 @@ impl WorkflowStarter {
             ..above.clone()
         })
     }
-
-    /// Returns the part of the run's budget that it has neither spent nor given to runs that it or they have started; `None`
-    /// without a budget.
-    fn budget_left(&self) -> Result<Option<Usd>, String> {
-        let Some(budget) = self.settings.budget_usd else { return Ok(None) };
-        let view = load_view(&self.root, &self.run).map_err(|error| error.to_string())?;
-        let started = self.started_runs().map_err(|error| error.to_string())?;
-        let reserved = started.iter().map(reserved_by).fold(Usd::default(), Usd::saturating_add);
-        let left = budget.saturating_sub(view.run.total_cost_usd).saturating_sub(reserved);
-        if left == Usd::default() {
-            return Err(format!(
-                "the budget of {}, {budget}, is used up, or reserved by the runs that it has started",
-                self.run
-            ));
-        }
-        Ok(Some(left))
-    }
-
-    /// Returns the runs that this one has started, and those that they have.
-    fn started_runs(&self) -> Result<Vec<RunView>, store::Error> {
-        let views = view::ids(&self.root)?.into_iter().map(|id| load_view(&self.root, &id));
-        // A run that cannot be read is nobody's here; every command that lists runs tells of it.
-        let mut rest: Vec<RunView> = views.filter_map(Result::ok).collect();
-        let (mut found, mut starters) = (Vec::new(), vec![self.run.clone()]);
-        while let Some(starter) = starters.pop() {
-            let is_own = |view: &RunView| {
-                view.run.settings.started_by.as_ref().is_some_and(|above| above.run == starter)
-            };
-            let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
-            starters.extend(own.iter().map(|view| view.run.workflow_id.clone()));
-            found.extend(own);
-            rest = others;
-        }
-        Ok(found)
-    }
-}
-
-/// Returns the amount that a started run may still spend or has spent: its budget, or its cost once it has ended.
-fn reserved_by(started: &RunView) -> Usd {
-    let cost = started.run.total_cost_usd;
-    if started.run.agents.is_empty() {
-        return cost;
-    }
-    started.run.settings.budget_usd.map_or(cost, |budget| budget.max(cost))
 }
 
 /// Returns whether a run was made, and never executed.

@@ -1,9 +1,11 @@
-//! What a script has left behind when it ended, for people: the note of its outcome, without a look at its proof.
+//! What a script or a command has left behind when it ended, for people: the note of its outcome, without a look at its
+//! proof.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::domain::json_mistake::placed_mistake;
 use crate::plain_file;
@@ -11,7 +13,7 @@ use crate::plain_file;
 /// The longest note that is read, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;
 
-/// The output of a script.
+/// The output of a script or a command.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ScriptOutput {
     /// Its exit code.
@@ -24,11 +26,11 @@ pub struct ScriptOutput {
 
 #[derive(Deserialize)]
 struct NotedOutcome {
-    outcome: Result<ScriptOutput, String>,
+    outcome: Result<Value, String>,
 }
 
-/// Returns the output of the script of a turn, or the reason why it failed; `None` if it has not ended, or if raymond
-/// noted nothing.
+/// Returns the output of the script or the command of a turn, or the reason why it failed; `None` if it has not ended, if
+/// raymond noted nothing, or if it was another operation.
 ///
 /// # Errors
 /// The error of the system, or a note that is none.
@@ -37,7 +39,11 @@ pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<Scrip
         Ok(bytes) => {
             let noted: NotedOutcome = serde_json::from_slice(&bytes)
                 .map_err(|error| io::Error::other(placed_mistake(&error)))?;
-            Ok(Some(noted.outcome))
+            let output = |value| serde_json::from_value::<ScriptOutput>(value).ok();
+            Ok(match noted.outcome {
+                Ok(value) => output(value).map(Ok),
+                Err(why) => Some(Err(why)),
+            })
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -11,6 +11,7 @@ mod foreign_facts;
 mod language;
 mod reactions;
 mod seed;
+mod side_by_side;
 mod starts;
 mod time;
 mod together;

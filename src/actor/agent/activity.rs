@@ -19,6 +19,10 @@ impl Handler<PerformActivity> for AgentActor {
         if self.turn().is_some_and(|running| running == turn) {
             return;
         }
+        if let AgentWork::PerformingActivity { handle, .. } = &self.work {
+            // It waited for commands of bodies, which run on.
+            ctx.cancel_future(*handle);
+        }
         let performer = Rc::clone(&self.context.performer);
         let step = turn.clone();
         let performing = async move {
@@ -37,7 +41,7 @@ impl Handler<PerformActivity> for AgentActor {
             this.work = AgentWork::Idle;
             this.context.supervisor.activities.do_send(ActivityDone { turn: done, outcome });
         }));
-        self.work = AgentWork::PerformingActivity { turn, _handle: handle };
+        self.work = AgentWork::PerformingActivity { turn, handle };
     }
 }
 
@@ -47,6 +51,8 @@ fn failpoints(activity: &Activity) -> Option<(&'static str, &'static str)> {
         Activity::Operation(operation) => (operation.class() != RecoveryClass::Read)
             .then_some(("operation.before", "operation.after")),
         Activity::Command(_) => Some(("operation.before", "operation.after")),
+        // Each of the commands has its own.
+        Activity::Commands(_) => None,
         Activity::StartWorkflow(_)
         | Activity::Bases { .. }
         | Activity::Changes { .. }

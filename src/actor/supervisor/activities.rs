@@ -4,10 +4,12 @@
 
 use actix::{Context as Ctx, Handler};
 
-use super::Supervisor;
+use super::{ShutdownPhase, Supervisor};
 use crate::actor::message::{ActivityDone, PerformActivity};
-use crate::domain::activity::{Activity, ActivityOutcome};
+use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
+use crate::domain::agent::Agent;
 use crate::domain::decide::TurnReport;
+use crate::domain::id::AgentId;
 use crate::domain::run::PauseReason;
 use crate::language::resume::{
     InterruptedActivity, LoadedWorkflow, ResumeInput, SuspendedExecution, interrupted,
@@ -24,7 +26,7 @@ pub(super) struct PendingActivity {
 
 impl Supervisor {
     /// Has an agent perform an activity. One in a record that is not durable yet is due again once it is.
-    pub(super) fn perform_activity(&mut self, pending: PendingActivity) {
+    pub(super) fn perform_activity(&mut self, pending: PendingActivity, ctx: &mut Ctx<Self>) {
         let id = pending.report.turn.agent.clone();
         let is_recorded = matches!(pending.suspended, SuspendedExecution::Recorded);
         let Some(agent) = self.run.agents.get(&id) else { return };
@@ -38,6 +40,39 @@ impl Supervisor {
         self.advancing.insert(id.clone());
         let due = PerformActivity { turn, working_dir, activity, may_have_begun };
         self.actor_of(&id).do_send(due);
+        // Other bodies may wait for a time beside commands.
+        self.wake_at_deadline(&id, ctx);
+    }
+
+    /// Advances a program while commands of its bodies run: other bodies may continue. If none does, it still waits
+    /// for the commands.
+    pub(super) fn advance_beside_commands(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+        let is_waiting = self
+            .performing
+            .get(id)
+            .is_some_and(|pending| matches!(pending.activity, Activity::Commands(_)));
+        if !is_waiting || !matches!(self.shutdown, ShutdownPhase::NotBegun) {
+            return;
+        }
+        let Some(pending) = self.performing.remove(id) else { return };
+        let input = ResumeInput::Activity(Ok(ActivityResult::Commands(Vec::new())));
+        let (workflow, report) = (pending.workflow.clone(), pending.report.clone());
+        self.resume(workflow, SuspendedExecution::Recorded, input, report, ctx);
+        let agent = self.run.agents.get(id);
+        if agent.is_some_and(|agent| agent.turn_id() == pending.report.turn) {
+            self.performing.insert(id.clone(), pending);
+            self.advancing.insert(id.clone());
+        }
+    }
+
+    /// Ends the commands of bodies that the agent's program no longer waits for, once that is durable.
+    pub(super) fn end_unneeded_commands(&self, id: &AgentId) {
+        let performer = &self.context.performer;
+        if performer.has_commands(id) && !self.queued_effects.contains(id) {
+            let program = self.run.agents.get(id).and_then(Agent::program);
+            let wanted = program.map(|own| own.position.commands()).unwrap_or_default();
+            performer.keep_commands(id, &wanted);
+        }
     }
 
     /// Continues an execution with the outcome of its activity.
@@ -85,6 +120,10 @@ impl Handler<ActivityDone> for Supervisor {
     /// Continues the agent with the outcome. If the run's disk failed, the run is held and the activity stays due.
     fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
+        if self.performing.get(&id).is_some_and(|pending| pending.report.turn != done.turn) {
+            // Commands ended while the program advanced beside them; their outcomes are kept for the next wait.
+            return;
+        }
         self.advancing.remove(&id);
         let pending = self.performing.remove(&id);
         if !self.run.agents.contains_key(&id) {

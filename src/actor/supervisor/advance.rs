@@ -38,7 +38,7 @@ impl Supervisor {
     pub(super) fn advance(&mut self, report: TurnReport, input: ResumeInput, ctx: &mut Ctx<Self>) {
         let id = report.turn.agent.clone();
         if self.performing.contains_key(&id) {
-            return;
+            return self.advance_beside_commands(&id, ctx);
         }
         let Some(agent) = self.run.agents.get(&id) else { return };
         let workflow = match contained(|| self.workflow_of(agent)) {
@@ -86,7 +86,7 @@ impl Supervisor {
             ResumeOutcome::Advanced(advance) => self.record_advance(report, *advance, ctx),
             ResumeOutcome::Needs { activity, suspended } => {
                 let pending = PendingActivity { workflow, suspended, activity, report };
-                self.perform_activity(pending);
+                self.perform_activity(pending, ctx);
             }
             ResumeOutcome::Begins(start) => {
                 if self.begin_execution(&id, *start, ctx)
@@ -140,6 +140,7 @@ impl Supervisor {
             run: &self.run.workflow_id,
             facts: &self.run.facts,
             settings: &self.run.settings,
+            budget_left: self.run.budget_left(),
             ceiling: &context.ceiling,
             source,
             workflows: &context.workflows,

@@ -34,13 +34,17 @@ impl Supervisor {
     pub(super) fn perform(&mut self, effect: Effect, ctx: &mut Ctx<Self>) {
         match effect {
             Effect::Proceed(agent) => {
+                self.end_unneeded_commands(&agent);
                 if let Some(state) = self.run.agents.get(&agent) {
                     let wanted = |session: &SessionId| state.sessions().any(|own| own == session);
                     self.context.runner.keep(&agent, &wanted);
                 }
                 self.dispatch_agent(&agent, ctx);
             }
-            Effect::Ask(agent) => self.await_answer(&agent, ctx),
+            Effect::Ask(agent) => {
+                self.end_unneeded_commands(&agent);
+                self.await_answer(&agent, ctx);
+            }
             Effect::Retire(agent) => {
                 self.show_end(&agent);
                 self.show_join_of_parent(&agent);
@@ -82,7 +86,9 @@ impl Supervisor {
         let goes_on = matches!(self.shutdown, ShutdownPhase::NotBegun)
             && self.run.status == RunStatus::Running;
         let is_queued = self.queued_effects.contains(id);
-        if is_queued || (!goes_on && !self.admission.is_reserved(id)) {
+        // Commands of bodies that run are waited for, as turns are.
+        let has_begun = self.admission.is_reserved(id) || self.context.performer.has_commands(id);
+        if is_queued || (!goes_on && !has_begun) {
             return;
         }
         if !self.run.agents.contains_key(id) {
@@ -152,7 +158,14 @@ impl Supervisor {
             && let Some(limit) = budget.limit
             && self.admission.is_starved(&budget)
         {
-            self.hold(Some(PauseReason::Budget { spent: budget.spent, limit }), ctx);
+            self.hold(
+                Some(PauseReason::Budget {
+                    spent: self.run.total_cost_usd,
+                    limit,
+                    given: self.run.given_usd,
+                }),
+                ctx,
+            );
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);

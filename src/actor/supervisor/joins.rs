@@ -64,6 +64,7 @@ impl Supervisor {
     /// Removes the actor of an agent that has ended, and its idle sessions.
     pub(super) fn dismiss(&mut self, id: &AgentId) {
         self.context.runner.keep(id, &|_| false);
+        self.context.performer.keep_commands(id, &[]);
         if let Some(address) = self.agents.remove(id) {
             address.do_send(TerminateAgent);
         }

@@ -92,10 +92,15 @@ impl Supervisor {
     /// `pause` is `None` if it is recorded already, or if the last agent has ended.
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
         if matches!(self.shutdown, ShutdownPhase::NotBegun) {
-            self.admission.close();
-            self.shutdown = ShutdownPhase::Holding { pause, is_stopping: false };
+            self.begin_holding(pause, false);
             self.end_if_still(ctx);
         }
+    }
+
+    fn begin_holding(&mut self, pause: Option<PauseReason>, is_stopping: bool) {
+        self.admission.close();
+        self.context.performer.begin_no_commands();
+        self.shutdown = ShutdownPhase::Holding { pause, is_stopping };
     }
 
     /// Ends a run that is to hold still once nothing runs and nothing is unwritten.
@@ -171,11 +176,7 @@ impl Handler<InterruptRun> for Supervisor {
                 self.interrupted(ctx);
             }
             ShutdownPhase::NotBegun => {
-                self.admission.close();
-                self.shutdown = ShutdownPhase::Holding {
-                    pause: Some(PauseReason::Interrupted),
-                    is_stopping: true,
-                };
+                self.begin_holding(Some(PauseReason::Interrupted), true);
                 self.interrupted(ctx);
             }
         }

@@ -1,4 +1,5 @@
-//! The output of scripts in `raymond show`: its end, because the tag stands there.
+//! The output of scripts and of the commands of graphs and programs in `raymond show`: its end, because a tag or the
+//! reason of a failure stands there.
 
 use std::fmt::Write as _;
 
@@ -6,17 +7,20 @@ use serde_json::{Value, json};
 
 use super::{AgentDetails, MAX_SHOWN_BYTES, MAX_SHOWN_LINES};
 use crate::cli::exit::Error;
+use crate::domain::event::{AdvancePosition, Event};
 use crate::domain::history::{HistoryStep, HistoryTurn};
+use crate::domain::id::StateKind;
 use crate::world::script_note::{ScriptOutput, script_output};
 
 impl AgentDetails<'_> {
-    /// Returns the output of the script of a turn, or why it failed; `None` if it is no script's, or has not ended.
+    /// Returns the output of the script or the command of a turn, or why it failed; `None` if there is none, or if it has not
+    /// ended.
     fn script_output(
         &self,
         step: &HistoryStep,
         turn: &HistoryTurn,
     ) -> Result<Option<Result<ScriptOutput, String>>, Error> {
-        if !step.state.is_script() {
+        if StateKind::of(&step.state).is_none_or(|kind| kind == StateKind::Prompt) {
             return Ok(None);
         }
         let steps = self.dir.steps();
@@ -27,7 +31,7 @@ impl AgentDetails<'_> {
         })
     }
 
-    /// Writes the output of a script; returns whether something was left out.
+    /// Writes the output of a script, or of the commands whose outcomes the turn took in; returns whether something was left out.
     pub(super) fn script(
         &self,
         out: &mut String,
@@ -35,13 +39,26 @@ impl AgentDetails<'_> {
         turn: &HistoryTurn,
     ) -> Result<bool, Error> {
         // Why a script failed stands in the line about its end.
-        let Some(Ok(output)) = self.script_output(step, turn)? else { return Ok(false) };
+        let outputs = match self.script_output(step, turn)? {
+            Some(Ok(output)) => vec![(None, output)],
+            Some(Err(_)) | None => named_outputs(step, turn),
+        };
+        let mut is_cut = false;
+        for (name, output) in outputs {
+            is_cut |= self.output(out, name.as_deref(), &output);
+        }
+        Ok(is_cut)
+    }
+
+    /// Writes an output; returns whether something was left out.
+    fn output(&self, out: &mut String, name: Option<&str>, output: &ScriptOutput) -> bool {
         let mut is_cut = false;
         for (what, text) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
             is_cut |= self.quote_end(out, what, text);
         }
-        let _ = writeln!(out, "    exit code {}", output.exit_code);
-        Ok(is_cut)
+        let name = name.map(|name| format!(" of @{name}")).unwrap_or_default();
+        let _ = writeln!(out, "    exit code{name} {}", output.exit_code);
+        is_cut
     }
 
     /// Quotes a text, or its end; returns whether something was left out.
@@ -74,6 +91,31 @@ impl AgentDetails<'_> {
             Err(error) => json!({ "error": error }),
         }))
     }
+}
+
+/// Returns the outputs that the end of the step took under names: those of commands that may be repeated, and those of the
+/// bodies of `for-each`, have no note of their own step.
+fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>, ScriptOutput)> {
+    let ends = step.turns.iter().filter(|other| other.id == turn.id);
+    let records = ends.filter_map(|end| end.end.as_ref());
+    let progress = records.filter_map(|record| match &record.event {
+        Event::Advanced(advanced) => match &advanced.position {
+            AdvancePosition::Program(progress) => Some(progress),
+            AdvancePosition::Graph(_) => None,
+        },
+        _ => None,
+    });
+    let mut outputs = Vec::new();
+    for bindings in progress.map(|progress| &progress.bindings) {
+        let text = |name: &str| bindings.get(name).cloned().unwrap_or_default();
+        for (key, code) in bindings {
+            let name = key.strip_suffix("/exit-code");
+            let Some((name, exit_code)) = name.zip(code.parse().ok()) else { continue };
+            let (stdout, stderr) = (text(name), text(&format!("{name}/stderr")));
+            outputs.push((Some(name.to_owned()), ScriptOutput { exit_code, stdout, stderr }));
+        }
+    }
+    outputs
 }
 
 /// Returns the end of a text.

@@ -37,11 +37,18 @@ pub(super) fn advanced(
             let state = advanced_state(agent, progress).map_err(ApplyError::Graph)?;
             enter_graph_state(agent, progress, state);
         }
-        AdvancePosition::Program(progress) => advance_program(agent, progress)?,
         AdvancePosition::Other(position) => {
-            agent.execution = AgentExecution::Other(position.clone())
+            agent.execution = AgentExecution::Other(position.clone());
+        }
+        AdvancePosition::Program(progress) => {
+            let before = agent.program().map(|own| own.position.committed_usd());
+            let after = progress.position.committed_usd();
+            advance_program(agent, progress)?;
+            run.given_usd =
+                run.given_usd.saturating_add(after).saturating_sub(before.unwrap_or_default());
         }
     }
+    let agent = due(run, &event.turn)?;
     if let Some(paid) = &event.task {
         agent.count_turn(paid.cost.amount);
         agent.note_reply(paid.message.clone());

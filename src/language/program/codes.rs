@@ -1,7 +1,7 @@
 //! The table of all mistakes in programs. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 57] = [
+pub const CODES: [(&str, &str); 59] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -59,4 +59,6 @@ pub const CODES: [(&str, &str); 57] = [
     ("SX408", "a condition can never hold (warning)"),
     ("SX409", "nothing uses a definition (warning)"),
     ("SX410", "nothing looks at the exit code of a command (warning)"),
+    ("SX411", "a program is waited for that does not publish its state (warning)"),
+    ("SX412", "a program is started without a value that it needs (warning)"),
 ];

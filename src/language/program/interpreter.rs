@@ -4,6 +4,7 @@
 //! nothing. After a crash the condition that it waits for is checked again. A chosen arm is part of the path, and is
 //! not chosen again.
 
+mod body_commands;
 mod commands;
 mod conditions;
 mod moves;
@@ -23,14 +24,16 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub use self::publish::{DEFINITION_LABEL, INSTANCE_LABEL, STATE_LABEL};
+pub use self::publish::{DEFINITION_LABEL, INSTANCE_LABEL};
 pub use self::sought::sought_facts;
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
+use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus};
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{Folder, RunId, StateName};
+use crate::domain::money::Usd;
 use crate::domain::program_execution::{
     ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
@@ -53,6 +56,10 @@ pub struct ProgramEnvironment<'environment> {
     pub file: &'environment StateName,
     /// Its folder below the run's root; `None` for the root itself.
     pub folder: Option<Folder>,
+    /// The part of the run's budget that is left; `None` without a budget.
+    pub budget_left: Option<Usd>,
+    /// The step of the agent.
+    pub step: u64,
     /// The path of the file, for messages.
     pub path: &'environment str,
     /// The time.
@@ -91,6 +98,16 @@ struct ProgramInterpreter<'environment> {
     bases: Option<BTreeMap<String, Option<String>>>,
     commands: Vec<AdvanceOutput>,
     fuel: AdvanceFuel,
+    /// The number of bodies of `for-each` that the current instruction is in.
+    depth: usize,
+    /// The command that runs for the current body.
+    command: Option<CommandId>,
+    /// The commands of bodies that are due or run.
+    body_commands: Vec<BodyCommand>,
+    /// True if commands of bodies have been running since before this advance.
+    are_commands_running: bool,
+    /// The number of commands that this advance has made due.
+    new_commands: u32,
     /// The answer of a person that has come.
     answer: Option<&'environment str>,
     /// The deadline of the wait, if it has passed; answers after it do not count.
@@ -107,6 +124,11 @@ impl<'environment> ProgramInterpreter<'environment> {
             bases: None,
             commands: Vec::new(),
             fuel: AdvanceFuel::default(),
+            depth: 0,
+            command: None,
+            body_commands: Vec::new(),
+            are_commands_running: false,
+            new_commands: 0,
             answer: environment.execution.answer.as_deref(),
             by: None,
         }
@@ -125,6 +147,10 @@ impl<'environment> ProgramInterpreter<'environment> {
                 Err(ProgramSuspension::Then(then)) => then,
                 Err(ProgramSuspension::Fail { at, why }) => self.failed(at, &why),
             };
+            if matches!(next, AdvanceNext::End { .. }) {
+                // Nothing that runs for a body is awaited any more.
+                self.position.parallel.clear();
+            }
             return if is_over { next } else { self.publish_end(next) };
         }
     }
@@ -171,7 +197,10 @@ impl<'environment> ProgramInterpreter<'environment> {
         };
         let fetched = match fetched {
             Ok(fetched) => fetched,
-            Err(why) => return self.take_failure(why),
+            Err(why) => match &activity {
+                Activity::Commands(all) => return self.take_failure_of_all(all, &why),
+                _ => return self.take_failure(why),
+            },
         };
         match fetched {
             ActivityResult::Bases(bases) => self.bases = Some(bases),
@@ -191,7 +220,10 @@ impl<'environment> ProgramInterpreter<'environment> {
                 self.next();
             }
             ActivityResult::Value(output) => return self.take_output(&output),
-            ActivityResult::Started(run) => self.take_started(&run),
+            ActivityResult::Commands(outcomes) => {
+                return self.take_outcomes(&mut outcomes.into_iter().collect());
+            }
+            ActivityResult::Started(started) => self.take_started(&started),
             ActivityResult::Claimed(None) => {}
         }
         if matches!(activity, Activity::Claim { .. }) {

@@ -27,6 +27,7 @@ pub mod read;
 mod reader;
 mod requests;
 mod scopes;
+mod started_programs;
 mod starts;
 mod syntax_fixes;
 #[cfg(test)]

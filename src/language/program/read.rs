@@ -10,7 +10,7 @@ use super::form::Form;
 use super::lines::LineIndex;
 use super::reader::ProgramReader;
 use super::workflow::ProgramParts;
-use super::{answers, commands, files, flow, requests, scopes, verdicts};
+use super::{answers, commands, files, flow, requests, scopes, started_programs, verdicts};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::report::{FileDiagnostics, quoted};
@@ -29,6 +29,20 @@ pub struct ParsedProgram {
 /// it runs are looked for in `source`.
 #[must_use]
 pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgram {
+    read_and_check(path, text, source, true)
+}
+
+/// Reads a program without the programs that it starts, of which it may be one.
+pub(super) fn read_alone(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgram {
+    read_and_check(path, text, source, false)
+}
+
+fn read_and_check(
+    path: &str,
+    text: &str,
+    source: &dyn WorkflowSource,
+    with_started: bool,
+) -> ParsedProgram {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = FileDiagnostics::new(path);
     let Some(loaded) = files::load(path, text, source, &mut report) else {
@@ -46,6 +60,7 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
         mut report,
         labels,
         facts,
+        state_keys,
         context,
         needs_branch,
         requests,
@@ -78,6 +93,9 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
         verdicts::check(program, &verdicts, &mut report);
         flow::check(program, &mut report);
         commands::check(program, &mut report);
+        if with_started {
+            started_programs::check(program, &state_keys, source, &mut report);
+        }
     }
     let program = program.filter(|_| !report.has_errors());
     let found = report.sorted().into_iter().map(|found| files.placed(found));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::{AnswerField, VerdictUse};
-use super::checked_program::{ProgramSymbol, SoughtFacts};
+use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression};
 use super::files::ProgramFiles;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
@@ -31,6 +31,8 @@ pub(super) struct ProgramReader<'a> {
     pub(super) labels: BTreeSet<String>,
     /// The facts of these labels that can matter.
     pub(super) facts: Vec<SoughtFacts>,
+    /// The keys of the states of other runs that are looked at.
+    pub(super) state_keys: Vec<TextExpression>,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
     /// True while the condition of a wait is read.
@@ -73,6 +75,7 @@ impl<'a> ProgramReader<'a> {
             roles: BTreeMap::new(),
             labels: BTreeSet::new(),
             facts: Vec::new(),
+            state_keys: Vec::new(),
             context: BTreeSet::new(),
             in_wait: false,
             files: None,

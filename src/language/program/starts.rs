@@ -5,7 +5,9 @@ use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use crate::domain::id::{Folder, RunId, StateName};
+use crate::domain::money::Usd;
 use crate::domain::run_origin::is_program_file;
+use crate::language::budget::budget;
 use crate::language::report::quoted;
 
 /// The values of a start besides the run's id: `@NAME/error`.
@@ -19,6 +21,8 @@ impl ProgramReader<'_> {
         let label = self.start_label(fields);
         let branch = self.optional(fields, "branch");
         let context = fields.get("context").map_or(Some(Vec::new()), |form| self.pairs(form));
+        let budget =
+            fields.get("budget").map_or(Some(None), |form| self.budget_part(form).map(Some));
         let bind = fields.get("as");
         let bind = bind.map_or(Some(None), |form| self.taken_as(form, &START_PARTS).map(Some));
         let on_error = self.optional_state(fields, "on-error");
@@ -27,9 +31,16 @@ impl ProgramReader<'_> {
             label: label?,
             branch: branch?,
             context: context?,
+            budget: budget?,
             bind: bind?,
             on_error: on_error?,
         })
+    }
+
+    /// Reads the part of the budget that the run is given.
+    fn budget_part(&mut self, form: &Form) -> Option<Usd> {
+        let text = self.text(form, "an amount in US dollars, such as 0.50")?;
+        budget(text).map_err(|why| self.report.error(form.at, "SX207", why)).ok()
     }
 
     /// Reads the program that is started.

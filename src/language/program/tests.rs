@@ -21,8 +21,14 @@ const SEED: &str = include_str!("tests/planner-worker-review.lisp");
 
 fn reading(text: &str) -> ParsedProgram {
     let schema = r#"{"type":"object","properties":{"verdict":{"type":"string"}}}"#;
-    let files =
-        [("review/START.md", "x"), ("own.yaml", "x"), ("WORK.md", "x"), ("verdict.json", schema)];
+    let child = "(workflow c (state s (action (log \"~a\" @context/a))))";
+    let files = [
+        ("review/START.md", "x"),
+        ("own.yaml", "x"),
+        ("WORK.md", "x"),
+        ("verdict.json", schema),
+        ("child.lisp", child),
+    ];
     let source: BTreeMap<String, String> =
         files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
     read("p.lisp", text, &source)

@@ -6,6 +6,7 @@ use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
+use crate::domain::published_state::STATE_LABEL;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 
@@ -153,6 +154,11 @@ impl ProgramReader<'_> {
         key: Option<&TextExpression>,
         value: Option<&TextExpression>,
     ) {
+        if label == STATE_LABEL {
+            self.state_keys.extend(key.cloned());
+        }
+        // A run that has ended otherwise must be seen, too.
+        let value = value.filter(|_| label != STATE_LABEL);
         let sought =
             SoughtFacts { label: label.to_owned(), key: key.cloned(), value: value.cloned() };
         if !self.facts.contains(&sought) {

@@ -32,7 +32,7 @@ const STEP_KEYWORDS: &[FormKeywords] = &[
     ("assert", &["key", "value"]),
     ("retract", &["key"]),
     ("run", &RUN_KEYWORDS),
-    ("start-workflow", &["label", "args", "branch", "context", "as", "on-error"]),
+    ("start-workflow", &["label", "args", "branch", "context", "budget", "as", "on-error"]),
     ("user-input", &["prompt", "args", "options", "timeout", "on-timeout", "as"]),
 ];
 

@@ -35,6 +35,8 @@ pub(super) fn resume_program(
         run: environment.run,
         file: &agent.current_state,
         folder: agent.folder(),
+        budget_left: environment.budget_left,
+        step: agent.step,
         path,
         now: environment.now,
     };

@@ -36,6 +36,7 @@ fn resumed_with(
 ) -> ResumeOutcome {
     let (builtins, settings) = (Map::new(), &scene.run.settings);
     let environment = ResumeEnvironment {
+        budget_left: None,
         agent: scene.agent("main"),
         run: &scene.run.workflow_id,
         facts: &scene.run.facts,

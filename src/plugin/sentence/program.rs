@@ -1,6 +1,7 @@
 //! The records of programs, a line each for people.
 
 use crate::domain::activity::Activity;
+use crate::domain::body_command::BodyCommand;
 use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::Folder;
@@ -69,6 +70,7 @@ pub(super) fn advanced(
     let then = match (progress.status, progress.awaiting.as_deref()) {
         (ProgramStatus::Running, _) => match &progress.position.activity {
             Some(Activity::Command(run)) => format!(": runs `{}`", one_line(&run.command)),
+            Some(Activity::Commands(all)) => commands(all, event.turn.step),
             Some(Activity::StartWorkflow(start)) => {
                 format!(": starts the workflow {}", one_line(&start.program))
             }
@@ -81,6 +83,20 @@ pub(super) fn advanced(
         (ProgramStatus::Failed, _) => ": failed".to_owned(),
     };
     format!("{place}{round}{then}")
+}
+
+/// Returns the commands of bodies that a step makes due. Those that ran already were told before.
+fn commands(all: &[BodyCommand], step: u64) -> String {
+    const MAX_SHOWN_COMMANDS: usize = 4;
+    let new: Vec<&BodyCommand> = all.iter().filter(|one| one.id.step == step).collect();
+    let shown = new.iter().take(MAX_SHOWN_COMMANDS);
+    let shown: Vec<String> =
+        shown.map(|one| format!("`{}`", one_line(&one.command.command))).collect();
+    match new.len().saturating_sub(MAX_SHOWN_COMMANDS) {
+        0 if new.is_empty() => String::new(),
+        0 => format!(": runs {}", shown.join(", ")),
+        more => format!(": runs {}, and {more} more", shown.join(", ")),
+    }
 }
 
 fn seen(change: &FactChange) -> String {

@@ -53,6 +53,29 @@ fn command_without_a_name_has_to_succeed() {
 }
 
 #[test]
+fn output_of_commands_is_shown() {
+    let test = acts("(run :command \"echo said; echo oh >&2; exit 3\" :as x :on-error bad)");
+    let ended = test.run(&["p.lisp"]);
+    let why = "warning: (run :command \"echo said; echo oh >&2; exit 3\") exited with code 3: oh";
+    ended.ok().stdout_has(why);
+    let shown = test.raymond(&["show", "t", "main"]);
+    shown
+        .ok()
+        .stdout_has("    stdout\n      said\n    stderr\n      oh\n    exit code 3\n")
+        .stdout_has(why);
+    let json = test.raymond(&["show", "t", "main", "--json"]).ok().json().to_string();
+    assert!(
+        json.contains("\"command\":{\"exit_code\":3,\"stderr\":\"oh\\n\",\"stdout\":\"said\\n\"}"),
+        "{json}"
+    );
+
+    let test = acts("(run :command \"echo again\" :as x :idempotent true :on-error bad)");
+    test.run(&["p.lisp"]).ok();
+    let shown = test.raymond(&["show", "t", "main"]);
+    shown.ok().stdout_has("    stdout\n      again\n    exit code of @x 0\n");
+}
+
+#[test]
 fn command_that_takes_too_long_or_has_no_directory_fails() {
     let test = acts("(run :command \"while :; do sleep 1; done\" :timeout 1 :as x :on-error bad)");
     test.run(&["p.lisp"]).ok().stdout_has("`sh`");

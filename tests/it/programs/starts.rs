@@ -173,8 +173,8 @@ fn started_run_has_no_more_permission_and_budget_than_its_starter() {
       (state s
         (action (send-prompt :agent b :template \"first\" :request-id r)
           (await (transcript-response :request-id r))
-          (start-workflow child.lisp :label feature-42 :context (item bees))
-          (start-workflow child.lisp :label feature-43 :on-error spent)
+          (start-workflow child.lisp :label feature-42 :context (item bees) :budget 0.75)
+          (start-workflow child.lisp :label feature-43 :context (item bees) :on-error spent)
           (log \"both\"))
         (terminal))
       (state spent (terminal :result \"nothing is left\")))";
@@ -186,7 +186,7 @@ fn started_run_has_no_more_permission_and_budget_than_its_starter() {
     test.run(&["p.lisp", "--budget", "1", "--permission-mode", "plan", "--allow-tools", "Read"])
         .ok()
         .ended("main", "nothing is left");
-    assert_eq!(runs(&test), ["feature-42", "t"], "the first one has reserved the rest");
+    assert_eq!(runs(&test), ["feature-42", "t"], "the first one was given the rest");
     test.release("go");
     wait_until("its end", || {
         test.raymond(&["status", "feature-42", "--json"]).json()["status"] == "completed"
@@ -197,6 +197,49 @@ fn started_run_has_no_more_permission_and_budget_than_its_starter() {
     assert_eq!(own["consent"]["tools"], json!(["Read"]));
     assert_eq!(own["label"], "feature-42");
     assert_eq!(own["context"], json!({"item": "bees"}));
+}
+
+#[test]
+fn started_run_and_its_starter_never_spend_more_than_the_budget() {
+    let program = "(workflow parent (roles (b))
+      (state s
+        (action (start-workflow child.lisp :label feature-42 :context (item bees) :as run))
+        (wait (signal workflow/state :key @run :equals completed))
+        (wait (signal go))
+        (action
+          (send-prompt :agent b :template \"first\" :request-id r)
+          (await (transcript-response :request-id r))
+          (start-workflow child.lisp :label feature-43 :context (item bees) :budget 0.5 :as more :on-error less)))
+      (state less
+        (action (send-prompt :agent b :template \"second\" :request-id q)
+          (await (transcript-response :request-id q)))
+        (terminal)))";
+    let test = written(program)
+        .file("child.lisp", CHILD.as_bytes())
+        .rule(when("first").reply("done").cost(0.5))
+        .rule(when("second").reply("done").cost(0.5))
+        .rule(when("look at bees").reply("honey").cost(0.1));
+    let mut live = test.spawn(&["p.lisp", "--budget", "1"]);
+    wait_until("its end", || {
+        test.raymond(&["status", "feature-42", "--json"]).json()["status"] == "completed"
+    });
+    assert_eq!(settings(&test, "feature-42")["budget_usd"], json!(0.5));
+    wait_until("it is removed", || {
+        test.raymond(&["clean", "feature-42", "--yes"]);
+        !test.run_dir().with_file_name("feature-42").exists()
+    });
+    signal(&test, "go", "", "");
+    let ended = live.wait();
+    ended
+        .code(75)
+        .stderr_has("the budget of $1.00 is used up: $0.50 spent, $0.50 given to started runs");
+    assert_eq!(test.calls_with("second").len(), 0, "what the other one was given is gone");
+    let resumed = test.resume(&["--budget", "0.9"]);
+    resumed.code(64).stderr_has("$1.00 that the run t has spent already or given to runs");
+    test.resume(&["--budget", "2"]).ok();
+    let told = "child.lisp is not started: the budget of this run is used up, or given to the runs that it has started";
+    assert!(logged(&test).contains(&told.to_owned()), "{:?}", logged(&test));
+    test.raymond(&["show", "t", "main"]).ok().stdout_has(told);
 }
 
 #[test]
@@ -222,6 +265,62 @@ fn program_of_an_untrusted_folder_is_not_started() {
     wait_until("it is built", || test.flow().join("built").exists());
     assert!(runs(&test).iter().any(|id| id.starts_with("again-main-")));
     test.assert_no_survivors();
+}
+
+#[test]
+fn failure_of_the_awaited_run_ends_the_wait_for_its_completion() {
+    let child = "(workflow child (metadata (publish-state true)) (state s (terminal :status failed :result no)))";
+    let waits = |condition: &str| {
+        PARENT.replace("(signal workflow/state :key @run :equals completed)", condition)
+    };
+    let test = written(PARENT).file("child.lisp", child.as_bytes());
+    let ended = test.run(&["p.lisp"]);
+    let why = ended.code(1).failed("main");
+    assert!(why.contains("can never hold: the run feature-42 has ended as failed"), "{why}");
+
+    let either = waits(
+        "(or (signal workflow/state :key @run :equals completed) (signal workflow/state :key @run :equals failed))",
+    );
+    let test = written(&either).file("child.lisp", child.as_bytes());
+    test.run(&["p.lisp"]).ok().ended("main", "feature-42");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn stopped_run_is_told_of_facts_that_decide_its_wait_alone() {
+    let test = written(
+        "(workflow w (state s (wait (signal workflow/state :key f :equals completed)) (terminal :result done)))",
+    );
+    let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
+    ended
+        .code(2)
+        .stderr_has("once that run has come so far, resume")
+        .stderr_lacks("raymond signal");
+    signal(&test, "workflow/state", "f", "running s");
+    test.raymond(&["list"]).ok().stdout_lacks("a fact has come");
+    signal(&test, "workflow/state", "f", "failed");
+    test.raymond(&["list"]).ok().stdout_has("a fact has come; resume it: raymond resume t");
+    test.raymond(&["status", "t"]).ok().stdout_has("the run f is failed since it stopped");
+    let why = test.resume(&[]);
+    assert!(why.code(1).failed("main").contains("can never hold"));
+}
+
+#[test]
+fn failing_disk_holds_the_run_that_starts_another_and_fails_nothing() {
+    let program = "(workflow parent
+      (state s
+        (action
+          (run :command \"rm -rf $RAYMOND_DIR/dataspace; touch $RAYMOND_DIR/dataspace\" :once true)
+          (start-workflow child.lisp :label feature-42 :as run :on-error bad))
+        (terminal :result @run))
+      (state bad (terminal :status failed :result @run/error)))";
+    let child = "(workflow child (state s (terminal)))";
+    let test = written(program).file("child.lisp", child.as_bytes());
+    test.run(&["p.lisp"]).code(75).stderr_has("dataspace");
+    assert_eq!(runs(&test), ["t"], "it is not made");
+    let dataspace = test.run_dir().with_file_name("").with_file_name("dataspace");
+    std::fs::remove_file(dataspace).expect("removed");
+    test.resume(&[]).ok().ended("main", "feature-42");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{ProgramSymbol, TextExpression, TextTemplate};
 use crate::domain::id::{Folder, StateName};
+use crate::domain::money::Usd;
 use crate::domain::run_origin::is_program_file;
 
 /// `run`
@@ -47,6 +48,8 @@ pub struct StartWorkflow {
     pub branch: Option<TextExpression>,
     /// `:context`: the values of `@context/x` there, by `x`.
     pub context: Vec<(String, TextExpression)>,
+    /// `:budget`: the part of this run's budget that the run is given.
+    pub budget: Option<Usd>,
     /// `:as`: the name of the run's id.
     pub bind: Option<ProgramSymbol>,
     /// `:on-error`: the number of the state to continue in if it cannot be started; without it the program fails.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ProgramInterpreter, ProgramSuspension};
+use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
 use crate::domain::shell_command::ShellCommand;
 use crate::language::position::SourcePlace;
@@ -22,7 +22,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             RunRepetition::Unless(test) => Some(test.clone()),
             RunRepetition::Unknown | RunRepetition::Once | RunRepetition::Idempotent => None,
         };
-        self.due(Activity::Command(ShellCommand {
+        let command = ShellCommand {
             command: run.command.clone(),
             arguments: self.position.partial.clone(),
             cwd: run.cwd.clone(),
@@ -31,7 +31,12 @@ impl<'environment> ProgramInterpreter<'environment> {
             unless,
             idempotent: run.repetition == RunRepetition::Idempotent,
             once: run.repetition == RunRepetition::Once,
-        }))
+        };
+        if self.depth > 0 {
+            self.run_for_body(command)
+        } else {
+            self.due(Activity::Command(command))
+        }
     }
 
     /// Takes the output of the command that was due.
@@ -44,6 +49,10 @@ impl<'environment> ProgramInterpreter<'environment> {
         let is_skipped = output.get("skipped").and_then(Value::as_bool).unwrap_or_default();
         self.bind_output(run, [text("stdout"), text("stderr")], &code.to_string(), is_skipped);
         if let Some(state) = run.on_error.filter(|_| code != 0) {
+            let last = text("stderr").lines().rev().find(|line| !line.trim().is_empty());
+            let why = last.map_or(String::new(), |line| format!(": {line}"));
+            let shown = shown::command(&run.command);
+            self.log(format!("{shown} exited with code {code}{why}"), true);
             return self.go_to(state, at);
         }
         self.next();
@@ -60,6 +69,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             return Err(ProgramSuspension::Fail { at, why });
         };
         self.has_blocked();
+        self.log(format!("{} failed: {why}", shown::command(&run.command)), true);
         self.bind_output(run, ["", &why], "", false);
         self.go_to(state, at)
     }

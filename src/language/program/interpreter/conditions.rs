@@ -130,6 +130,12 @@ impl<'environment> ProgramInterpreter<'environment> {
             (one, other) => one.or(other),
         };
         if late.is_none() && (!judged.may_hold || is_contradictory(&wait.condition)) {
+            if let Some(Fact { label, key, value, .. }) = self.last_state_in(&wait.condition) {
+                let why = format!(
+                    "{awaiting} can never hold: the run {key} has ended as {value}; wait for that too, and choose by it in a branch: (or … (signal {label} :key {key} :equals {value}))"
+                );
+                return Err(ProgramSuspension::Fail { at, why });
+            }
             let why = format!(
                 "{awaiting} can never hold: nothing is pending that could change it, and it depends on no fact or time that could; correct the condition, or choose by it in a branch"
             );
@@ -159,8 +165,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         condition: &ProgramCondition,
     ) -> Result<ConditionCheck, UndecidedCondition> {
         Ok(match condition {
-            ProgramCondition::Signal { .. } => {
-                ConditionCheck::from_outside(self.signalled(condition)?.is_some())
+            ProgramCondition::Signal { label, key, .. } => {
+                let holds = self.signalled(condition)?.is_some();
+                if !holds && self.last_state(label, key.as_ref()).is_some() {
+                    ConditionCheck::fixed(false)
+                } else {
+                    ConditionCheck::from_outside(holds)
+                }
             }
             ProgramCondition::Response { request, on_error } => {
                 self.responded(request, *on_error)?

@@ -51,6 +51,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.partial.clear();
         self.position.wait = None;
         self.position.parallel.clear();
+        self.body_commands.clear();
         if let Some(state) = self.environment.program.states.get(state) {
             self.position.current = state.name.clone();
             self.position.cursor.clear();

@@ -1,7 +1,10 @@
 //! Runs the bodies of `for-each` side by side, each from its own position, until all are through.
+//!
+//! A body that runs a command waits for it as for anything else, so the others continue. Each pass over the bodies
+//! gathers the commands that run or are due, and the outermost `for-each` makes them its activity.
 
-use super::{ProgramInterpreter, ProgramSuspension};
-use crate::domain::activity::ActivityResult;
+use super::{ProgramInterpreter, ProgramSuspension, shown};
+use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::program_execution::{BlockFrame, ParallelPosition, ProgramWait};
 use crate::language::program::checked_program::ParallelBody;
@@ -19,6 +22,9 @@ enum BodyOutcome {
 impl ProgramInterpreter<'_> {
     /// Runs each body as far as possible. The program waits until all are through.
     pub(super) fn for_each(&mut self, bodies: &[ParallelBody]) -> Result<(), ProgramSuspension> {
+        if self.depth == 0 {
+            self.are_commands_running = !self.position.commands().is_empty();
+        }
         if self.position.parallel.is_empty() {
             let depth = self.position.cursor.len();
             let begin = |number| {
@@ -40,21 +46,36 @@ impl ProgramInterpreter<'_> {
                 BodyOutcome::Left => return Ok(()),
             }
         }
-        let waits = self.position.parallel.iter().filter_map(|one| one.wait.as_ref());
-        let waits: Vec<ProgramWait> = waits.cloned().collect();
-        let Some(first) = waits.first() else {
+        if self.position.parallel.iter().all(|one| one.is_through) {
             self.position.parallel.clear();
             self.next();
             return Ok(());
-        };
-        let awaiting = if waits.len() == 1 {
-            first.awaiting.clone()
-        } else {
-            let all: Vec<&str> = waits.iter().map(|wait| wait.awaiting.as_str()).collect();
-            format!("(and {})", all.join(" "))
+        }
+        let wait = self.wait_for_bodies();
+        if self.depth > 0 || self.body_commands.is_empty() {
+            return self.block(wait.awaiting, wait.until, wait.outside);
+        }
+        self.position.changes.clear();
+        self.position.wait = Some(wait);
+        self.has_blocked();
+        let commands = std::mem::take(&mut self.body_commands);
+        self.due(Activity::Commands(commands))
+    }
+
+    /// Returns the wait for all bodies that wait.
+    fn wait_for_bodies(&self) -> ProgramWait {
+        let waits = self.position.parallel.iter().filter_map(|one| one.wait.as_ref());
+        let waits: Vec<&ProgramWait> = waits.collect();
+        let awaiting = match waits.as_slice() {
+            [one] => one.awaiting.clone(),
+            all => {
+                let all: Vec<&str> = all.iter().map(|wait| wait.awaiting.as_str()).collect();
+                format!("(and {})", all.join(" "))
+            }
         };
         let until = waits.iter().filter_map(|wait| wait.until).min();
-        self.block(awaiting, until, waits.iter().any(|wait| wait.outside))
+        let outside = waits.iter().any(|wait| wait.outside);
+        ProgramWait { awaiting, since: self.since(), until, outside }
     }
 
     /// Runs the body at the cursor until it is through, waits, needs an activity, or leaves `for-each`.
@@ -67,6 +88,13 @@ impl ProgramInterpreter<'_> {
                 self.position.wait = None;
                 return Ok(BodyOutcome::Ended);
             }
+            if let Some(input) = self.question().filter(|_| self.has_commands()) {
+                let (awaiting, since) = (shown::user_input(&input.bind), self.since());
+                self.position.wait =
+                    Some(ProgramWait { awaiting, since, until: None, outside: false });
+                // The run may end while a person thinks, so nobody is asked before the commands have ended.
+                return Ok(BodyOutcome::Waits);
+            }
             match self.step() {
                 Ok(()) => {}
                 Err(ProgramSuspension::Then(AdvanceNext::Wait)) => return Ok(BodyOutcome::Waits),
@@ -76,7 +104,7 @@ impl ProgramInterpreter<'_> {
     }
 
     /// Does something at the position of a body. If that leaves `for-each`, the position is the new one.
-    fn in_body<T>(
+    pub(super) fn in_body<T>(
         &mut self,
         number: usize,
         act: impl FnOnce(&mut Self) -> Result<T, ProgramSuspension>,
@@ -84,7 +112,9 @@ impl ProgramInterpreter<'_> {
         let depth = self.position.cursor.len();
         let mut own = std::mem::take(&mut self.position.parallel[number]);
         self.exchange(&mut own);
+        self.depth += 1;
         let outcome = act(self);
+        self.depth -= 1;
         if self.position.cursor.len() <= depth {
             return outcome;
         }
@@ -110,6 +140,7 @@ impl ProgramInterpreter<'_> {
         std::mem::swap(&mut position.wait, &mut own.wait);
         std::mem::swap(&mut position.parallel, &mut own.parallel);
         std::mem::swap(&mut position.active, &mut own.active);
+        std::mem::swap(&mut self.command, &mut own.command);
     }
 
     /// Takes the result of the activity that was due, in the body that needs it.

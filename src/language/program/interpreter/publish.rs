@@ -6,10 +6,10 @@
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::AdvanceNext;
+use crate::domain::fact::Fact;
 use crate::domain::program_execution::ProgramEnding;
-
-/// The label of the facts that tell the states of programs.
-pub const STATE_LABEL: &str = "workflow/state";
+use crate::domain::published_state::{COMPLETED, FAILED, STATE_LABEL, is_ending, running};
+use crate::language::program::checked_program::{ProgramCondition, TextExpression};
 
 /// The label of the facts that tell the executions of programs.
 pub const INSTANCE_LABEL: &str = "workflow-instance";
@@ -26,7 +26,7 @@ impl ProgramInterpreter<'_> {
         if !self.environment.program.metadata.publish_state {
             return Ok(());
         }
-        let value = format!("running {}", self.position.current);
+        let value = running(&self.position.current);
         if self.position.published.is_none() {
             self.position.published = Some(INSTANCE_MARK.to_owned());
             self.assert_own(INSTANCE_LABEL, shown::instance(self.environment.execution));
@@ -45,12 +45,42 @@ impl ProgramInterpreter<'_> {
             AdvanceNext::End { payload, error }
                 if self.environment.program.metadata.publish_state =>
             {
-                let status = if error.is_some() { "failed" } else { "completed" };
+                let status = if error.is_some() { FAILED } else { COMPLETED };
                 self.position.ending = Some(ProgramEnding { payload, error });
                 self.publish(status.to_owned());
                 self.next_of_activity()
             }
             other => other,
+        }
+    }
+
+    /// Returns the last state of the run that a signal is about, if that has ended: nothing changes it while the program
+    /// waits.
+    pub(super) fn last_state(&self, label: &str, key: Option<&TextExpression>) -> Option<Fact> {
+        let key = key.filter(|_| label == STATE_LABEL)?;
+        let key = self.now(key).ok()??;
+        let fact = self.environment.facts.get(label, Some(&key))?;
+        is_ending(&fact.value).then_some(fact)
+    }
+
+    /// Returns the first last state of a run in a condition.
+    pub(super) fn last_state_in(&self, condition: &ProgramCondition) -> Option<Fact> {
+        let of_text = |text: &TextExpression| match text {
+            TextExpression::Signal { label, key } => self.last_state(label, key.as_deref()),
+            _ => None,
+        };
+        match condition {
+            ProgramCondition::Signal { label, key, .. } => self.last_state(label, key.as_ref()),
+            ProgramCondition::Matches { text, .. } => of_text(text),
+            ProgramCondition::Equals { one, other } => of_text(one).or_else(|| of_text(other)),
+            ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+                all.iter().find_map(|one| self.last_state_in(one))
+            }
+            ProgramCondition::Not(one) => self.last_state_in(one),
+            ProgramCondition::Response { .. }
+            | ProgramCondition::Verdict { .. }
+            | ProgramCondition::After(_)
+            | ProgramCondition::At(_) => None,
         }
     }
 

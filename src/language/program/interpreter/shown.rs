@@ -62,6 +62,13 @@ pub(super) fn user_input(name: &str) -> String {
     format!("(user-input :as {})", atom(name))
 }
 
+/// Formats a command, or the beginning of a long one.
+pub(super) fn command(text: &str) -> String {
+    const MAX_SHOWN_CHARS: usize = 60;
+    let cut = text.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| format!("{}…", &text[..end]));
+    format!("(run :command {:?})", cut.as_deref().unwrap_or(text))
+}
+
 pub(super) fn condition(
     shown: &ProgramCondition,
     value: &dyn Fn(&TextExpression) -> String,
@@ -77,10 +84,10 @@ pub(super) fn condition(
         }
         ProgramCondition::Response { request, .. } => response(request),
         ProgramCondition::Matches { text, pattern } => {
-            format!("(matches {} {:?})", expression(text), pattern.as_str())
+            format!("(matches {} {:?})", expression(text, value), pattern.as_str())
         }
         ProgramCondition::Equals { one, other } => {
-            format!("(equals {} {})", expression(one), expression(other))
+            format!("(equals {} {})", expression(one, value), expression(other, value))
         }
         ProgramCondition::Verdict { verdict: TextExpression::Verdict(name), word } => {
             format!("(verdict {name} {word})")
@@ -95,11 +102,13 @@ pub(super) fn condition(
 }
 
 /// Formats an expression as in the program, if it is a short one.
-fn expression(shown: &TextExpression) -> String {
+fn expression(shown: &TextExpression, value: &dyn Fn(&TextExpression) -> String) -> String {
     match shown {
         TextExpression::Text(text) => atom(text),
         TextExpression::Response(name) => format!("(response {name})"),
-        TextExpression::Signal { label, .. } => format!("(signal {label})"),
+        TextExpression::Signal { label, key } => {
+            signal(label, key.as_deref().map(value).as_deref(), None)
+        }
         TextExpression::Bound(name) => format!("@{name}"),
         _ => "…".to_owned(),
     }

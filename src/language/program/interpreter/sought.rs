@@ -74,6 +74,8 @@ pub fn sought_facts<P: Deref<Target = Program>>(
             run: &run.workflow_id,
             file: &agent.current_state,
             folder: None,
+            step: agent.step,
+            budget_left: None,
             path: "",
             now: agent.since,
         }));

@@ -2,8 +2,7 @@
 
 use super::{ProgramInterpreter, ProgramSuspension};
 use crate::domain::activity::Activity;
-use crate::domain::id::RunId;
-use crate::domain::run_origin::{WorkflowStart, is_program_file};
+use crate::domain::run_origin::{StartedRun, WorkflowStart, is_program_file, part_for_started};
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{InstructionKind, StartWorkflow};
 
@@ -29,14 +28,24 @@ impl<'environment> ProgramInterpreter<'environment> {
             }
             Some(_) | None => start.program.clone(),
         };
-        self.due(Activity::StartWorkflow(WorkflowStart { program, label, branch, context }))
+        let budget_usd = match part_for_started(start.budget, self.environment.budget_left) {
+            Ok(part) => part,
+            Err(why) => return self.take_failed_start(start, &why),
+        };
+        let start = WorkflowStart { program, label, branch, context, budget_usd };
+        self.due(Activity::StartWorkflow(start))
     }
 
     /// Takes the id of the run that was started.
-    pub(super) fn take_started(&mut self, run: &RunId) {
+    pub(super) fn take_started(&mut self, started: &StartedRun) {
+        let StartedRun { run, budget_usd } = started;
         self.has_blocked();
         let Some(start) = self.start() else { return };
-        self.log(format!("has started {} as the run {run}", start.program), false);
+        let is_part = self.environment.budget_left.is_some();
+        let part = budget_usd.filter(|_| is_part).unwrap_or_default();
+        self.position.given_usd += part;
+        let with = budget_usd.map_or(String::new(), |budget| format!(" with a budget of {budget}"));
+        self.log(format!("has started {} as the run {run}{with}", start.program), false);
         self.bind_started(start, run.as_str(), "");
         self.next();
     }
@@ -53,6 +62,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             return Err(ProgramSuspension::Fail { at, why });
         };
         self.has_blocked();
+        self.log(format!("{} is not started: {why}", start.program), true);
         self.bind_started(start, "", why);
         self.go_to(state, at)
     }

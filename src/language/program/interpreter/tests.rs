@@ -3,6 +3,7 @@
 mod artifacts;
 mod commands;
 mod conditions;
+mod ended_runs;
 mod failures;
 mod loops;
 mod parallel;

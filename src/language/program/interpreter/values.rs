@@ -133,7 +133,9 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn is_fixed(&self, expression: &TextExpression) -> bool {
         let is_pending = |request: &RequestEntry| request.status == RequestStatus::Pending;
         match expression {
-            TextExpression::Signal { .. } => false,
+            TextExpression::Signal { label, key } => {
+                self.last_state(label, key.as_deref()).is_some()
+            }
             TextExpression::Response(name) | TextExpression::Verdict(name) => {
                 !self.request(name).is_some_and(is_pending)
             }

@@ -252,6 +252,7 @@ fn every_diagnostic_code_can_be_produced() {
         "(workflow w (state s (action (run :command x :as y))))",
         &explosion,
         "(workflow w (state s (action (start-workflow gone.lisp))))",
+        "(workflow w (state s (action (start-workflow child.lisp :as x)) (wait (signal workflow/state :key @x))))",
     ];
     let said: BTreeSet<&str> =
         texts.iter().flat_map(|text| reading(text).diagnostics).map(|found| found.code).collect();

@@ -8,6 +8,7 @@ use super::super::read::read;
 use super::super::walk::instructions;
 use super::{assert_said, program, state};
 use crate::domain::id::{Folder, StateName};
+use crate::domain::money::Usd;
 use crate::language::source::{Error, WorkflowSource};
 
 fn start(text: &str) -> StartWorkflow {
@@ -125,5 +126,47 @@ fn unknown_program_is_error_where_the_defined_ones_are_known() {
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         let expected = expected.map(|why| format!("p.lisp:1:46: SX315 {why}"));
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn started_program_is_checked_for_its_values_and_its_state() {
+    let check = |child: &str, program: &str| {
+        let files = BTreeMap::from([("child.lisp".to_owned(), child.to_owned())]);
+        let found = read("p.lisp", program, &files).diagnostics;
+        found.iter().map(|one| format!("{} {}", one.code, one.message)).collect::<Vec<_>>()
+    };
+    let child = "(workflow c (state s (action (log \"~a ~a ~a\" @context/a @context/b @branch))))";
+    let waits = |start: &str, key: &str| {
+        format!(
+            "(workflow w (state s (action {start}) (wait (signal workflow/state :key {key} :equals completed))))"
+        )
+    };
+    let publishes = child.replace("(state s", "(metadata (publish-state true)) (state s");
+    let full = "(start-workflow child.lisp :label x :branch y :context (a 1 b 2) :as run)";
+    assert!(check(&publishes, &waits(full, "@run")).is_empty());
+    let silent = "SX411 `child.lisp` does not publish its state, so nobody can wait for it; add `(metadata (publish-state true))` there";
+    assert_eq!(check(child, &waits(full, "@run")), [silent]);
+    assert_eq!(check(child, &waits(full, "x")), [silent]);
+    assert!(check(child, &waits(full, "other")).is_empty());
+    let bare = waits("(start-workflow child.lisp :context (a 1))", "other");
+    assert_eq!(
+        check(child, &bare),
+        [
+            "SX412 `child.lisp` needs @context/b, @branch, so it cannot be started without; give it by `:context (b VALUE)` and `:branch VALUE`"
+        ]
+    );
+    let itself = "(workflow w (state s (action (start-workflow p.lisp))))";
+    let files = BTreeMap::from([("p.lisp".to_owned(), itself.to_owned())]);
+    assert!(read("p.lisp", itself, &files).diagnostics.is_empty());
+}
+
+#[test]
+fn budget_of_a_start_is_an_amount_above_zero() {
+    assert_eq!(start("(start-workflow x :budget 0.50)").budget, Some(Usd::from_dollars(0.5)));
+    for wrong in ["0", "lots"] {
+        let text = state(&format!("(action (start-workflow x :budget {wrong}))"));
+        let found = read("p.lisp", &text, &BTreeMap::<String, String>::new()).diagnostics;
+        assert_eq!(found[0].code, "SX207", "{found:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! The signals that programs wait for, and the commands that assert them.
 
+use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::event::{AdvancePosition, Advanced, NextAction};
 
 /// Returns the awaited thing of a program that begins to wait for a signal.
@@ -8,23 +9,23 @@ pub(super) fn awaited_signal(advanced: &Advanced) -> Option<&str> {
     let awaiting = progress.awaiting.as_deref()?;
     let is_waiting = advanced.next_action == NextAction::Wait
         && progress.position.wait.as_ref().is_some_and(|wait| wait.outside);
-    (is_waiting && awaiting.contains(SIGNAL)).then_some(awaiting)
+    let is_for_people = || AwaitedSignal::all_in(awaiting).iter().any(AwaitedSignal::is_for_people);
+    (is_waiting && is_for_people()).then_some(awaiting)
 }
 
-/// The beginning of a signal in the words of a program.
-const SIGNAL: &str = "(signal ";
-
-/// Returns the command that asserts the first awaited signal.
+/// Returns the command that asserts the first signal that people assert.
 pub(super) fn signal_command(awaited: &str) -> String {
-    let (_, rest) = awaited.split_once(SIGNAL).unwrap_or_default();
-    let end = |text: &str| text.find([' ', ')']).unwrap_or(text.len());
-    let (label, rest) = rest.split_at(end(rest));
-    let key = rest.strip_prefix(" :key ").map(|key| match key.strip_prefix('"') {
-        Some(quoted) => format!("\"{}\"", quoted.split('"').next().unwrap_or_default()),
-        None => key[..end(key)].to_owned(),
+    let all = AwaitedSignal::all_in(awaited);
+    let first = all.into_iter().find(AwaitedSignal::is_for_people).unwrap_or_default();
+    let is_plain = |key: &str| !key.contains(|c: char| c.is_whitespace() || "\"'$`\\".contains(c));
+    let key = first.key.map(|key| {
+        if is_plain(&key) && !key.is_empty() {
+            format!(" --key {key}")
+        } else {
+            format!(" --key {key:?}")
+        }
     });
-    let key = key.map(|key| format!(" --key {key}")).unwrap_or_default();
-    format!("raymond signal {label}{key}")
+    format!("raymond signal {}{}", first.label, key.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod tests {
             ("(signal go)", "raymond signal go"),
             ("(and (signal a/b :key t :equals yes) (signal c))", "raymond signal a/b --key t"),
             ("(signal go :key \"a b\")", "raymond signal go --key \"a b\""),
+            ("(or (signal workflow/state :key t) (signal go))", "raymond signal go"),
         ];
         for (awaited, command) in table {
             assert_eq!(signal_command(awaited), command);

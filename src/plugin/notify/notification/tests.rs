@@ -31,6 +31,7 @@ fn occasions() -> NotificationTracker {
         status: RunStatus::Running,
         pause: None,
         limited_until: None,
+        given_usd: Usd::ZERO,
         total_cost_usd: Usd::default(),
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: std::collections::BTreeMap::new(),
@@ -163,8 +164,11 @@ fn end_notification_names_failures_that_join_kept() {
 #[test]
 fn pause_notification_has_resume_hint_and_is_the_last() {
     let mut occasions = occasions();
-    let pause =
-        PauseReason::Budget { spent: Usd::from_dollars(0.05), limit: Usd::from_dollars(0.04) };
+    let pause = PauseReason::Budget {
+        spent: Usd::from_dollars(0.05),
+        limit: Usd::from_dollars(0.04),
+        given: Usd::ZERO,
+    };
     let told = occasions.of(&published(Event::RunPaused { pause }, None)).expect("told");
     assert_eq!((told.kind, told.status), (NotificationKind::Paused, RunStatus::Paused));
     assert_eq!(

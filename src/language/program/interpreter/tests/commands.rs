@@ -47,8 +47,12 @@ fn failed_command_fails_program_or_leads_to_its_state() {
     let play = played(&state("(action (run :command a))"), [why()]);
     assert_eq!(play.ended(), "p.lisp:2:18: it was not there");
     let text = fails("(run :command a :as x :on-error bad)");
-    assert_eq!(played(&text, [why()]).ended(), "it was not there");
-    assert_eq!(played(&text, [Ok(output(1, ""))]).ended(), "oh", "the exit code is not 0");
+    let play = played(&text, [why()]);
+    assert_eq!(play.ended(), "it was not there");
+    assert_eq!(play.said, ["warning: (run :command \"a\") failed: it was not there"]);
+    let play = played(&text, [Ok(output(1, ""))]);
+    assert_eq!(play.ended(), "oh", "the exit code is not 0");
+    assert_eq!(play.said, ["warning: (run :command \"a\") exited with code 1: oh"]);
     assert_eq!(played(&text, [Ok(output(0, ""))]).completed_in(), "t");
 }
 

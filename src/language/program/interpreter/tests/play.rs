@@ -30,7 +30,7 @@ use crate::language::program::read::read;
 /// A program that is played, up to where it blocks.
 pub(super) struct Play {
     program: Program,
-    scene: scene::Scene,
+    pub(super) scene: scene::Scene,
     /// The facts that hold; the run knows those that its program can match.
     world: BTreeMap<(String, String), Fact>,
     /// The time in milliseconds.
@@ -49,6 +49,8 @@ pub(super) struct Play {
     pub(super) done: Vec<String>,
     /// The outcomes of its commands, in order.
     pub(super) outputs: VecDeque<Result<Value, String>>,
+    /// The commands of bodies that do not end yet.
+    pub(super) held: BTreeSet<String>,
 }
 
 impl Play {
@@ -99,6 +101,7 @@ impl Play {
             said: Vec::new(),
             done: Vec::new(),
             outputs: VecDeque::new(),
+            held: BTreeSet::new(),
         }
     }
 
@@ -145,7 +148,6 @@ impl Play {
         }
     }
 
-    /// Returns whether it has ended.
     pub(super) fn is_over(&self) -> bool {
         self.scene.run.finished.iter().any(|ended| ended.id == AgentId::main())
     }
@@ -199,7 +201,8 @@ impl Play {
 
     /// Plays until it blocks or has ended.
     pub(super) fn go(&mut self) -> &mut Self {
-        let mut fetched = None;
+        let commands = |due: &Activity| matches!(due, Activity::Commands(_));
+        let mut fetched = self.program_activity().filter(commands).map(|due| self.fetch(due));
         for _ in 0..10_000 {
             let main = self.scene.run.agents.get(&AgentId::main());
             if main.is_none_or(|own| own.program().is_none()) {
@@ -251,6 +254,8 @@ impl Play {
             run: &run.workflow_id,
             file: &agent.current_state,
             folder: agent.folder(),
+            step: agent.step,
+            budget_left: run.budget_left(),
             path: "p.lisp",
             now: Timestamp(self.now),
         }
@@ -284,6 +289,7 @@ impl Play {
                 self.done.push(format!("run {} {:?}", run.command, run.arguments));
                 return self.outputs.pop_front().expect("an output").map(ActivityResult::Value);
             }
+            Activity::Commands(all) => super::parallel::outcomes(self, &all),
             Activity::StartWorkflow(start) => return super::starts::started(self, &start),
             Activity::Bases { directories, .. } => {
                 let base = |at: String| {

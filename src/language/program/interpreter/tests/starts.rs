@@ -5,13 +5,29 @@ use serde_json::Value;
 use super::{Play, program, state};
 use crate::domain::activity::ActivityResult;
 use crate::domain::id::RunId;
-use crate::domain::run_origin::WorkflowStart;
+use crate::domain::money::Usd;
+use crate::domain::run_origin::{StartedRun, WorkflowStart};
+
+impl Play {
+    /// Gives the run a budget of which so many dollars are left.
+    fn budget(&mut self, dollars: f64) {
+        let spent = self.scene.run.total_cost_usd;
+        let budget = spent.saturating_add(Usd::from_dollars(dollars));
+        self.scene.run.settings.budget_usd = Some(budget);
+    }
+
+    /// Returns the amount that started runs were given, in dollars.
+    fn given(&self) -> f64 {
+        self.scene.run.given_usd.dollars()
+    }
+}
 
 /// Starts a program as the run `r`, or fails as the play says.
 pub(super) fn started(play: &mut Play, start: &WorkflowStart) -> Result<ActivityResult, String> {
     play.done.push(serde_json::to_string(start).expect("JSON"));
     let outcome = play.outputs.pop_front().unwrap_or(Ok(Value::Null));
-    outcome.map(|_| ActivityResult::Started(RunId::parse("r").expect("an id")))
+    let run = RunId::parse("r").expect("an id");
+    outcome.map(|_| ActivityResult::Started(StartedRun { run, budget_usd: start.budget_usd }))
 }
 
 #[test]
@@ -59,4 +75,42 @@ fn failed_start_fails_program_or_leads_to_its_state() {
         fails("(start-workflow other :as x)"),
         "p.lisp:2:18: other is not started: it is not trusted"
     );
+}
+
+#[test]
+fn started_runs_are_given_parts_of_what_is_left_of_the_budget() {
+    let given = |starts: &str| {
+        let bad = if starts.contains(":as x") { "@x/error" } else { "none" };
+        let bad = format!("(state bad (action (log \"~a\" {bad})))");
+        let text =
+            program(&[&format!("(state s (action {starts}))"), "(state t (terminal))", &bad]);
+        let mut play = Play::before(&text);
+        play.budget(1.0);
+        play.go();
+        (play.said.clone(), play.given())
+    };
+    let with = |budget: &str| format!("has started other as the run r with a budget of {budget}");
+    let twice = "(start-workflow other) (start-workflow other)";
+    assert_eq!(given(twice), (vec![with("$0.50"), with("$0.25")], 0.75));
+    let asked =
+        "(start-workflow other :budget 0.8) (start-workflow other :budget 0.5 :as x :on-error bad)";
+    let why = "its `:budget` is $0.50, and no more than $0.20 of the budget of this run is left";
+    let told = format!("warning: other is not started: {why}");
+    assert_eq!(given(asked), (vec![with("$0.80"), told, why.to_owned()], 0.8));
+    let all = "(start-workflow other :budget 1) (start-workflow other :as x :on-error bad)";
+    let why = "the budget of this run is used up, or given to the runs that it has started";
+    let told = format!("warning: other is not started: {why}");
+    assert_eq!(given(all), (vec![with("$1.00"), told, why.to_owned()], 1.0));
+}
+
+#[test]
+fn part_of_a_start_that_fails_is_given_back() {
+    let mut play = Play::before(&program(&[
+        "(state s (action (start-workflow other :budget 1 :as x :on-error bad)))",
+        "(state bad (terminal))",
+    ]));
+    play.budget(1.0);
+    play.outputs.push_back(Err("it is not trusted".to_owned()));
+    play.go();
+    assert_eq!((play.completed_in().as_str(), play.given()), ("bad", 0.0));
 }

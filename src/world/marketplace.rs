@@ -34,7 +34,8 @@ pub(super) fn enter(
             ("source".to_owned(), source.into()),
         ]))),
     }
-    let text = serde_json::to_string_pretty(&all).map_err(|error| failed(&placed_mistake(&error)))?;
+    let text =
+        serde_json::to_string_pretty(&all).map_err(|error| failed(&placed_mistake(&error)))?;
     files::write(root, list, &(text + "\n"), stem)
 }
 

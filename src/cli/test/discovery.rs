@@ -7,6 +7,7 @@ use crate::cli::exit::Error;
 use crate::language::cases::{self, TestCase};
 use crate::language::hint::closest;
 use crate::language::manifest;
+use crate::language::prompt::first_state::STARTS;
 use crate::plain_file;
 
 /// The folder beside a workflow that has its cases.
@@ -18,14 +19,8 @@ const MAX_DEPTH: usize = 8;
 /// The longest file of cases, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The files that show that a folder is a workflow.
-const WORKFLOW_FILES: [&str; 5] = [
-    manifest::FIRST_STATE,
-    manifest::NUMBERED_FIRST_STATE,
-    manifest::GRAPH,
-    manifest::PROGRAM,
-    manifest::FILE,
-];
+/// The files, beside those of a first prompt or script, that show that a folder is a workflow.
+const WORKFLOW_FILES: [&str; 3] = [manifest::GRAPH, manifest::PROGRAM, manifest::FILE];
 
 /// A case and its place.
 #[derive(Debug, Clone)]
@@ -85,7 +80,7 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Adds the files of the workflows below a folder.
 fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    if WORKFLOW_FILES.iter().any(|name| folder.join(name).is_file()) {
+    if STARTS.iter().chain(&WORKFLOW_FILES).any(|name| folder.join(name).is_file()) {
         files.extend(yaml_files(&folder.join(FOLDER)));
     }
     if depth >= MAX_DEPTH {

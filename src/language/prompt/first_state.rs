@@ -5,7 +5,7 @@ use crate::language::manifest;
 use crate::language::source::WorkflowSource;
 
 /// The names of a first prompt or script. A folder with several of them does not say which one comes first.
-const STARTS: [&str; 4] = [manifest::FIRST_STATE, "1_START.md", "START.sh", "1_START.sh"];
+pub const STARTS: [&str; 4] = [manifest::FIRST_STATE, "1_START.md", "START.sh", "1_START.sh"];
 
 /// The names of the first file of a folder without such a prompt or script.
 const OTHERS: [&str; 2] = [manifest::GRAPH, manifest::PROGRAM];

@@ -104,6 +104,7 @@ fn files_of_runs() -> (BTreeSet<String>, BTreeSet<String>) {
     live.wait().ok();
     test.raymond(&["run", "AGAIN.md", "--dir", ".raymond"]).ok();
     replay_with_a_file(&test);
+    test.raymond(&["branch", "t", "--id", "k", "--at", "1", "--on-wait", "exit"]);
     paths(&test.dir(), "", &mut left);
     paths(&test.flow().join(".raymond"), "", &mut left);
     (left, kept)

@@ -124,6 +124,9 @@ impl ObservedRun {
                             self.step(agent, place);
                         }
                     }
+                    AdvancePosition::Other(_) => {
+                        self.step(agent, place(folder, &advanced.file, None));
+                    }
                 }
             }
             Event::TurnRejected(rejected) => {

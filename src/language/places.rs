@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::prompt::workflow_map::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
+use super::prompt::workflow_map::{
+    FolderGraph, FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions,
+};
 use super::replies::key_of;
 use super::source::WorkflowSource;
 use crate::domain::id::StateName;
@@ -26,7 +28,7 @@ impl WorkflowPlaces {
     pub fn of(
         entry: &StateName,
         source: &dyn WorkflowSource,
-        graphs: &dyn Fn(&StateName) -> FolderGraph,
+        graphs: &FolderGraphReader<'_>,
     ) -> Self {
         let reach =
             WorkflowMapOptions { by_text: true, max_states: MAX_STATES, graphs: Some(graphs) };

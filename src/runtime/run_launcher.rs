@@ -46,6 +46,7 @@ impl From<store::Error> for StartFailure {
             | store::Error::Cut { .. }
             | store::Error::Copied { .. }
             | store::Error::Empty { .. }
+            | store::Error::BaseGone { .. }
             | store::Error::Newer { .. }
             | store::Error::NewerRecord { .. }
             | store::Error::Unfit(_)

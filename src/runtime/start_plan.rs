@@ -23,6 +23,7 @@ use crate::language::prompt::survey::MAX_SURVEYED_STATES;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions,
 };
+use crate::language::source::WorkflowSource;
 use crate::process::command::{EnvironmentMarker, locate};
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
@@ -212,8 +213,9 @@ fn first_prompt(
 /// Returns the states that can be reached, by the map of the workflow.
 fn states(workflow: &Workflow, graphs: &GraphSetup) -> Vec<PlannedState> {
     let Workflow { scope, entry, .. } = workflow;
-    let read = |name: &StateName| -> FolderGraph {
-        read_graph(scope, Some(entry), graphs.vocabulary(), GraphProfile::Lenient, name)
+    let read = |source: &dyn WorkflowSource, name: &StateName| -> FolderGraph {
+        let files = (scope, source);
+        read_graph(files, Some(entry), graphs.vocabulary(), GraphProfile::Lenient, name)
     };
     let options =
         WorkflowMapOptions { by_text: true, max_states: MAX_SURVEYED_STATES, graphs: Some(&read) };

@@ -101,7 +101,7 @@ fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>,
     let progress = records.filter_map(|record| match &record.event {
         Event::Advanced(advanced) => match &advanced.position {
             AdvancePosition::Program(progress) => Some(progress),
-            AdvancePosition::Graph(_) => None,
+            AdvancePosition::Graph(_) | AdvancePosition::Other(_) => None,
         },
         _ => None,
     });

@@ -51,7 +51,7 @@ impl Agent {
                 }
             }
             AgentExecution::Role(mailbox) => mailbox.released = false,
-            AgentExecution::Prompts | AgentExecution::Graph(_) => {}
+            AgentExecution::Prompts | AgentExecution::Graph(_) | AgentExecution::Other(_) => {}
         }
     }
 

@@ -78,8 +78,8 @@ impl FolderDiagnostics<'_> {
             if prompt.is_open() {
                 let tag = unescaped(&transition.to_string());
                 let is_script = StateKind::of(name) == Some(StateKind::Script);
-                let shows = if is_script { "the script has" } else { "the text shows" };
-                let message = format!("{shows} {tag}, but {target}: {why}");
+                let origin = if is_script { "the script has" } else { "the text shows" };
+                let message = format!("{origin} {tag}, but {target}: {why}");
                 self.at_tag(name, shown, "RF103", message);
             }
             return;

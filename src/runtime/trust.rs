@@ -118,7 +118,7 @@ pub fn examine(
     let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
         let manifest = &*manifest;
         let (files, executables, entry) = (&files, &executables, &*entry);
-        PrivilegeSurvey { files, manifest, entry, executables, ceiling, vocabulary, plugins }
+        PrivilegeSurvey { files, manifest, ceiling, vocabulary, executables, entry, plugins }
             .requests()
     };
     // Trust does not depend on the options of this run.

@@ -15,6 +15,7 @@ pub fn field<'value>(value: &'value Value, path: &str) -> Option<&'value Value> 
 
 /// Returns the ways to divide the name of a placeholder into a variable and a path in its value, the longest variable
 /// first.
+#[must_use]
 pub fn divisions(name: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> {
     let ends = name.rmatch_indices(['.', '[']);
     ends.map(|(at, sign)| (&name[..at], &name[if sign == "." { at + 1 } else { at }..]))

@@ -169,7 +169,7 @@ impl ReplayRunner {
                 input.turn.clone(),
                 changes.collect(),
             );
-            self.tell_problems(&input.turn, made.await)?;
+            self.tell_problems(&input.turn, &made.await)?;
         }
         let filled = |text: String| self.marks.filled(&text);
         match outcome {
@@ -211,7 +211,7 @@ impl ReplayRunner {
         }
     }
 
-    fn tell_problems(&self, turn: &TurnId, problems: Vec<String>) -> Result<(), TurnFailure> {
+    fn tell_problems(&self, turn: &TurnId, problems: &[String]) -> Result<(), TurnFailure> {
         if problems.is_empty() {
             return Ok(());
         }

@@ -106,7 +106,7 @@ fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
             }
         }
         None if plan.asks => {
-            text.push_str("  prompt    what it asks first depends on what it does before\n")
+            text.push_str("  prompt    what it asks first depends on what it does before\n");
         }
         None => text.push_str("  prompt    it asks nothing by itself\n"),
     }

@@ -99,7 +99,7 @@ impl OpenToolCall {
     /// Returns the change; `None` if it is not told in full.
     fn change(self, result: Option<Value>) -> Option<ToolChange> {
         let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);
-        let path = text(&self.input, "file_path").or_else(|| text(&self.input, "notebook_path"))?;
+        let file = text(&self.input, "file_path").or_else(|| text(&self.input, "notebook_path"))?;
         let edit = |value: &Value| {
             let all = value["replace_all"].as_bool().unwrap_or_default();
             Some(TextEdit { old: text(value, "old_string")?, new: text(value, "new_string")?, all })
@@ -114,7 +114,7 @@ impl OpenToolCall {
             // The number of a cell alone does not tell its place in the file.
             _ => FilePatch::Content(text(&result?, "updated_file")?),
         };
-        Some(ToolChange { path, tool: self.tool, patch })
+        Some(ToolChange { path: file, tool: self.tool, patch })
     }
 }
 

@@ -230,8 +230,8 @@ impl<'rules> TurnRecorder<'rules> {
             match below(&dir, &path).filter(|_| !below_dir(&self.runs, &dir, &path)) {
                 Some(path) => {
                     let path = self.clean(&path);
-                    let patch = patch.map(|text| self.clean(text));
-                    kept.push(RecordedChange { path, tool, patch });
+                    let cleaned = patch.map(|text| self.clean(text));
+                    kept.push(RecordedChange { path, tool, patch: cleaned });
                 }
                 None => self.left_out.outside_files += 1,
             }

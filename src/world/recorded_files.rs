@@ -4,6 +4,7 @@
 //! replayed again, and what is changed already is left as it is.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -121,7 +122,7 @@ fn content_after(
     }
     let mut text = before;
     for change in changes.iter().filter(|change| change.path == path) {
-        let changed = change.patch.apply(text.as_deref()).map_err(|edit| {
+        let next = change.patch.apply(text.as_deref()).map_err(|edit| {
             let cut = edit.old.floor_char_boundary(MAX_SHOWN_BYTES);
             let part = &edit.old[..cut];
             match &text {
@@ -129,13 +130,17 @@ fn content_after(
                 None => format!("there is no `{path}`, in which {} replaces {part:?}", change.tool),
             }
         })?;
-        text = Some(changed);
+        text = Some(next);
     }
     Ok(text)
 }
 
 fn checksum(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text).iter().fold(String::new(), |mut digits, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 #[cfg(test)]

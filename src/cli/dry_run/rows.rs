@@ -73,18 +73,17 @@ fn permission_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec
     let (consent, settings) = (&args.options.consent, &plan.settings);
     let state = plan.prompt.as_ref().map(|prompt| &prompt.options);
     let own_mode = state.and_then(|options| options.permission_mode);
-    let (value, of_mode) = match own_mode {
-        Some(mode) => (mode.name().to_owned(), plan.first.name.clone()),
-        None => {
-            let option = match settings.permission {
-                RunPermission::SkipAll => "--dangerously-skip-permissions",
-                RunPermission::Mode(_) => "--permission-mode",
-            };
-            let is_given =
-                consent.dangerously_skip_permissions || args.options.permission_mode.is_some();
-            let origin = origin(option, is_given, manifest.permission_mode.is_some());
-            (mode(&settings.permission).to_owned(), origin)
-        }
+    let (value, of_mode) = if let Some(mode) = own_mode {
+        (mode.name().to_owned(), plan.first.name.clone())
+    } else {
+        let option = match settings.permission {
+            RunPermission::SkipAll => "--dangerously-skip-permissions",
+            RunPermission::Mode(_) => "--permission-mode",
+        };
+        let is_given =
+            consent.dangerously_skip_permissions || args.options.permission_mode.is_some();
+        let origin = origin(option, is_given, manifest.permission_mode.is_some());
+        (mode(&settings.permission).to_owned(), origin)
     };
     let mut rows = vec![SettingRow { name: "permission mode", value, origin: of_mode }];
     let mut tools = |name, own: Option<&Vec<String>>, general: Option<&Vec<String>>| {

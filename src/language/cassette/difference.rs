@@ -1,5 +1,7 @@
 //! The difference of two prompts, for people.
 
+use std::fmt::Write as _;
+
 /// The most lines of a difference that are shown.
 const MAX_LINES: usize = 40;
 
@@ -27,7 +29,7 @@ pub fn difference(recorded: &str, asked: &str) -> String {
         shown.push_str(if cut < line.len() { "…\n" } else { "\n" });
     }
     if count > MAX_LINES {
-        shown.push_str(&format!("… {} more lines\n", count - MAX_LINES));
+        let _ = writeln!(shown, "… {} more lines", count - MAX_LINES);
     }
     shown.trim_end().to_owned()
 }
@@ -44,7 +46,7 @@ mod tests {
         let shown = difference("", &long);
         assert_eq!(shown.lines().count(), MAX_LINES + 3);
         assert!(shown.ends_with("more lines") && shown.len() < 10_000);
-        let huge = "x".repeat(MAX_COMPARED_BYTES);
+        let huge = "x".repeat(MAX_COMPARED_BYTES + 1);
         assert!(difference("", &huge).starts_with("the recorded prompt has 0 bytes"));
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn point(_: &str) {}
 
 /// The variable with the number of a record after which this process dies, as by `kill -9`. `raymond test --kill-sweep`
 /// sets it for the runs of cases.
-pub const STOP_AFTER: &str = "RAYMOND_STOP_AFTER";
+pub const STOP_AFTER: &str = "RAYMOND_LAST";
 
 /// Kills this process once a record is durable, if it is the one after which it is to die, or a later one.
 pub(crate) fn recorded(seq: u64) {

@@ -68,9 +68,9 @@ fn resumed_run_takes_the_reply_after_those_that_were_taken() {
     run(&whole, &[]).ok().ended("main", "right");
     let last = whole.journal().len();
     for record in 2..last {
-        let test = test(replies).env("RAYMOND_STOP_AFTER", record.to_string());
+        let test = test(replies).env("RAYMOND_LAST", record.to_string());
         run(&test, &[]).assert(true, "it may have been killed");
-        let resumed = test.env("RAYMOND_STOP_AFTER", "1000000");
+        let resumed = test.env("RAYMOND_LAST", "1000000");
         resumed.resume(&[]).ok().ended("main", "right");
     }
 }

@@ -86,7 +86,7 @@ impl CaseDir {
     }
 
     /// Returns the file for what the run prints to stderr.
-    pub(super) fn stderr(&self) -> PathBuf {
+    pub(super) fn complaints(&self) -> PathBuf {
         self.0.join("stderr")
     }
 }

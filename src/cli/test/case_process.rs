@@ -88,7 +88,7 @@ impl CaseProcess<'_> {
                 let arguments = words.iter().map(OsString::from).collect();
                 let exit = self.process(Path::new("git").to_owned(), arguments, None).await;
                 if !matches!(exit, Ok(CaseEnd::Exit(0))) {
-                    return Err(format!("git {} failed: {}", words[0], self.stderr().trim()));
+                    return Err(format!("git {} failed: {}", words[0], self.complaints().trim()));
                 }
             }
         }
@@ -103,7 +103,7 @@ impl CaseProcess<'_> {
                 return Err(format!(
                     "the fact {} cannot be asserted: {}",
                     fact.label,
-                    self.stderr().trim()
+                    self.complaints().trim()
                 ));
             }
         }
@@ -186,8 +186,11 @@ impl CaseProcess<'_> {
         kill_after: Option<u64>,
     ) -> Result<CaseEnd, Error> {
         let failed = |error| Error::Io { doing: "run a case with", path: program.clone(), error };
-        let stderr =
-            File::options().append(true).create(true).open(self.dir.stderr()).map_err(failed)?;
+        let stderr = File::options()
+            .append(true)
+            .create(true)
+            .open(self.dir.complaints())
+            .map_err(failed)?;
         let mut variables: Vec<(OsString, OsString)> = vec![
             ("HOME".into(), self.dir.home().into()),
             ("XDG_STATE_HOME".into(), self.dir.state().into()),
@@ -228,14 +231,15 @@ impl CaseProcess<'_> {
     }
 
     /// Returns what it printed to stderr. The script is named as the case, not as the file that was made of it.
-    pub(super) fn stderr(&self) -> String {
-        let bytes = std::fs::read(self.dir.stderr()).unwrap_or_default();
+    pub(super) fn complaints(&self) -> String {
+        let bytes = std::fs::read(self.dir.complaints()).unwrap_or_default();
         self.named(&String::from_utf8_lossy(&bytes))
     }
 
     fn named(&self, text: &str) -> String {
         let script = self.dir.replies().display().to_string();
-        text.replace(&script, &shown(&self.loaded.file))
+        let work = self.dir.work().display().to_string();
+        text.replace(&script, &shown(&self.loaded.file)).replace(&work, "WORK")
     }
 
     /// Returns the run as its directory tells it, and the texts that it is compared by.

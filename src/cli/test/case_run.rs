@@ -88,7 +88,7 @@ pub(super) async fn attempt(
         ended = case.raymond(case.resume_arguments(), None).await?;
     }
     let (mut run, texts) = case.observed();
-    let stderr = case.stderr();
+    let stderr = case.complaints();
     let CaseEnd::Exit(code) = ended else {
         let limit = format_duration(loaded.case.time_limit_ms);
         let why = match ended {

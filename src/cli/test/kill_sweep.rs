@@ -1,10 +1,18 @@
 //! Kills the run of a case after each of its records, resumes it, and expects the same of it.
 
+use std::collections::BTreeMap;
+
 use super::TestSession;
-use super::case_run::{CaseReport, attempt};
+use super::case_run::{AttemptOutcome, CaseReport, attempt};
 use crate::cli::exit::Error;
 use crate::cli::output;
+use crate::domain::id::AgentId;
+use crate::domain::observed_run::ObservedEnding;
+use crate::domain::turn::FailureCause;
 use crate::language::cases::mismatches;
+
+/// The endings of the agents of a run.
+type EndingsByAgent = BTreeMap<AgentId, ObservedEnding>;
 
 /// The most kills of one case. Of a longer run, records at equal distances are taken.
 const MAX_KILLS: u64 = 200;
@@ -34,6 +42,12 @@ pub(super) async fn sweep(
     report: &CaseReport,
     number: usize,
 ) -> Result<KillSweep, Error> {
+    // What differs between two runs that nobody kills, such as a checksum, is not looked at.
+    let again = {
+        let _permit = session.permits.acquire().await;
+        attempt(session, &report.loaded, &format!("{number}-0"), None).await?
+    };
+    let stable = again.map_or_else(|_| EndingsByAgent::new(), |(run, _)| run.endings);
     let last = report.run.records;
     let step = last.div_ceil(MAX_KILLS).max(1);
     let mut sweep = KillSweep::default();
@@ -46,7 +60,7 @@ pub(super) async fn sweep(
         let name = format!("{number}-{record}");
         let outcome = attempt(session, &report.loaded, &name, Some(record)).await?;
         sweep.kills += 1;
-        if let Err(why) = judged(report, outcome) {
+        if let Err(why) = judged(report, &stable, outcome) {
             sweep.differences.push((record, why));
         }
         if sweep.kills.is_multiple_of(25) {
@@ -56,19 +70,35 @@ pub(super) async fn sweep(
     Ok(sweep)
 }
 
-/// Judges a run that was killed and resumed by what is expected, and by what the other one came to.
-fn judged(report: &CaseReport, outcome: super::case_run::AttemptOutcome) -> Result<(), String> {
+/// Judges a run that was killed and resumed by what is expected, and by what two other runs came to.
+fn judged(
+    report: &CaseReport,
+    again: &EndingsByAgent,
+    outcome: AttemptOutcome,
+) -> Result<(), String> {
     let (run, texts) = outcome.map_err(|(why, _)| why)?;
     let mut expected = report.loaded.case.expected.clone();
     expected.retain(|(_, one)| one.is_about_outcome());
     if let Some(mismatch) = mismatches(&expected, &run, &texts).into_iter().next() {
         return Err(format!("expected {}, found {}", mismatch.expected, mismatch.found));
     }
-    if run.endings != report.run.endings {
-        return Err(format!(
-            "the agents ended with {:?}, not with {:?}",
-            run.endings, report.run.endings
-        ));
+    if let Some(agent) = run.agents.iter().find(|agent| !report.run.agents.contains(*agent)) {
+        return Err(format!("there is an agent {agent}, which was not there before"));
+    }
+    for (agent, ending) in &report.run.endings {
+        let found = run.endings.get(agent);
+        let is_stable = again.get(agent) == Some(ending);
+        if (is_stable && found != Some(ending)) || kind(found) != kind(Some(ending)) {
+            return Err(format!("{agent} ended with {found:?}, and before with {ending:?}"));
+        }
     }
     Ok(())
+}
+
+/// Returns the kind of an ending: a result, or the cause of a failure.
+fn kind(ending: Option<&ObservedEnding>) -> Option<Option<FailureCause>> {
+    ending.map(|ending| match ending {
+        ObservedEnding::Result(_) => None,
+        ObservedEnding::Failure { cause, .. } => *cause,
+    })
 }

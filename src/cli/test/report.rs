@@ -19,6 +19,9 @@ const MAX_BEFORE: usize = 12;
 /// The most states that are shown after it.
 const MAX_AFTER: usize = 5;
 
+/// The most kills that came to something else that are shown of a case.
+const MAX_DIFFERENCES: usize = 3;
+
 /// Returns the line of a case, and the lines about its differences.
 pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
     let seconds = report.duration.as_secs_f64();
@@ -50,8 +53,14 @@ pub(super) fn messages(report: &CaseReport) -> Vec<(String, String)> {
         (place(at.line, at.column), format!("expected {expected}; found {found}"))
     };
     messages.extend(report.mismatches.iter().map(of));
-    for (record, why) in report.sweep.iter().flat_map(|sweep| &sweep.differences) {
+    let differences = || report.sweep.iter().flat_map(|sweep| &sweep.differences);
+    let hidden = differences().count().saturating_sub(MAX_DIFFERENCES);
+    for (record, why) in differences().take(MAX_DIFFERENCES) {
         let message = format!("killed after record {record} and resumed: {why}");
+        messages.push((place(at.line, at.column), message));
+    }
+    if hidden > 0 {
+        let message = format!("{hidden} more kills came to something else; --json has them");
         messages.push((place(at.line, at.column), message));
     }
     messages

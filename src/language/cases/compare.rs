@@ -328,11 +328,11 @@ mod tests {
         let places = ["A.md", "flow.yaml#check", "B.md"];
         assert_eq!(differs("path: [A.md, check, B.md]", &places), None);
         let said = "C.md as step 3 of main / B.md".to_owned();
-        assert_eq!(differs("path: [A.md, check, C.md]", &places), Some((22, said)));
+        assert_eq!(differs("path: [A.md, check, C.md]", &places), Some((23, said)));
         let said = "the end of the path of main after 2 steps / B.md".to_owned();
         assert_eq!(differs("path: [A.md, check]", &places), Some((9, said)));
         let said = "D.md as step 4 of main / the end of the path".to_owned();
-        assert_eq!(differs("path: [A.md, check, B.md, D.md]", &places), Some((28, said)));
+        assert_eq!(differs("path: [A.md, check, B.md, D.md]", &places), Some((29, said)));
         assert_eq!(differs("path: { set: [B.md, A.md, check] }", &places), None);
     }
 

@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn each_mistake_of_a_reply_has_its_place_and_a_hint() {
         let cases = [
-            ("{ fail: crsh }", "2:11: `crsh` is no failure; did you mean `crash`?"),
+            ("{ fail: crsh }", "2:13: `crsh` is no failure; did you mean `crash`?"),
             (
                 "{ fail: boom }",
-                "2:11: `boom` is no failure; write one of crash, timeout, stall, limit, malformed, refused",
+                "2:13: `boom` is no failure; write one of crash, timeout, stall, limit, malformed, refused",
             ),
             (
                 "{ reply: x, fail: crash }",
@@ -228,17 +228,17 @@ mod tests {
                 "{ cost: 1 }",
                 "2:5: the key `reply` is missing here; or write `fail: crash` for a turn that fails",
             ),
-            ("{ reply: x, agent: bob }", "2:22: `bob` is not an agent id"),
-            ("{ reply: x, match: /(/ }", "2:22: `/(/` is no regular expression"),
+            ("{ reply: x, agent: bob }", "2:24: `bob` is not an agent id"),
+            ("{ reply: x, match: /(/ }", "2:24: `/(/` is no regular expression"),
             (
                 "{ reply: x, files: { ../a: x } }",
-                "2:24: `../a` is no path of a file here: `..` leads out",
+                "2:26: `../a` is no path of a file here: `..` leads out",
             ),
             (
                 "{ reply: x, delete: [/etc/passwd] }",
-                "2:24: `/etc/passwd` is no path of a file here: it begins at",
+                "2:26: `/etc/passwd` is no path of a file here: it begins at",
             ),
-            ("{ reply: x, mach: y }", "2:15: unknown key `mach`; did you mean `match`?"),
+            ("{ reply: x, mach: y }", "2:17: unknown key `mach`; did you mean `match`?"),
         ];
         for (reply, message) in cases {
             let yaml = format!("A.md:\n  - {reply}\n");

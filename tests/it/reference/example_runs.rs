@@ -62,7 +62,10 @@ fn place() -> Test {
         .prompt("HELD.md", HELD)
         .prompt("AGAIN.md", "again")
         .prompt("tested/START.md", "tested")
-        .prompt("tested/replies.yaml", "START.md: [<result>well</result>]\n")
+        .prompt(
+            "tested/replies.yaml",
+            "START.md: [{ match: tested, reply: <result>well</result> }]\n",
+        )
         .prompt("tested/tests/main.yaml", "expect: { path: [START.md] }\n")
         .prompt("wrong/START.md", "---\nmodell: x\n---\nwrong")
         .file("graph/workflow.yaml", graph().as_bytes())
@@ -90,6 +93,7 @@ pub(super) fn start() -> Test {
     test.raymond(&["run", "talk.lisp", "--id", "p", "--on-wait", "exit"]).code(2);
     test.raymond(&["start", "DONE.md", "--id", "b"]).ok();
     test.raymond(&["log", "b", "--follow"]).ok();
+    test.raymond(&["run", "tested", "--id", "s", "--agent", "scripted"]).ok();
     test.raymond(&["signal", "plan/ready", "--key", "k"]).ok();
     test
 }

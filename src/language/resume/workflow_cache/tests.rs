@@ -1,5 +1,7 @@
 //! Tests of the files that are kept: each version is read once, and no more of them than the bound.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::domain::apply::tests::scene::{Scene, goto, state};
 

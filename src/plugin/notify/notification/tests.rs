@@ -41,6 +41,7 @@ fn occasions() -> NotificationTracker {
         used_answers: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),
         facts: crate::domain::fact::KnownFacts::default(),
+        branch: None,
         agents: LiveAgents::default(),
         finished: Vec::new(),
     };

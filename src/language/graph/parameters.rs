@@ -155,6 +155,9 @@ impl GraphReader<'_> {
             let mut hint = self.report.hint(kind, vocabulary.names(role), String::new);
             if let Some(other) = vocabulary.other_role(role, kind) {
                 hint = format!("; it is {other}, and cannot stand here");
+            } else if kind == "local_file_ops" {
+                // Other engines have one type for all of them.
+                "; write `read_file`, `write_file`, `append_to_file`, `create_directory` or `delete_file`".clone_into(&mut hint);
             }
             // The list is long, so it stands once in a report.
             if !std::mem::replace(

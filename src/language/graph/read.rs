@@ -289,17 +289,14 @@ impl GraphReader<'_> {
     fn nodes(&mut self, entries: &[YamlEntry]) -> Option<BTreeMap<GraphNodeName, GraphNode>> {
         let mut read = Some(BTreeMap::new());
         for entry in entries {
-            match self.graph_node(entry, &entry.key) {
-                Some(node) => {
-                    if let Some(nodes) = &mut read {
-                        nodes.insert(Arc::clone(&entry.key), node);
-                    }
-                }
-                None => {
-                    self.variables.asks(&entry.key);
-                    self.variables.writes_of_faulty(&entry.value);
-                    read = None;
-                }
+            let Some(node) = self.graph_node(entry, &entry.key) else {
+                self.variables.asks(&entry.key);
+                self.variables.writes_of_faulty(&entry.value);
+                read = None;
+                continue;
+            };
+            if let Some(nodes) = &mut read {
+                nodes.insert(Arc::clone(&entry.key), node);
             }
         }
         read

@@ -36,6 +36,9 @@ const BUILT_IN: [&str; 17] = [
 /// The parameters that name where a result is stored, also in graphs for other engines.
 const STORING: [&str; 5] = ["store_as", "store_in", "store_path_as", "collect_as", "output"];
 
+/// The name that other engines give to the answer to a question.
+const ANSWER: &str = "response";
+
 struct VariableRead {
     at: SourcePlace,
     path: String,
@@ -221,7 +224,10 @@ impl VariableUses {
                     "nothing writes it, so it is always null; put it into `initial_state`"
                 }
             };
-            let hint = report.hint(leaf(name, below), self.names(name, below), String::new);
+            let mut hint = report.hint(leaf(name, below), self.names(name, below), String::new);
+            if name == ANSWER {
+                "; the answer to a question is `user_responses.NODE`".clone_into(&mut hint);
+            }
             report.add(*at, "WF330", severity, format!("variable {}: {why}{hint}", quoted(path)));
         }
     }

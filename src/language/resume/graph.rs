@@ -78,7 +78,7 @@ fn walk(
     ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
 }
 
-/// Whether the values for the fields of a graph are still to be taken.
+/// The use of the values for the fields of a graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GraphVariables {
     /// The graph begins.

@@ -113,6 +113,13 @@ fn action_rows() -> Vec<MistakeRow> {
             &["11:17: WF302 Unknown consequence type"],
         ),
         action(
+            "a type of another engine is named as it is here",
+            "      - { type: local_file_ops, operation: read }\n",
+            &[
+                "11:17: WF302 Unknown consequence type: `local_file_ops`; write `read_file`, `write_file`",
+            ],
+        ),
+        action(
             "a precondition is no consequence",
             "      - { type: flag_set, flag: ready }\n",
             &["11:17: WF302 "],
@@ -236,6 +243,14 @@ fn content_rows() -> Vec<MistakeRow> {
             by: "${computed.moar}",
             found: &[
                 "40:25: warning: WF330 variable `computed.moar`: nothing writes it by this name, but something may",
+            ],
+        },
+        MistakeRow {
+            name: "the answer of another engine is named as it is here",
+            of: "${computed.more}",
+            by: "${flags.ready} ${response.text}",
+            found: &[
+                "40:40: warning: WF330 variable `response.text`: nothing writes it by this name, but something may; the answer to a question is `user_responses.NODE`",
             ],
         },
         MistakeRow {

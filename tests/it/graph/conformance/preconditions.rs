@@ -107,11 +107,11 @@ fn preconditions_about_the_world_are_true_and_false() {
         condition
     };
     let all = |prefix: &str| -> Vec<Value> {
-        let side = |(kind, yes, no): &(&str, &str, &str)| {
+        let condition_of = |(kind, yes, no): &(&str, &str, &str)| {
             let more = if prefix == "true" { yes } else { no };
             asked(kind, more, format!("{kind} {prefix}"))
         };
-        WORLD.iter().map(side).collect()
+        WORLD.iter().map(condition_of).collect()
     };
     let not_true = failures(place, clones.clone(), all("true"));
     assert_eq!(not_true, Vec::<String>::new(), "these hold in a workspace that has all");

@@ -258,7 +258,7 @@ fn preconditions_about_the_state_are_true_and_false() {
         };
         let as_expected = match answer {
             Holds => told.peek().is_none_or(|said| said.as_str() != *name),
-            HoldsNot | Unknown(_) => told.peek().filter(is_told).is_some(),
+            HoldsNot | Unknown(_) => told.peek().as_ref().is_some_and(is_told),
         };
         if !matches!(answer, Holds) && as_expected {
             told.next();

@@ -118,7 +118,8 @@ fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
 fn facts_are_read_and_planted_files_are_named() {
     let test = Test::new().file(
         "p.lisp",
-        b"(workflow w (roles (a) (b)) (state s (wait (signal go :key k)) (terminal :result (signal go :key k))))",
+        // Without the second part it would look at one file alone, and list none.
+        b"(workflow w (roles (a) (b)) (state s (wait (or (signal go :key k) (signal go :equals never))) (terminal :result (signal go :key k))))",
     );
     test.raymond(&["signal", "go", "--key", "first", "--value", "no"]).ok();
     let space = test.dir().join("dataspace");

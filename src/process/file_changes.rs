@@ -124,12 +124,12 @@ mod tests {
 
     use super::*;
 
-    fn call(id: &str, tool: &str, input: Value) -> Value {
+    fn call(id: &str, tool: &str, input: &Value) -> Value {
         let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
         json!({ "type": "assistant", "message": { "content": [block] } })
     }
 
-    fn answer(id: &str, is_error: bool, result: Value) -> Value {
+    fn answer(id: &str, is_error: bool, result: &Value) -> Value {
         let block = json!({ "type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": "" });
         json!({ "type": "user", "message": { "content": [block] }, "tool_use_result": result })
     }
@@ -146,23 +146,23 @@ mod tests {
     #[test]
     fn answered_calls_are_changes_and_failed_ones_are_none() {
         let found = changes(&[
-            call("1", "Write", json!({ "file_path": "/w/a", "content": "x" })),
+            call("1", "Write", &json!({ "file_path": "/w/a", "content": "x" })),
             call(
                 "2",
                 "Edit",
-                json!({ "file_path": "/w/b", "old_string": "o", "new_string": "n", "replace_all": true }),
+                &json!({ "file_path": "/w/b", "old_string": "o", "new_string": "n", "replace_all": true }),
             ),
-            call("3", "Write", json!({ "file_path": "/w/c", "content": "refused" })),
+            call("3", "Write", &json!({ "file_path": "/w/c", "content": "refused" })),
             call(
                 "4",
                 "Edit",
-                json!({ "file_path": "/w/d", "old_string": "", "new_string": "made" }),
+                &json!({ "file_path": "/w/d", "old_string": "", "new_string": "made" }),
             ),
-            call("5", "Write", json!({ "file_path": "/w/e", "content": "never answered" })),
-            answer("2", false, Value::Null),
-            answer("1", false, Value::Null),
-            answer("3", true, Value::Null),
-            answer("4", false, Value::Null),
+            call("5", "Write", &json!({ "file_path": "/w/e", "content": "never answered" })),
+            answer("2", false, &Value::Null),
+            answer("1", false, &Value::Null),
+            answer("3", true, &Value::Null),
+            answer("4", false, &Value::Null),
         ]);
         let paths: Vec<&str> = found.changes.iter().map(|change| change.path.as_str()).collect();
         assert_eq!(paths, ["/w/b", "/w/a", "/w/d"]);
@@ -177,16 +177,16 @@ mod tests {
         let notebook = json!({ "notebook_path": "/w/n.ipynb", "new_source": "1" });
         let edits = json!([{ "old_string": "a", "new_string": "b" }, { "old_string": "c", "new_string": "d" }]);
         let found = changes(&[
-            call("1", "NotebookEdit", notebook.clone()),
-            answer("1", false, json!({ "updated_file": "{}" })),
-            call("2", "NotebookEdit", notebook),
-            answer("2", false, json!("done")),
-            call("3", "Bash", json!({ "command": "touch x" })),
-            answer("3", true, Value::Null),
-            call("4", "MultiEdit", json!({ "file_path": "m", "edits": edits })),
-            answer("4", false, Value::Null),
-            call("5", "Read", json!({ "file_path": "r" })),
-            answer("5", false, Value::Null),
+            call("1", "NotebookEdit", &notebook),
+            answer("1", false, &json!({ "updated_file": "{}" })),
+            call("2", "NotebookEdit", &notebook),
+            answer("2", false, &json!("done")),
+            call("3", "Bash", &json!({ "command": "touch x" })),
+            answer("3", true, &Value::Null),
+            call("4", "MultiEdit", &json!({ "file_path": "m", "edits": edits })),
+            answer("4", false, &Value::Null),
+            call("5", "Read", &json!({ "file_path": "r" })),
+            answer("5", false, &Value::Null),
         ]);
         assert_eq!(found.changes[0].patch, FilePatch::Content("{}".to_owned()));
         assert!(matches!(&found.changes[1].patch, FilePatch::Edits(edits) if edits.len() == 2));

@@ -167,8 +167,8 @@ mod tests {
         Ground { _kept: kept, root, site }
     }
 
-    fn change(path: &str, patch: FilePatch) -> RecordedChange {
-        RecordedChange { path: path.to_owned(), tool: "Edit".to_owned(), patch }
+    fn change(file: &str, patch: FilePatch) -> RecordedChange {
+        RecordedChange { path: file.to_owned(), tool: "Edit".to_owned(), patch }
     }
 
     fn edit(old: &str, new: &str) -> FilePatch {

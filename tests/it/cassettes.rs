@@ -13,8 +13,8 @@ use crate::support::{Test, always, when};
 /// Returns the records of a run.
 fn journal(test: &Test, run: &str) -> Vec<Value> {
     let path = test.dir().join("runs").join(run).join("journal.jsonl");
-    let text = std::fs::read_to_string(path).expect("the run has a journal");
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    let records = std::fs::read_to_string(path).expect("the run has a journal");
+    records.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Returns what each agent came to in a run: the ends of its turns, with transitions, causes and costs.
@@ -48,8 +48,8 @@ fn cassette(test: &Test) -> PathBuf {
 
 /// Returns the turns of the recorded cassette.
 fn turns(test: &Test) -> Vec<Value> {
-    let text = std::fs::read_to_string(cassette(test).join("turns.jsonl")).expect("a cassette");
-    text.lines().map(|line| serde_json::from_str(line).expect("a turn")).collect()
+    let lines = std::fs::read_to_string(cassette(test).join("turns.jsonl")).expect("a cassette");
+    lines.lines().map(|line| serde_json::from_str(line).expect("a turn")).collect()
 }
 
 /// Records the run `t`.
@@ -189,9 +189,9 @@ fn secrets_are_not_in_the_cassette_and_the_replay_still_fits() {
         .stdout_has("password: 1")
         .stdout_has("scrub-1: 2");
     for file in ["cassette.json", "turns.jsonl"] {
-        let text = std::fs::read_to_string(cassette(&test).join(file)).expect("there");
+        let content = std::fs::read_to_string(cassette(&test).join(file)).expect("there");
         for secret in [key, "acme-1", "hush-hush", "hunter22"] {
-            assert!(!text.contains(secret), "{secret} in {text}");
+            assert!(!content.contains(secret), "{secret} in {content}");
         }
     }
     let turn = &turns(&test)[0];
@@ -209,23 +209,24 @@ fn secrets_are_not_in_the_cassette_and_the_replay_still_fits() {
 /// Adds calls of tools to the stream of a turn, before its last line.
 fn use_tools(test: &Test, turn: &str, calls: &[(&str, Value)]) {
     let path = test.run_dir().join("steps").join(format!("{turn}.jsonl"));
-    let text = std::fs::read_to_string(&path).expect("a stream");
-    let at = text.rfind("{\"").filter(|_| text.contains("\"result\"")).expect("a result");
-    let at = text[..at]
+    let stream = std::fs::read_to_string(&path).expect("a stream");
+    let at = stream.rfind("{\"").filter(|_| stream.contains("\"result\"")).expect("a result");
+    let at = stream[..at]
         .rfind('\n')
         .map_or(0, |end| end + 1)
-        .max(text[..text.len() - 1].rfind('\n').map_or(0, |end| end + 1));
-    let mut lines = String::new();
+        .max(stream[..stream.len() - 1].rfind('\n').map_or(0, |end| end + 1));
+    let mut lines = Vec::new();
     for (number, (tool, input)) in calls.iter().enumerate() {
         let id = format!("toolu_{number}");
         let call = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
         let answer = json!({ "type": "tool_result", "tool_use_id": id, "content": "done" });
         for (kind, block) in [("assistant", call), ("user", answer)] {
             let line = json!({ "type": kind, "parent_tool_use_id": null, "message": { "content": [block] } });
-            lines.push_str(&format!("{line}\n"));
+            lines.push(format!("{line}\n"));
         }
     }
-    std::fs::write(&path, format!("{}{lines}{}", &text[..at], &text[at..])).expect("written");
+    std::fs::write(&path, format!("{}{}{}", &stream[..at], lines.concat(), &stream[at..]))
+        .expect("written");
 }
 
 #[test]

@@ -42,7 +42,9 @@ mod tests {
     fn difference_shows_changed_lines_and_is_bounded() {
         let shown = difference("a\nb\nc", "a\nB\nc");
         assert_eq!(shown, "--- recorded\n+++ asked now\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c");
-        let long: String = (0..500).map(|line| format!("{line} {}\n", "x".repeat(300))).collect();
+        let lines: Vec<String> =
+            (0..500).map(|line| format!("{line} {}", "x".repeat(300))).collect();
+        let long = lines.join("\n");
         let shown = difference("", &long);
         assert_eq!(shown.lines().count(), MAX_LINES + 3);
         assert!(shown.ends_with("more lines") && shown.len() < 10_000);

@@ -12,7 +12,7 @@ fn header(turns: usize) -> Vec<u8> {
     json!({ "format": 1, "raymond": "0", "workflow": workflow, "turns": turns }).to_string().into()
 }
 
-fn turn(agent: &str, (step, number): (u64, u32), visit: u32, prompt: &str, more: Value) -> Value {
+fn turn(agent: &str, (step, number): (u64, u32), visit: u32, prompt: &str, more: &Value) -> Value {
     let mut turn = json!({
         "agent": agent, "step": step, "turn": number, "state": "A.md", "visit": visit, "session": 1,
         "session_turn": 1, "prompt": prompt, "outcome": "replied", "answer": format!("{agent} {step} {number}"),
@@ -24,7 +24,8 @@ fn turn(agent: &str, (step, number): (u64, u32), visit: u32, prompt: &str, more:
 }
 
 fn cassette(turns: &[Value]) -> Cassette {
-    let lines: String = turns.iter().map(|turn| format!("{turn}\n")).collect();
+    let lines: Vec<String> = turns.iter().map(Value::to_string).collect();
+    let lines = lines.join("\n");
     Cassette::parse(&header(turns.len()), lines.as_bytes()).expect("a cassette")
 }
 
@@ -46,6 +47,7 @@ fn found(
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what is found")]
 fn by(name: &str, kind: MatchKind) -> Option<(String, MatchKind)> {
     Some((name.to_owned(), kind))
 }
@@ -53,10 +55,10 @@ fn by(name: &str, kind: MatchKind) -> Option<(String, MatchKind)> {
 #[test]
 fn prompt_comes_before_visit_and_agent_before_state() {
     let cassette = cassette(&[
-        turn("main", (1, 0), 0, "one", Value::Null),
-        turn("main", (2, 0), 1, "two", Value::Null),
-        turn("main.1", (1, 0), 0, "item [raymond:cwd]/x [scrubbed:scrub-1].", Value::Null),
-        turn("main.2", (1, 0), 0, "item b", Value::Null),
+        turn("main", (1, 0), 0, "one", &Value::Null),
+        turn("main", (2, 0), 1, "two", &Value::Null),
+        turn("main.1", (1, 0), 0, "item [raymond:cwd]/x [scrubbed:scrub-1].", &Value::Null),
+        turn("main.2", (1, 0), 0, "item b", &Value::Null),
     ]);
     let found = |agent, at, visit, prompt| found(&cassette, agent, at, visit, prompt);
     assert_eq!(found("main", (1, 0), 0, "one"), by("main-1-0", MatchKind::Exact));
@@ -76,16 +78,16 @@ fn prompt_comes_before_visit_and_agent_before_state() {
 fn failures_are_found_at_their_turn_and_those_of_the_machine_are_passed_over() {
     let failed = |cause: &str| json!({ "outcome": "failed", "cause": cause, "message": "m", "cost_usd": 0.25 });
     let cassette = cassette(&[
-        turn("main", (1, 0), 0, "p", failed("interrupted")),
-        turn("main", (1, 1), 0, "p", failed("crash")),
-        turn("main", (1, 2), 0, "p", failed("throttle")),
-        turn("main", (1, 3), 0, "p", Value::Null),
+        turn("main", (1, 0), 0, "p", &failed("interrupted")),
+        turn("main", (1, 1), 0, "p", &failed("crash")),
+        turn("main", (1, 2), 0, "p", &failed("throttle")),
+        turn("main", (1, 3), 0, "p", &Value::Null),
         turn(
             "main",
             (2, 0),
             1,
             "q",
-            json!({ "outcome": "failed", "cause": "usage_limit", "message": "m", "ended_agent": true }),
+            &json!({ "outcome": "failed", "cause": "usage_limit", "message": "m", "ended_agent": true }),
         ),
     ]);
     let found = |at, visit, prompt| found(&cassette, "main", at, visit, prompt);

@@ -1,5 +1,7 @@
 //! Random workflows: run by a script, recorded, and replayed with the same outcome.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -52,19 +54,20 @@ fn workflow(states: &[RandomState]) -> Test {
         let name = name(number);
         test = test.prompt(&name, &format!("state {number} of {{{{agent_id}}}}"));
         let cost = f64::from(state.cents) / 100.0;
-        replies.push_str(&format!("{name}:\n"));
+        let _ = writeln!(replies, "{name}:");
         let reply = format!("{{ reply: '{}', cost: {cost}, repeat: true }}", tag(states, number));
         if state.is_reminded {
             replies.push_str("  - { reply: no tag here, cost: 0.001 }\n");
         }
-        replies.push_str(&format!("  - {reply}\n"));
+        let _ = writeln!(replies, "  - {reply}");
         let is_last = number + 1 == states.len();
         if state.kind % 7 == 5 && !is_last {
             let join = format!("J{number}.md");
             test = test.prompt(&join, "---\njoin: all\non_failure: keep\n---\njoined {{results}}");
-            replies.push_str(&format!(
-                "{join}: [{{ reply: '<result>joined</result>', cost: {cost}, repeat: true }}]\n"
-            ));
+            let _ = writeln!(
+                replies,
+                "{join}: [{{ reply: '<result>joined</result>', cost: {cost}, repeat: true }}]"
+            );
         }
     }
     test.file("replies.yaml", replies.as_bytes())

@@ -40,7 +40,9 @@ fn turn_whose_stream_is_missing_is_recorded_without_texts() {
     let test = recorded();
     let steps = test.run_dir().join("steps");
     let turn = ["main-2-0.turn", "main-2-0.jsonl"].map(|name| steps.join(name));
-    turn.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    for path in &turn {
+        let _ = std::fs::remove_file(path);
+    }
     record(&test, &["--force"])
         .ok()
         .stdout_has("1 turn has no texts, because its stream is missing");
@@ -72,7 +74,7 @@ fn unusable_cassette_is_an_error_before_anything_starts() {
     refused("turns.jsonl has 2 turns");
     with(&|_| ());
     let lines = std::fs::read_to_string(&turns).expect("there");
-    std::fs::write(&turns, lines.replacen("{", "[", 1)).expect("written");
+    std::fs::write(&turns, lines.replacen('{', "[", 1)).expect("written");
     refused("turns.jsonl:1 is damaged");
     std::fs::write(&turns, lines.replace("NEXT.md\",\"visit", "GONE.md\",\"visit"))
         .expect("written");
@@ -95,8 +97,8 @@ fn changed_copy_of_the_cassette_is_not_replayed() {
     ));
     assert!(killed.wait().killed());
     let copy = test.dir().join("runs/u/cassette/turns.jsonl");
-    let text = std::fs::read_to_string(&copy).expect("a copy");
-    std::fs::write(&copy, text.replace("<result>ok", "<result>forged")).expect("written");
+    let content = std::fs::read_to_string(&copy).expect("a copy");
+    std::fs::write(&copy, content.replace("<result>ok", "<result>forged")).expect("written");
     test.raymond(&["resume", "u"])
         .code(65)
         .stderr_has("the run's copy of its cassette was changed");

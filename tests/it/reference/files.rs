@@ -115,9 +115,9 @@ fn replay_with_a_file(test: &Test) {
     test.raymond(&["run", "AGAIN.md", "--id", "r"]).ok();
     test.raymond(&["record", "r", "-o", "recorded"]).ok();
     let turns = test.flow().join("recorded/turns.jsonl");
-    let text = fs::read_to_string(&turns).expect("a cassette");
+    let lines = fs::read_to_string(&turns).expect("a cassette");
     let files = r#""files":[{"path":"made","tool":"Write","content":"x"}],"duration_ms""#;
-    fs::write(&turns, text.replacen("\"duration_ms\"", files, 1)).expect("written");
+    fs::write(&turns, lines.replacen("\"duration_ms\"", files, 1)).expect("written");
     test.raymond(&["run", "AGAIN.md", "--id", "c", "--agent", "replay:recorded"]).ok();
 }
 

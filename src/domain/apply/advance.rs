@@ -37,7 +37,7 @@ pub(super) fn advanced(
         }
         AdvancePosition::Program(progress) => advance_program(agent, progress)?,
         AdvancePosition::Other(position) => {
-            agent.execution = AgentExecution::Other(position.clone())
+            agent.execution = AgentExecution::Other(position.clone());
         }
     }
     if let Some(paid) = &event.task {

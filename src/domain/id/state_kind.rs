@@ -1,9 +1,11 @@
 //! The kind of a state by the name of its file: a prompt, a graph, a program or a script.
 
+use strum::VariantArray;
+
 use super::StateName;
 
 /// The kind of a state: the language that it is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum StateKind {
     /// A markdown file: a turn of Claude Code's.
     Prompt,
@@ -54,7 +56,7 @@ const SCRIPT_ENDINGS: [&str; 8] = ["sh", "py", "bash", "js", "mjs", "pl", "rb", 
 
 impl StateKind {
     /// All kinds.
-    pub const ALL: &[Self] = &[Self::Prompt, Self::Graph, Self::Program, Self::Script];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the terms of the kind.
     const fn terms(self) -> KindTerms {

@@ -95,10 +95,11 @@ fn judged(
     Ok(())
 }
 
-/// Returns the kind of an ending: a result, or the cause of a failure.
-fn kind(ending: Option<&ObservedEnding>) -> Option<Option<FailureCause>> {
-    ending.map(|ending| match ending {
-        ObservedEnding::Result(_) => None,
-        ObservedEnding::Failure { cause, .. } => *cause,
-    })
+/// Returns the kind of an ending, and the cause of a failure.
+fn kind(ending: Option<&ObservedEnding>) -> (&'static str, Option<FailureCause>) {
+    match ending {
+        None => ("none", None),
+        Some(ObservedEnding::Result(_)) => ("result", None),
+        Some(ObservedEnding::Failure { cause, .. }) => ("failure", *cause),
+    }
 }

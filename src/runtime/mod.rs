@@ -6,7 +6,6 @@
 mod answerer;
 mod builder;
 pub mod check;
-mod command_tasks;
 mod create;
 pub mod directories;
 mod error;

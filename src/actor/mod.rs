@@ -7,6 +7,7 @@
 pub mod activity_executor;
 pub mod agent;
 pub mod clock;
+pub mod command_tasks;
 pub mod context;
 pub mod interceptor;
 pub mod launch;

@@ -95,11 +95,13 @@ pub enum Error {
     },
     /// The workflow asks for more than prompts, and its folder is not trusted.
     #[error(
-        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder: raymond trust {folder}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder: raymond trust {target}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotTrusted {
         /// The workflow's folder.
         folder: String,
+        /// The path that `raymond trust` takes for it.
+        target: String,
         /// The privileges that its files ask for, a line each.
         requests: Vec<String>,
         /// The known state of its trust.

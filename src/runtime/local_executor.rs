@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::command_tasks::CommandTasks;
 use super::operation_checks::{check_named_files, not_trusted, script_of};
 use super::run_launcher::{ProgramStarter, StartFailure};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::clock::now;
+use crate::actor::command_tasks::CommandTasks;
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::body_command::{BodyCommand, CommandId};

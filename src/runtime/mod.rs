@@ -7,7 +7,6 @@ mod answerer;
 pub mod branch;
 mod builder;
 pub mod check;
-mod command_tasks;
 mod create;
 pub mod directories;
 mod error;

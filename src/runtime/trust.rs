@@ -61,6 +61,8 @@ impl RunStarter {
 pub struct ExaminedFolder {
     /// Its real path.
     pub folder: String,
+    /// The path that `raymond trust` takes for it: a folder without a first state is named by a file in it.
+    target: String,
     /// The privileges that its files ask for: trust grants all of them.
     pub requests: Vec<PrivilegeRequest>,
     /// True if trust in it is remembered: its files ask for a privilege under any options.
@@ -153,7 +155,11 @@ pub fn examine(
     };
     let further: Vec<_> = needed.iter().filter(|one| !is_listed(one, &requests)).cloned().collect();
     requests.extend(further);
+    let named = folder.display().to_string();
+    let has_first_state = ["START.md", "workflow.yaml", "workflow.lisp"].contains(&entry.as_str());
+    let target = if has_first_state { named } else { format!("{named}/{entry}") };
     Ok(ExaminedFolder {
+        target,
         folder: folder.display().to_string(),
         needs_trust: !survey(&PermissionCeiling::of(settings), &plugins).is_empty(),
         requests,
@@ -199,6 +205,7 @@ impl ExaminedFolder {
             if trust != FolderTrust::Trusted {
                 return Err(Error::NotTrusted {
                     folder: self.folder.clone(),
+                    target: self.target.clone(),
                     requests: self.lines(),
                     trust,
                     checksum: self.checksum.clone(),

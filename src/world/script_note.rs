@@ -1,5 +1,6 @@
-//! What a script or a command has left behind when it ended, for people: the note of its outcome, without a look at its
-//! proof.
+//! What a script or a command has left behind when it ended, for people.
+//!
+//! It is the note of its outcome, without a look at its proof.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! The output of scripts and of the commands of graphs and programs in `raymond show`: its end, because a tag or the
-//! reason of a failure stands there.
+//! The output of scripts and of the commands of graphs and programs in `raymond show`.
+//!
+//! It is the end, because a tag or the reason of a failure stands there.
 
 use std::fmt::Write as _;
 

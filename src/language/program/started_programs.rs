@@ -1,5 +1,6 @@
-//! Checks the programs that a program starts, as far as their files are known: the values that they need, and whether
-//! they publish the state that the program waits for.
+//! Checks the programs that a program starts, as far as their files are known.
+//!
+//! They need values, and have to publish the state that the program waits for.
 
 use super::checked_program::{InstructionKind, Program, StartWorkflow, TextExpression};
 use super::read::read_alone;

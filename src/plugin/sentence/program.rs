@@ -5,7 +5,7 @@ use crate::domain::body_command::BodyCommand;
 use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::Folder;
-use crate::domain::printable::one_line;
+use crate::domain::printable::{one_line, printable_line};
 use crate::domain::program_execution::{RequestBody, RequestStatus};
 
 pub(super) fn sentence(record: &Record) -> String {
@@ -20,8 +20,13 @@ pub(super) fn sentence(record: &Record) -> String {
             format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
         }
         Event::ProgramLogged(event) => {
-            let warning = if event.warning { "warning: " } else { "" };
-            format!("{}  {warning}{}", event.turn.agent, one_line(&event.text))
+            let agent = &event.turn.agent;
+            if event.warning {
+                // A reason often ends with the remedy.
+                format!("{agent}  warning: {}", printable_line(&event.text))
+            } else {
+                format!("{agent}  {}", one_line(&event.text))
+            }
         }
         Event::RoleRequested(event) => {
             let asked = match &event.request.body {
@@ -70,32 +75,35 @@ pub(super) fn advanced(
     let then = match (progress.status, progress.awaiting.as_deref()) {
         (ProgramStatus::Running, _) => match &progress.position.activity {
             Some(Activity::Command(run)) => format!(": runs `{}`", one_line(&run.command)),
-            Some(Activity::Commands(all)) => commands(all, event.turn.step),
+            Some(Activity::Commands(all)) => commands(all, event.turn.step)
+                .unwrap_or_else(|| waits_for(progress.awaiting.as_deref())),
             Some(Activity::StartWorkflow(start)) => {
                 format!(": starts the workflow {}", one_line(&start.program))
             }
             _ => String::new(),
         },
-        (ProgramStatus::Waiting, awaiting) => {
-            format!(": waits for {}", one_line(awaiting.unwrap_or_default()))
-        }
+        (ProgramStatus::Waiting, awaiting) => waits_for(awaiting),
         (ProgramStatus::Completed, _) => ": completed".to_owned(),
         (ProgramStatus::Failed, _) => ": failed".to_owned(),
     };
     format!("{place}{round}{then}")
 }
 
-/// Returns the commands of bodies that a step makes due. Those that ran already were told before.
-fn commands(all: &[BodyCommand], step: u64) -> String {
+fn waits_for(awaiting: Option<&str>) -> String {
+    format!(": waits for {}", one_line(awaiting.unwrap_or_default()))
+}
+
+/// Returns the commands of bodies that a step makes due; `None` if all ran already, which was told before.
+fn commands(all: &[BodyCommand], step: u64) -> Option<String> {
     const MAX_SHOWN_COMMANDS: usize = 4;
     let new: Vec<&BodyCommand> = all.iter().filter(|one| one.id.step == step).collect();
     let shown = new.iter().take(MAX_SHOWN_COMMANDS);
     let shown: Vec<String> =
         shown.map(|one| format!("`{}`", one_line(&one.command.command))).collect();
     match new.len().saturating_sub(MAX_SHOWN_COMMANDS) {
-        0 if new.is_empty() => String::new(),
-        0 => format!(": runs {}", shown.join(", ")),
-        more => format!(": runs {}, and {more} more", shown.join(", ")),
+        0 if new.is_empty() => None,
+        0 => Some(format!(": runs {}", shown.join(", "))),
+        more => Some(format!(": runs {}, and {more} more", shown.join(", "))),
     }
 }
 

@@ -57,7 +57,7 @@ fn output_of_commands_is_shown() {
     let test = acts("(run :command \"echo said; echo oh >&2; exit 3\" :as x :on-error bad)");
     let ended = test.run(&["p.lisp"]);
     let why = "warning: (run :command \"echo said; echo oh >&2; exit 3\") exited with code 3: oh";
-    ended.ok().stdout_has(why);
+    ended.ok().stderr_has(why);
     let shown = test.raymond(&["show", "t", "main"]);
     shown
         .ok()
@@ -100,6 +100,17 @@ fn program_with_command_needs_trust() {
     let test = test.file("lib.lisp", b"(defn check ()\n  (run :command \"touch other\"))");
     test.run(&[".", "--id", "b"]).code(77).stderr_has("lib.lisp changed");
     test.raymond(&["trust", "."]).ok().stdout_has("run: touch other");
+}
+
+#[test]
+fn advised_command_trusts_a_folder_without_a_first_state() {
+    let test = acts("(run :command \"touch ran\")").env("RAYMOND_TRUST", "false");
+    let refused = test.run(&["p.lisp"]);
+    let advice = refused.code(77).stderr.split_once("trust the folder: raymond trust ");
+    let (_, advice) = advice.expect("an advice");
+    let (path, _) = advice.split_once(',').expect("its end");
+    test.raymond(&["trust", path]).ok();
+    test.run(&["p.lisp"]).ok();
 }
 
 #[test]

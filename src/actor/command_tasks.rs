@@ -18,7 +18,7 @@ use crate::fault::point;
 
 /// The commands that run, and those that have ended and are still named.
 #[derive(Debug)]
-pub(super) struct CommandTasks {
+pub struct CommandTasks {
     tasks: RefCell<BTreeMap<(AgentId, CommandId), CommandTask>>,
     /// True if no command may begin, because the run comes to a pause.
     is_closed: Cell<bool>,
@@ -42,7 +42,7 @@ impl Default for CommandTasks {
 impl CommandTasks {
     /// Begins the commands that have not begun, unless the run comes to a pause. `begin` returns the work of a command
     /// that ends early if the receiver is true.
-    pub(super) fn begin<W: Future<Output = ActivityOutcome> + 'static>(
+    pub fn begin<W: Future<Output = ActivityOutcome> + 'static>(
         self: &Rc<Self>,
         agent: &AgentId,
         commands: &[BodyCommand],
@@ -78,11 +78,7 @@ impl CommandTasks {
 
     /// Waits until one of the commands has ended, or all if the run comes to a pause; returns the outcomes of those
     /// that have ended.
-    pub(super) async fn outcome(
-        &self,
-        agent: &AgentId,
-        commands: &[BodyCommand],
-    ) -> ActivityOutcome {
+    pub async fn outcome(&self, agent: &AgentId, commands: &[BodyCommand]) -> ActivityOutcome {
         let mut ended = self.ended.subscribe();
         loop {
             if let Some(outcome) = self.outcome_so_far(agent, commands) {
@@ -115,7 +111,7 @@ impl CommandTasks {
     }
 
     /// Ends the commands of an agent that are not among `wanted`, and forgets them.
-    pub(super) fn keep(&self, agent: &AgentId, wanted: &[CommandId]) {
+    pub fn keep(&self, agent: &AgentId, wanted: &[CommandId]) {
         self.tasks.borrow_mut().retain(|(owner, id), task| {
             let is_kept = owner != agent || wanted.contains(id);
             if !is_kept {
@@ -126,12 +122,13 @@ impl CommandTasks {
     }
 
     /// Returns whether there are commands of an agent.
-    pub(super) fn has(&self, agent: &AgentId) -> bool {
+    #[must_use]
+    pub fn has(&self, agent: &AgentId) -> bool {
         self.tasks.borrow().keys().any(|(owner, _)| owner == agent)
     }
 
     /// Lets no further command begin.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         self.is_closed.set(true);
     }
 }

@@ -40,7 +40,9 @@ use self::readers::{
 use self::record::{RECORD_HELP, RecordArgs};
 use self::retry::{RETRY_HELP, RetryArgs};
 use self::runs::LIST_HELP;
-pub use self::runs::{AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RunStatusArg};
+pub use self::runs::{
+    AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RecoverArgs, RunStatusArg, StopArgs,
+};
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
@@ -300,36 +302,6 @@ pub struct NewRunArgs {
     /// Start the workflow although `raymond check` finds errors in it
     #[arg(long)]
     pub no_check: bool,
-}
-
-/// Options of `stop`.
-#[derive(Debug, Clone, Args)]
-pub struct StopArgs {
-    /// The run.
-    #[command(flatten)]
-    pub one: OneRunArgs,
-    /// Wait until it has stopped
-    #[arg(long)]
-    pub wait: bool,
-}
-
-/// Options of `recover`.
-#[derive(Debug, Clone, Args)]
-pub struct RecoverArgs {
-    /// The directory of the runs, and the output format.
-    #[command(flatten)]
-    pub all_runs: AllRunsArgs,
-    /// Resume all of them, each in a process of its own, and wait for them
-    #[arg(long)]
-    pub all: bool,
-
-    /// Run this command when one of them needs a person or ends; see `raymond run --help`
-    #[arg(long, value_name = "CMD", requires = "all")]
-    pub on_event: Option<OnEventCommand>,
-
-    /// The logging options.
-    #[command(flatten)]
-    pub logging: LoggingArgs,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 pub(in crate::language) use self::keys::file_shape;
-pub use self::keys::{as_json, states};
+use self::keys::node_of_branch;
+pub use self::keys::{as_json, branch_key, states};
 pub use self::reply::{FilePath, ScriptedReply};
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::scripted_fault::ScriptedFault;
@@ -166,18 +167,6 @@ impl ScriptedReplies {
             wanted: position + 1,
         })
     }
-}
-
-/// Returns the name of a branch of a node, as the script lists it after the `#`.
-#[must_use]
-pub fn branch_key(node: &str, branch: &str) -> String {
-    format!("{node}.{branch}")
-}
-
-/// Returns the key of the node that a branch is of, which serves all branches without replies of their own.
-fn node_of_branch(key: &str) -> Option<&str> {
-    let (node, branch) = key.rsplit_once('.')?;
-    (node.contains('#') && !branch.contains('#')).then_some(node)
 }
 
 /// Returns the key of the replies to a turn in a state of the scope, or of a folder below it.

@@ -172,6 +172,7 @@ fn planned_trust(
     if !is_given {
         refusals.push(Error::NotTrusted {
             folder: examined.folder.clone(),
+            target: examined.target.clone(),
             requests: requests.clone(),
             trust: found,
             checksum: examined.checksum.clone(),

@@ -4,6 +4,8 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::candidates::complete_runs;
+use crate::cli::logging::LoggingArgs;
+use crate::cli::on_event::OnEventCommand;
 pub use crate::cli::runs_dir::DirArgs;
 use crate::domain::id::RunId;
 
@@ -50,6 +52,36 @@ pub struct AllRunsArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `stop`.
+#[derive(Debug, Clone, Args)]
+pub struct StopArgs {
+    /// The run.
+    #[command(flatten)]
+    pub one: OneRunArgs,
+    /// Wait until it has stopped
+    #[arg(long)]
+    pub wait: bool,
+}
+
+/// Options of `recover`.
+#[derive(Debug, Clone, Args)]
+pub struct RecoverArgs {
+    /// The directory of the runs, and the output format.
+    #[command(flatten)]
+    pub all_runs: AllRunsArgs,
+    /// Resume all of them, each in a process of its own, and wait for them
+    #[arg(long)]
+    pub all: bool,
+
+    /// Run this command when one of them needs a person or ends; see `raymond run --help`
+    #[arg(long, value_name = "CMD", requires = "all")]
+    pub on_event: Option<OnEventCommand>,
+
+    /// The logging options.
+    #[command(flatten)]
+    pub logging: LoggingArgs,
 }
 
 /// Options of `list`.

@@ -9,6 +9,18 @@ use crate::language::position::SourcePlace;
 use crate::language::yaml::content::YamlContent;
 use crate::language::yaml::tree::{self, YamlFileKind};
 
+/// Returns the name of a branch of a node, as the script lists it after the `#`.
+#[must_use]
+pub fn branch_key(node: &str, branch: &str) -> String {
+    format!("{node}.{branch}")
+}
+
+/// Returns the key of the node that a branch is of, which serves all branches without replies of their own.
+pub(super) fn node_of_branch(key: &str) -> Option<&str> {
+    let (node, branch) = key.rsplit_once('.')?;
+    (node.contains('#') && !branch.contains('#')).then_some(node)
+}
+
 /// Returns the states that a readable script answers for, each with its place.
 #[must_use]
 pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {

@@ -4,6 +4,7 @@ use super::*;
 use crate::domain::apply::apply;
 use crate::domain::event::{Event, RunStarted};
 use crate::domain::id::{SessionId, StateName};
+use crate::domain::run::SNAPSHOT_VERSION;
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -184,7 +185,9 @@ fn snapshot_of_earlier_version_is_rebuilt_without_warning() {
     let state = root.run(&id()).state();
     let now = std::fs::read_to_string(&state).expect("a snapshot");
     let (body, _) = now.rsplit_once(",\n  \"checksum\"").expect("a checksum");
-    let before = body.replacen("\"version\": 3", "\"version\": 2", 1);
+    let [this, earlier] = [SNAPSHOT_VERSION, SNAPSHOT_VERSION - 1];
+    let [this, earlier] = [this, earlier].map(|version| format!("\"version\": {version}"));
+    let before = body.replacen(&this, &earlier, 1);
     assert_ne!(before, body);
     for json in [before.clone() + "\n}", format!("{before},\n  \"unknown\": {{}}\n}}")] {
         let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -6,6 +6,7 @@ mod folders;
 mod names;
 mod outputs;
 mod programs;
+mod rule_table;
 mod rules;
 mod scopes;
 mod scripts;

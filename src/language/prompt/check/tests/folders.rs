@@ -2,7 +2,7 @@
 //!
 //! Their states have numbers and names without endings, and their policies stand in block style.
 
-use super::rules::{Rule, check_rules};
+use super::rule_table::{Rule, check_rules};
 
 const LAST: (&str, &str) = ("LAST.md", "All is said. <result>ready</result>");
 

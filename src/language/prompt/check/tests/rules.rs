@@ -1,10 +1,6 @@
 //! Each rule of the check with its place and its severity: in a policy, and in the tags of a text.
 
-use super::*;
-
-/// A rule: its name, the files of a folder, and what is found in them.
-pub(super) type Rule =
-    (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+use super::rule_table::{Rule, check_rules};
 
 const END: (&str, &str) = ("END.md", "<result>x</result>");
 
@@ -314,39 +310,6 @@ const RULES: &[Rule] = &[
         &["START.md:1:1 info RF602"],
     ),
 ];
-
-fn found(files: &[(&str, &str)]) -> Vec<String> {
-    let source = folder(files);
-    let graphs = |_: &dyn WorkflowSource, _: &StateName| FolderGraph::default();
-    let subject = CheckSubject {
-        source: &source,
-        entry: None,
-        variables: &[],
-        consent: &StarterConsent::default(),
-        graphs: &graphs,
-    };
-    let line = |one: &Diagnostic| {
-        let severity = match one.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "info",
-        };
-        format!("{}:{}:{} {severity} {}", one.path, one.line, one.column, one.code)
-    };
-    check(subject).diagnostics.iter().map(line).collect()
-}
-
-/// Checks that each rule of a table is found at its place with its severity, and that nothing else is.
-pub(super) fn check_rules(rules: &[Rule]) {
-    let wrong: Vec<String> = rules
-        .iter()
-        .filter_map(|(rule, files, expected)| {
-            let found = found(files);
-            (found != *expected).then(|| format!("{rule}: {found:?} instead of {expected:?}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
 
 #[test]
 fn each_rule_is_found_at_its_place_with_its_severity() {

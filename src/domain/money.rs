@@ -58,7 +58,6 @@ impl Usd {
 
     /// Returns whether it is no money.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }

@@ -269,7 +269,9 @@ impl Supervisor {
             self.command_is_safe(id);
         }
         if let Event::AgentsRetried { agents } = &record.event {
-            agents.iter().for_each(|one| self.context.registry.live_again(&one.agent));
+            for one in agents {
+                self.context.registry.live_again(&one.agent);
+            }
         }
         self.queued_effects.remove(&effects);
         for effect in effects {

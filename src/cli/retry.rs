@@ -44,7 +44,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
                 "{id} is running with its files; stop it first: raymond stop {id} --wait"
             )));
         }
-        return ask_holder(&root, &id, RunCommand::Retry(selection), &plan);
+        return ask_holder(&root, &id, &RunCommand::Retry(selection), &plan);
     }
     let (store, mut recovered) = LockedRun::open(&root, &id)?;
     plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
@@ -65,12 +65,12 @@ fn usage(id: &RunId, error: &crate::domain::retry::RetryError) -> Error {
 fn ask_holder(
     root: &RunsRoot,
     id: &RunId,
-    command: RunCommand,
+    command: &RunCommand,
     plan: &RetryPlan,
 ) -> Result<CliExitCode, Error> {
     let key = directories::user_state()?.key()?;
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    inbox::put(&root.run(id).inbox(), &name, &command, &key)?;
+    inbox::put(&root.run(id).inbox(), &name, command, &key)?;
     let text = format!(
         "{}{id} is running, and takes it up: raymond log {id} --follow\n",
         as_text(id, plan)
@@ -79,38 +79,39 @@ fn ask_holder(
 }
 
 fn as_text(id: &RunId, plan: &RetryPlan) -> String {
-    let mut text = String::new();
-    for PlannedRetry { id, place, cause, reason } in plan.agents.iter().take(MAX_SHOWN) {
-        let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-        let reason = match reason {
-            RetryReason::Chosen => String::new(),
-            RetryReason::NeededBy(other) => format!(", because the retry of {other} needs it"),
-        };
-        text.push_str(&format!("{id} continues at {place}{cause}{reason}\n"));
-    }
+    let mut lines: Vec<String> = plan.agents.iter().take(MAX_SHOWN).map(planned_line).collect();
     let more = plan.agents.len().saturating_sub(MAX_SHOWN);
-    if more > 0 {
-        text.push_str(&format!("and {more} more agents\n"));
-    }
-    for ContinuedParent { parent, child, place } in plan.continued.iter().take(MAX_SHOWN) {
-        let place = match place {
-            Some(place) => format!("is at {place}"),
-            None => "has ended".to_owned(),
-        };
-        text.push_str(&format!(
-            "{parent} continued after the failure of {child} and {place}: it does not see the new result\n"
-        ));
-    }
+    lines.extend((more > 0).then(|| format!("and {more} more agents")));
+    lines.extend(plan.continued.iter().take(MAX_SHOWN).map(continued_line));
     let more = plan.continued.len().saturating_sub(MAX_SHOWN);
-    if more > 0 {
-        text.push_str(&format!("and {more} more results that nobody waits for\n"));
-    }
+    lines.extend((more > 0).then(|| format!("and {more} more results that nobody waits for")));
     let (count, cost) = (plan.agents.len(), plan.estimated_cost);
     let agents = if count == 1 { "agent lives" } else { "agents live" };
-    text.push_str(&format!(
-        "{count} {agents} again in {id}; their next turns cost up to about {cost}, by the most such turns have cost\n"
+    lines.push(format!(
+        "{count} {agents} again in {id}; their next turns cost up to about {cost}, by the most such turns have cost"
     ));
-    text
+    lines.join("\n") + "\n"
+}
+
+fn planned_line(planned: &PlannedRetry) -> String {
+    let PlannedRetry { id, place, cause, reason } = planned;
+    let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+    let reason = match reason {
+        RetryReason::Chosen => String::new(),
+        RetryReason::NeededBy(other) => format!(", because the retry of {other} needs it"),
+    };
+    format!("{id} continues at {place}{cause}{reason}")
+}
+
+fn continued_line(continued: &ContinuedParent) -> String {
+    let ContinuedParent { parent, child, place } = continued;
+    let place = match place {
+        Some(place) => format!("is at {place}"),
+        None => "has ended".to_owned(),
+    };
+    format!(
+        "{parent} continued after the failure of {child} and {place}: it does not see the new result"
+    )
 }
 
 fn as_json(id: &RunId, plan: &RetryPlan) -> Value {

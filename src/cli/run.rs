@@ -136,13 +136,12 @@ pub(super) fn resume_opened(
     prepare_processes(&settings);
     let mut taken = Some((store, recovered));
     let prepared = confirm::confirmed(options, |starter| {
-        let (store, recovered) = match taken.take() {
-            Some(taken) => taken,
-            None => {
-                let (store, mut recovered) = LockedRun::open(root, id)?;
-                recovered.retry.clone_from(&retry);
-                (store, recovered)
-            }
+        let (store, recovered) = if let Some(taken) = taken.take() {
+            taken
+        } else {
+            let (store, mut recovered) = LockedRun::open(root, id)?;
+            recovered.retry.clone_from(&retry);
+            (store, recovered)
         };
         let mut graphs = graph_setup();
         graphs.migrate = options.answers.migrate;

@@ -62,7 +62,7 @@ pub struct ExaminedFolder {
     /// Its real path.
     pub folder: String,
     /// The path that `raymond trust` takes for it: a folder without a first state is named by a file in it.
-    target: String,
+    pub(super) target: String,
     /// The privileges that its files ask for: trust grants all of them.
     pub requests: Vec<PrivilegeRequest>,
     /// True if trust in it is remembered: its files ask for a privilege under any options.

@@ -182,3 +182,15 @@ fn log_agent_filter_includes_descendants_only_with_wildcard() {
     test.raymond(&["log", "t", "--agent", "main.1"]).ok().stdout_has("worked").stdout_lacks("led");
     test.raymond(&["log", "t", "--follow", "--agent", "main.1"]).ok().stdout_has("worked");
 }
+
+#[test]
+fn show_has_the_output_of_a_graphs_command() {
+    let graph = "name: flow\nversion: \"1\"\nstart_node: one\nnodes:\n  one:\n    type: action\n    actions:\n      - { type: bash_exec, command: \"echo hello; echo oh >&2\" }\n    on_success: end\n    on_failure: end\nendings:\n  end: { type: success, message: done }\n";
+    let test = Test::new().file("workflow.yaml", graph.as_bytes());
+    test.run(&["workflow.yaml"]).ok();
+    let output = "    stdout\n      hello\n    stderr\n      oh\n    exit code 0\n";
+    test.raymond(&["show", "t", "main"]).ok().stdout_has(output);
+    let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+    let expected = json!({ "exit_code": 0, "stdout": "hello\n", "stderr": "oh\n" });
+    assert!(turns(&shown).iter().any(|turn| turn["command"] == expected), "{shown}");
+}

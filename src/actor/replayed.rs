@@ -16,7 +16,7 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutc
 use crate::domain::working_dir::WorkingDir;
 use crate::language::cassette::difference::difference;
 use crate::language::cassette::portable::PortableMarks;
-use crate::language::cassette::{AskedTurn, Cassette, MatchKind, PlayableTurn};
+use crate::language::cassette::{Cassette, MatchKind, PlayableTurn, ReplayRequest};
 use crate::process::cancellation::CancellationTokens;
 use crate::process::host;
 use crate::process::scripted_stream::ScriptedStream;
@@ -85,7 +85,7 @@ impl ReplayRunner {
     fn begin(&self, input: &TurnInput) -> Result<BegunReplay, TurnFailure> {
         let stream = ScriptedStream::begin(&self.site.steps, &input.turn, &input.prompt)?;
         let place = place(input.folder.as_ref(), &input.state);
-        let asked = AskedTurn {
+        let asked = ReplayRequest {
             id: &input.turn,
             place: &place,
             visit: input.visit,
@@ -122,7 +122,7 @@ impl ReplayRunner {
     /// Tells a difference of the prompts, or fails the turn because of it.
     fn compare(
         &self,
-        asked: &AskedTurn<'_>,
+        asked: &ReplayRequest<'_>,
         found: &PlayableTurn,
         by: MatchKind,
     ) -> Result<(), TurnFailure> {

@@ -7,11 +7,12 @@ use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
 use super::exit::{CliExitCode, Error};
 use super::run::resume_opened;
-use super::{output, person, run_choice};
+use super::{output, person, run_choice, settings};
 use crate::actor::clock::now;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{ContinuedParent, PlannedRetry, RetryPlan, RetryReason, plan_retry};
+use crate::domain::run::Run;
 use crate::runtime::directories;
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
@@ -39,15 +40,15 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     }
     person::must_act("retry agents of a run")?;
     if held {
-        if args.prompts {
+        if args.prompts || changes_settings(args, &run)? {
             return Err(Error::Usage(format!(
-                "{id} is running with its files; stop it first: raymond stop {id} --wait"
+                "{id} is running, with its files and its options; leave them out, or stop it first: raymond stop {id} --wait"
             )));
         }
-        return ask_holder(&root, &id, &RunCommand::Retry(selection), &plan);
+        return ask_holder(&root, &id, &RunCommand::Retry(selection), (&plan, args.options.json));
     }
     let (store, mut recovered) = LockedRun::open(&root, &id)?;
-    plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
+    let plan = plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
     recovered.retry = Some(selection);
     if !args.options.json {
         output::tell_lines(as_text(&id, &plan).trim_end());
@@ -55,6 +56,12 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let mut options = args.options.clone();
     options.answers.migrate |= args.prompts;
     resume_opened(&NewRunArgs::default(), &options, &root, (store, recovered))
+}
+
+/// Returns whether options are given that a run which is live does not take.
+fn changes_settings(args: &RetryArgs, run: &Run) -> Result<bool, Error> {
+    let now = settings::for_resume(&NewRunArgs::default(), &args.options, run.settings.clone())?;
+    Ok(now != run.settings)
 }
 
 fn usage(id: &RunId, error: &crate::domain::retry::RetryError) -> Error {
@@ -66,16 +73,16 @@ fn ask_holder(
     root: &RunsRoot,
     id: &RunId,
     command: &RunCommand,
-    plan: &RetryPlan,
+    (plan, json): (&RetryPlan, bool),
 ) -> Result<CliExitCode, Error> {
     let key = directories::user_state()?.key()?;
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
     inbox::put(&root.run(id).inbox(), &name, command, &key)?;
-    let text = format!(
-        "{}{id} is running, and takes it up: raymond log {id} --follow\n",
-        as_text(id, plan)
-    );
-    output::print(&text)
+    if json {
+        return output::print_json(&as_json(id, plan));
+    }
+    let plan = as_text(id, plan);
+    output::print(&format!("{plan}{id} is running, and takes it up: raymond log {id} --follow\n"))
 }
 
 fn as_text(id: &RunId, plan: &RetryPlan) -> String {

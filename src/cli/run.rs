@@ -12,6 +12,7 @@ use super::options::RunOptions;
 use super::target::{self, RunTarget};
 use super::{background, confirm, dry_run, output, person, run_choice, settings, summary};
 use crate::domain::id::RunId;
+use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::process::child::cgroup::{RunGroups, prepare_moves};
 use crate::process::child::orphans;
@@ -126,7 +127,10 @@ pub(super) fn resume_opened(
             output::print_exactly(&summary::results(&recovered.run, verbosity, times))?;
         }
         let closing = summary::closing(&recovered.run);
-        output::tell_fitted(&format!("nothing is left to do: {closing}"));
+        let failed = recovered.run.status == RunStatus::Failed;
+        let advice =
+            if failed { format!("; `raymond retry {id}` retries it") } else { String::new() };
+        output::tell_fitted(&format!("nothing is left to do: {closing}{advice}"));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
             output::tell_fitted(&refused);
         }

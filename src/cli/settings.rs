@@ -96,7 +96,7 @@ pub fn for_resume(
 pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Result<(), Error> {
     let spent = run.committed_usd();
     let Some(budget) = given.filter(|&budget| budget < spent) else { return Ok(()) };
-    if !run.can_resume() || settings.on_budget == OnBudget::End {
+    if settings.on_budget == OnBudget::End {
         return Ok(());
     }
     let id = &run.workflow_id;

@@ -136,6 +136,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: BTreeMap::new(),
         shares: BTreeMap::new(),
+        closed_shares: BTreeMap::new(),
         ended_calls: Vec::new(),
         settings: settings.clone(),
         branch: None,

@@ -20,6 +20,18 @@ pub const HEADER_FILE: &str = "cassette.json";
 /// The name of the file with the turns.
 pub const TURNS_FILE: &str = "turns.jsonl";
 
+/// The longest text that edits make, in bytes.
+pub const MAX_PATCHED_BYTES: usize = 16 * 1024 * 1024;
+
+/// The reason why a change cannot be made to a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatchFailure {
+    /// The part that an edit replaces is not in the text.
+    NoSuchPart(TextEdit),
+    /// The text would become longer than [`MAX_PATCHED_BYTES`].
+    TooLong,
+}
+
 /// The first file of a cassette: its origin, and what is not in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CassetteHeader {
@@ -221,15 +233,20 @@ impl FilePatch {
     /// Returns a text with this change; `None` of `before` is a file that does not exist.
     ///
     /// # Errors
-    /// The part that is not in the text.
-    pub fn apply(&self, before: Option<&str>) -> Result<String, TextEdit> {
+    /// [`PatchFailure`] if a part is not in the text, or the text would become too long.
+    pub fn apply(&self, before: Option<&str>) -> Result<String, PatchFailure> {
         match self {
             Self::Content(content) => Ok(content.clone()),
             Self::Edits(edits) => {
                 let mut text = before.unwrap_or_default().to_owned();
                 for edit in edits {
                     if edit.old.is_empty() || !text.contains(&edit.old) {
-                        return Err(edit.clone());
+                        return Err(PatchFailure::NoSuchPart(edit.clone()));
+                    }
+                    let times = if edit.all { text.matches(&edit.old).count() } else { 1 };
+                    let added = times.saturating_mul(edit.new.len());
+                    if text.len().saturating_add(added) > MAX_PATCHED_BYTES {
+                        return Err(PatchFailure::TooLong);
                     }
                     text = if edit.all {
                         text.replace(&edit.old, &edit.new)
@@ -310,8 +327,11 @@ mod tests {
     fn edits_apply_in_order_and_name_the_part_that_is_missing() {
         let patch = FilePatch::Edits(vec![edit("a", "b", false), edit("b", "c", true)]);
         assert_eq!(patch.apply(Some("a a b")), Ok("c a c".to_owned()));
-        assert_eq!(patch.apply(Some("x")), Err(edit("a", "b", false)));
-        assert_eq!(patch.apply(None), Err(edit("a", "b", false)));
+        assert_eq!(patch.apply(Some("x")), Err(PatchFailure::NoSuchPart(edit("a", "b", false))));
+        assert_eq!(patch.apply(None), Err(PatchFailure::NoSuchPart(edit("a", "b", false))));
+        let doubled = edit("a", &"a".repeat(1024), true);
+        let bomb = FilePatch::Edits(vec![doubled; 6]);
+        assert_eq!(bomb.apply(Some("a")), Err(PatchFailure::TooLong));
         assert_eq!(FilePatch::Content("new".to_owned()).apply(None), Ok("new".to_owned()));
     }
 

@@ -87,7 +87,9 @@ pub struct ContinuedParent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RetryError {
     /// No agent has failed.
-    #[error("no agent of the run has failed; `raymond branch` repeats steps that ended well")]
+    #[error(
+        "no agent of the run has failed; `raymond resume` continues those that wait, `raymond branch` repeats steps that ended well"
+    )]
     NothingFailed,
     /// There are failed agents, but none that fits.
     #[error("no failed agent fits the selection; failed are {0}")]
@@ -139,7 +141,7 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
         names.extend((more > 0).then(|| format!("{more} more")));
         return Err(RetryError::NothingChosen(names.join(", ")));
     }
-    let ended = EndedAgents::of(run);
+    let ended = RetryCandidates::of(run);
     let reasons = ended.with_needed(run, &chosen);
     let mut ids: Vec<&AgentId> = reasons.keys().copied().collect();
     ids.sort_by(|one, other| one.cmp_by_number(other));
@@ -184,9 +186,9 @@ fn named_failure(ended: &FinishedAgent) -> String {
 }
 
 /// The agents of a run that have ended, by id.
-struct EndedAgents<'run>(HashMap<&'run AgentId, &'run FinishedAgent>);
+struct RetryCandidates<'run>(HashMap<&'run AgentId, &'run FinishedAgent>);
 
-impl<'run> EndedAgents<'run> {
+impl<'run> RetryCandidates<'run> {
     fn of(run: &'run Run) -> Self {
         Self(run.finished.iter().map(|ended| (&ended.id, ended)).collect())
     }

@@ -66,6 +66,9 @@ pub struct Run {
     /// Limit and spending of every agent that has its own share of the budget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<AgentId, BudgetShare>,
+    /// The shares that nobody lives in any more. Agents that live again spend what is left of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub closed_shares: BTreeMap<AgentId, BudgetShare>,
     /// The calls with a budget whose caller has ended, while agents that were forked in them live.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_calls: Vec<EndedCall>,

@@ -23,6 +23,9 @@ use super::turn_options::{OnDenied, TurnOptions};
 use super::usage::UsageByModel;
 use super::working_dir::WorkingDir;
 
+/// The name of the file in the directory of the steps that says which replies of a script the turns were given.
+pub const TAKEN_REPLIES_FILE: &str = "scripted.taken";
+
 /// The version of [`TurnInput`] and [`TurnOutcome`].
 pub const TURN_VERSION: u32 = 1;
 

@@ -82,7 +82,7 @@ pub struct PlayableTurn {
 
 /// The turn that is to be answered.
 #[derive(Debug, Clone, Copy)]
-pub struct AskedTurn<'turn> {
+pub struct ReplayRequest<'turn> {
     /// The turn.
     pub id: &'turn TurnId,
     /// The name of the prompt, with the folder.
@@ -157,7 +157,7 @@ impl Cassette {
 
     /// Returns the turn that answers a prompt, and the question that found it; `None` if there is none.
     #[must_use]
-    pub fn find(&self, asked: &AskedTurn<'_>) -> Option<(&PlayableTurn, MatchKind)> {
+    pub fn find(&self, asked: &ReplayRequest<'_>) -> Option<(&PlayableTurn, MatchKind)> {
         let in_place =
             || self.places.get(asked.place).into_iter().flatten().map(|&at| &self.turns[at]);
         let own = || in_place().filter(|turn| turn.recorded.agent == asked.id.agent);
@@ -193,7 +193,7 @@ impl PlayableTurn {
 
     /// Returns whether its prompt is the one that is asked.
     #[must_use]
-    pub fn is_asked(&self, asked: &AskedTurn<'_>) -> bool {
+    pub fn is_asked(&self, asked: &ReplayRequest<'_>) -> bool {
         let prompt = self.recorded.prompt.as_deref();
         prompt.is_some_and(|prompt| is_scrubbed_form_of(&asked.marks.filled(prompt), asked.prompt))
     }

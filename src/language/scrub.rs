@@ -7,22 +7,30 @@ use std::collections::BTreeMap;
 
 use regex::{Captures, Regex};
 
-/// The names of the usual rules with their patterns. Where a pattern has groups, the first is kept.
-const USUAL: [(&str, &str); 9] = [
+/// The names of the usual rules with their patterns. The groups `before` and `after` are kept.
+const USUAL: [(&str, &str); 11] = [
     (
         "private-key",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----|\z)",
     ),
     ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{8,}"),
     ("openai-key", r"\bsk-(?:proj-)?[A-Za-z0-9_-]{20,}"),
     ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{20,})"),
     ("aws-key", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     ("slack-token", r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
-    ("bearer", r"(?i:\bbearer )[A-Za-z0-9._~+/-]{8,}=*"),
-    ("url-password", r"(?i:\b[a-z][a-z0-9+.-]*://)[^/\s:@<>]*:[^/\s:@<>]+@"),
+    (
+        "service-token",
+        r"\b(?:glpat-[A-Za-z0-9_-]{20,}|AIza[A-Za-z0-9_-]{35}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:npm|hf)_[A-Za-z0-9]{20,})",
+    ),
+    ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    (
+        "bearer",
+        r"(?i)(?P<before>\bbearer |\bauthorization\\*[\x22']?\s*[:=]\s*\\*[\x22']?basic\s+)[a-z0-9._~+/-]{8,}=*",
+    ),
+    ("url-password", r"(?i)(?P<before>\b[a-z][a-z0-9+.-]*://)[^/\s:@<>]*:[^/\s:@<>]+(?P<after>@)"),
     (
         "password",
-        r#"(?i:\b(?:password|passwd|passphrase|pwd|secret|(?:api|access|private)[_-]?key|(?:access|auth|api|client)[_-]?(?:token|secret)))["']?\s*[=:]\s*["']?[^\s"'<>{}()\[\]`,;&]{6,}"#,
+        r"(?i)(?P<before>(?:(?:\b|_)(?:password|passwd|passphrase|pwd|secret|(?:api|access|private)[_-]?key|(?:access|auth|api|client)[_-]?(?:token|secret))|_token)\\*[\x22']?\s*[=:]\s*\\*[\x22']?)[^\s\x22'<>{}()\[\]`,;&]{6,}",
     ),
 ];
 
@@ -34,8 +42,6 @@ const MIN_VALUE_BYTES: usize = 4;
 struct ScrubRule {
     name: String,
     pattern: Regex,
-    /// True if the words before the secret are kept.
-    keeps_beginning: bool,
 }
 
 /// The rules, in the order in which they are applied.
@@ -52,8 +58,7 @@ impl ScrubRules {
         let rule = |&(name, pattern): &(&str, &str)| {
             // A test compiles each of them.
             let pattern = Regex::new(pattern).ok()?;
-            let keeps_beginning = ["password", "bearer", "url-password"].contains(&name);
-            Some(ScrubRule { name: name.to_owned(), pattern, keeps_beginning })
+            Some(ScrubRule { name: name.to_owned(), pattern })
         };
         Self(USUAL.iter().filter_map(rule).collect())
     }
@@ -85,7 +90,7 @@ impl ScrubRules {
     fn add(&mut self, name: &str, pattern: Regex) {
         let usual = self.0.len().min(USUAL.len());
         let place = self.0.len() - usual;
-        let rule = ScrubRule { name: name.to_owned(), pattern, keeps_beginning: false };
+        let rule = ScrubRule { name: name.to_owned(), pattern };
         self.0.insert(place, rule);
     }
 
@@ -106,8 +111,8 @@ impl ScrubRules {
             let mut hits = 0;
             let scrubbed = rule.pattern.replace_all(&text, |found: &Captures<'_>| {
                 hits += 1;
-                let kept = if rule.keeps_beginning { beginning(&found[0]) } else { "" };
-                format!("{kept}[scrubbed:{}]{}", rule.name, end(&rule.name))
+                let kept = |group| found.name(group).map_or("", |kept| kept.as_str());
+                format!("{}[scrubbed:{}]{}", kept("before"), rule.name, kept("after"))
             });
             text = scrubbed.into_owned();
             *counts.entry(rule.name.clone()).or_default() += hits;
@@ -126,24 +131,6 @@ pub fn compiled(pattern: &str) -> Result<Regex, String> {
         return Err("it matches the empty text, and so everywhere".to_owned());
     }
     Ok(compiled)
-}
-
-/// Returns the words before a secret: up to the last sign that ends them.
-fn beginning(found: &str) -> &str {
-    let end = match found.find("://") {
-        Some(scheme) => scheme + 3,
-        None => found.rfind(['=', ':', ' ', '"', '\'']).map_or(0, |sign| sign + 1),
-    };
-    // A token may end in signs that fill it up.
-    let filled = found.trim_end_matches('=');
-    match filled.rfind(['=', ':', ' ', '"', '\'']) {
-        Some(sign) if !found.contains("://") => &found[..=sign],
-        _ => &found[..end.min(found.len())],
-    }
-}
-
-fn end(rule: &str) -> &'static str {
-    if rule == "url-password" { "@" } else { "" }
 }
 
 /// Returns whether a text is one that was scrubbed, with anything in the place of what was replaced.
@@ -210,6 +197,19 @@ mod tests {
                 "postgres://[scrubbed:url-password]@host/db",
             ),
             ("password=hunter22 x".to_owned(), "password=[scrubbed:password] x"),
+            ("DB_PASSWORD=a:b=c12 x".to_owned(), "DB_PASSWORD=[scrubbed:password] x"),
+            (
+                "aws_secret_access_key: aB3/x+9".to_owned(),
+                "aws_secret_access_key: [scrubbed:password]",
+            ),
+            (r#"{\"api_key\": \"abcdef1"#.to_owned(), r#"{\"api_key\": \"[scrubbed:password]"#),
+            (
+                "Authorization: Basic dXNlcjpwYXNz".to_owned(),
+                "Authorization: Basic [scrubbed:bearer]",
+            ),
+            (format!("glpat-{hub} npm_{hub}"), "[scrubbed:service-token] [scrubbed:service-token]"),
+            ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl".to_owned(), "[scrubbed:jwt]"),
+            ("-----BEGIN PRIVATE KEY-----\nMII".to_owned(), "[scrubbed:private-key]"),
             (r#"{"api_key": "abcdef1"}"#.to_owned(), r#"{"api_key": "[scrubbed:password]"}"#),
             (
                 "<result>password: swordfish</result>".to_owned(),

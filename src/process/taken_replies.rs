@@ -14,11 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::start_failure::unwritable;
-use crate::domain::turn::{TurnFailure, TurnId};
+use crate::domain::turn::{TAKEN_REPLIES_FILE, TurnFailure, TurnId};
 use crate::plain_file;
-
-/// The name of the file in the directory of the steps.
-const FILE: &str = "scripted.taken";
 
 /// The most bytes that are read of it.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -47,7 +44,7 @@ impl TakenReplies {
     /// Returns those of a run, whose turns leave their streams in `steps`.
     #[must_use]
     pub fn new(steps: &Path) -> Self {
-        Self { path: steps.join(FILE), taken: RefCell::default() }
+        Self { path: steps.join(TAKEN_REPLIES_FILE), taken: RefCell::default() }
     }
 
     /// Returns the places of the replies that an agent was given of a list, in the order of its turns, without that of
@@ -109,7 +106,7 @@ mod tests {
         taken.note(&turn(2, 0), "B.md", 1).expect("written");
         let child = TurnId { agent: AgentId::main().child(1), step: 1, turn: 0 };
         taken.note(&child, "A.md", 5).expect("written");
-        let path = steps.path().join(FILE);
+        let path = steps.path().join(TAKEN_REPLIES_FILE);
         let text = std::fs::read_to_string(&path).expect("a file");
         std::fs::write(&path, text + "{\"agent\":\"main\",\"st").expect("written");
         let later = TakenReplies::new(steps.path());

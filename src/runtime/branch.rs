@@ -7,6 +7,8 @@ use std::path::Path;
 
 use uuid::Uuid;
 
+use super::RunRequest;
+use super::check::refuse_errors;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
@@ -67,9 +69,9 @@ pub enum BranchError {
         /// The number of the last record.
         last: u64,
     },
-    /// The record is one of several that happened in one.
+    /// The record is one of several that were written together.
     #[error(
-        "record {seq} of {run} and the one after it happened in one; branch off after record {after}, or before"
+        "record {seq} of {run} and the one after it were written together; branch off after record {after}, or before them"
     )]
     WithinStep {
         /// The run.
@@ -110,6 +112,18 @@ pub enum BranchError {
         run: RunId,
         /// The record.
         seq: u64,
+    },
+    /// Another file than those that are named differs from the one that the run was started with.
+    #[error(
+        "{file} in {folder} differs from the file that {run} was started with, too; name it as well (--edit {file}), or restore it"
+    )]
+    OtherChange {
+        /// The file.
+        file: String,
+        /// The folder.
+        folder: String,
+        /// The run.
+        run: RunId,
     },
     /// The workflow has no such file.
     #[error(
@@ -153,10 +167,17 @@ pub fn find_branch(
     point: &BranchPoint,
 ) -> Result<FoundBranch, Error> {
     let present = load_view(root, source)?.run;
-    let (last, dir) = (present.seq, root.run(source));
+    let dir = root.run(source);
     let at = |seq: u64| move |run: &Run| run.seq >= seq;
     let search = match point {
-        BranchPoint::Now => find_cut(&dir, at(last)),
+        BranchPoint::Now => {
+            let mut last = 0;
+            find_cut(&dir, |run| {
+                last = run.seq;
+                false
+            })?;
+            find_cut(&dir, at(last))
+        }
         BranchPoint::Record(seq) => find_cut(&dir, at(*seq)),
         BranchPoint::Step { agent, step } => {
             find_cut(&dir, |run| run.agents.get(agent).is_some_and(|own| own.step == *step))
@@ -289,6 +310,15 @@ fn take_edited(
     settings.consent.trusts_workflow = false;
     let examined = trust::examine(root, &workflow, settings, graphs.vocabulary(), None)?;
     examined.admit(settings, starter)?;
+    refuse_errors(&workflow, &RunRequest::default(), settings, graphs.vocabulary())?;
+    // Whoever trusts a workflow trusts its files together. A prompt only talks, and may stay as it was.
+    let is_prompt = |file: &str| Path::new(file).extension().is_some_and(|own| own == "md");
+    for (file, _) in capture.pins().differences(&examined.capture.pins()) {
+        if !is_prompt(&file) && !request.edited.contains(&file) {
+            let (folder, run) = (cut.run.scope_dir.clone(), cut.run.workflow_id.clone());
+            return Err(BranchError::OtherChange { file, folder, run }.into());
+        }
+    }
     let mut notes = Vec::new();
     for file in &request.edited {
         let Some(now) = examined.capture.files.get(file) else {
@@ -301,9 +331,9 @@ fn take_edited(
     Ok(notes)
 }
 
-/// Returns an id for a branch: `tour-20260115-143022-1a2b-b3c4`.
+/// Returns an id for a branch: `tour-20260115-143022-1a2b-b3c4d5e6`.
 fn branch_id(source: &RunId) -> RunId {
-    let unique = &Uuid::new_v4().simple().to_string()[..4];
+    let unique = &Uuid::new_v4().simple().to_string()[..7];
     RunId::parse(&format!("{source}-b{unique}")).unwrap_or_else(|_| {
         let short: String = source.as_str().chars().take(32).collect();
         RunId::parse(&format!("{short}-b{unique}")).unwrap_or_else(|_| source.clone())

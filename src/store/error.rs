@@ -85,7 +85,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The part of the journal that a run shares with the one that it branched off is gone.
-    #[error("{}: the records that this run shares with the run {run} are gone or incomplete; restore the file from a copy: it is the beginning of the journal of the run {run}", .path.display())]
+    #[error("{}: the records that this run shares with the run {run} are gone, incomplete or damaged; restore the file from a copy: it is the beginning of the journal of the run {run}", .path.display())]
     BaseGone {
         /// The base.
         path: PathBuf,

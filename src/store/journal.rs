@@ -2,15 +2,15 @@
 //!
 //! A bad last line is a write that was torn when the machine stopped. It was not acknowledged, so it is cut off. A bad
 //! line with others after it is damage, and an error. A read stops at the length that the file had when the read
-//! began, so a journal can be read while it is written: an incomplete line is left for the next read. The journal is
-//! one file that only grows. A snapshot shortens recovery, and the whole history stays readable.
+//! began, so a journal can be read while it is written: an incomplete line is left for the next read. Acknowledged
+//! records are never changed. A snapshot shortens recovery, and the whole history stays readable.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::journal_file::JournalFile;
+use super::journal_file::{JournalFile, base_beside};
 use super::record::{RecordError, check, has_more, newer_format};
 
 /// The number of bytes that are read at a time.
@@ -109,6 +109,10 @@ impl JournalReader {
     #[must_use]
     pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
         let path = self.path.clone();
+        let base = self.reader.get_ref().note();
+        if let Some(base) = base.filter(|base| seq <= base.seq) {
+            return Error::BaseGone { path: base_beside(&path), run: base.run.clone() };
+        }
         match flaw {
             RecordError::Newer { format } => {
                 Error::NewerRecord { path, line: seq, format: *format }

@@ -3,7 +3,7 @@
 use super::journal::JournalReader;
 use super::layout::RunDir;
 use super::record::{self, RecordError};
-use super::{Error, acknowledged};
+use super::{Error, acknowledged, lock};
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::run::Run;
 
@@ -30,13 +30,15 @@ pub enum CutSearch {
     },
 }
 
-/// Finds the first place where a condition on the run holds. Records of one moment are never parted, and records that
-/// are not durable yet are not looked at.
+/// Finds the first place where a condition on the run holds. Records that were written together are never parted, and
+/// those of a live run that are not durable yet are not looked at.
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::Empty`], [`Error::Io`].
 pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<CutSearch, Error> {
-    let durable = acknowledged::read(&dir.journal());
+    // Without a holder all that is whole counts: the note may claim less than is durable.
+    let is_live = lock::is_held(&dir.lock())?.is_some();
+    let durable = if is_live { acknowledged::read(&dir.journal()) } else { 0 };
     let mut journal = JournalReader::open(&dir.journal())?;
     let (mut run, mut first_session) = (None::<Run>, String::new());
     while let Some((seq, line)) = journal.read()? {
@@ -52,12 +54,15 @@ pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<C
         };
         applied.map_err(|error| damaged(&journal, &refused(error)))?;
         let extent = journal.extent();
-        if extent.last != seq || (durable > 0 && extent.end > durable) {
+        if durable > 0 && extent.end > durable {
+            break;
+        }
+        if extent.last != seq {
             continue;
         }
-        if let Some(here) = run.take_if(|run| is_here(run)) {
-            let cut = JournalCut { run: here, length: extent.end, first_session };
-            return Ok(CutSearch::Found(Box::new(cut)));
+        if let Some(run) = run.take_if(|run| is_here(run)) {
+            let length = extent.end;
+            return Ok(CutSearch::Found(Box::new(JournalCut { run, length, first_session })));
         }
     }
     Ok(CutSearch::Missing { last: run.map_or(0, |run| run.seq) })

@@ -82,6 +82,7 @@ pub(super) fn copy_beginning(journal: &Path, length: u64, to: &Path) -> Result<(
 #[derive(Debug)]
 pub(super) struct JournalFile {
     base: Option<(File, u64)>,
+    note: Option<JournalBase>,
     own: File,
     position: u64,
 }
@@ -96,8 +97,14 @@ impl JournalFile {
             ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
             _ => Error::io("open", path)(error),
         })?;
-        let base = base_of(path)?.map(|note| open_base(path, &note)).transpose()?;
-        Ok(Self { base, own, position: 0 })
+        let note = base_of(path)?;
+        let base = note.as_ref().map(|note| open_base(path, note)).transpose()?;
+        Ok(Self { base, note, own, position: 0 })
+    }
+
+    /// Returns the note of the base, if there is one.
+    pub(super) fn note(&self) -> Option<&JournalBase> {
+        self.note.as_ref()
     }
 
     /// Returns the length of the base.

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use super::journal::JournalReader;
-use super::journal_file::JournalFile;
 use super::layout::{RunDir, RunsRoot};
 use super::replay::replay;
 use super::{Error, lock, record};
@@ -150,7 +149,8 @@ pub fn last_event_at(dir: &RunDir) -> Option<Timestamp> {
 
 /// Returns the time of a run's first record, else that of its directory.
 fn started_at(dir: &RunDir) -> Timestamp {
-    let first = JournalFile::open(&dir.journal()).ok().and_then(|journal| {
+    // A run that branched off another began with its own first record.
+    let first = plain_file::open(&dir.journal()).ok().and_then(|journal| {
         let mut line = Vec::new();
         BufReader::new(journal).take(MAX_FIRST_RECORD).read_until(b'\n', &mut line).ok()?;
         record::time(&line)

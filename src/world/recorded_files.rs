@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use super::files;
 use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
-use crate::domain::cassette::RecordedChange;
+use crate::domain::cassette::{MAX_PATCHED_BYTES, PatchFailure, RecordedChange};
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
@@ -122,7 +122,13 @@ fn content_after(
     }
     let mut text = before;
     for change in changes.iter().filter(|change| change.path == path) {
-        let next = change.patch.apply(text.as_deref()).map_err(|edit| {
+        let next = change.patch.apply(text.as_deref()).map_err(|failure| {
+            let PatchFailure::NoSuchPart(edit) = failure else {
+                return format!(
+                    "`{path}` would become longer than {MAX_PATCHED_BYTES} bytes, which {} makes of it",
+                    change.tool
+                );
+            };
             let cut = edit.old.floor_char_boundary(MAX_SHOWN_BYTES);
             let part = &edit.old[..cut];
             match &text {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::paths::{FileAccess, resolve};
+use crate::plain_file;
 
 /// The changes of one scripted turn.
 #[derive(Debug, Default)]
@@ -42,6 +43,14 @@ impl ScriptedFiles {
         }
         Ok(())
     }
+}
+
+/// Returns the text of a file below a directory; `None` if there is none, or if a link leads out.
+#[must_use]
+pub fn read_text(root: &Path, path: &str, limit: u64) -> Option<String> {
+    let path = resolve(&root.canonicalize().ok()?, path, FileAccess::Read).ok()?;
+    let bytes = plain_file::read(&path, limit).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Refuses a path in a folder that is kept.
@@ -88,6 +97,11 @@ mod tests {
         };
         assert_eq!((delete("notes/a.md"), delete("notes/none")), (Ok(()), Ok(())));
         assert!(!work.join("notes/a.md").exists());
+        std::fs::write(work.join("b.md"), "b").expect("written");
+        assert_eq!(read_text(&work, "b.md", 9).as_deref(), Some("b"));
+        for path in ["out/secret", "../secret", "none"] {
+            assert_eq!(read_text(&work, path, 9), None, "{path}");
+        }
         assert!(delete("out/secret").is_err() && delete("flow/START.md").is_err());
         assert!(ground.path().join("secret").exists());
     }

@@ -87,6 +87,21 @@ fn edited_state_branches_before_its_first_step_and_shows_the_difference() {
 }
 
 #[test]
+fn edited_file_is_not_mixed_with_others_that_have_changed() {
+    let test = chain().file("tool.sh", b"echo one\n");
+    test.run(&["START.md"]).ok();
+    let first = test.flow().join("START.md");
+    let edited = fs::read_to_string(&first).expect("there") + "\nShortly.";
+    fs::write(first, edited).expect("written");
+    fs::write(test.flow().join("tool.sh"), "echo two\n").expect("written");
+    branch(&test, &["--edit", "START.md"])
+        .code(64)
+        .stderr_has("tool.sh in ")
+        .stderr_has("name it as well (--edit tool.sh)");
+    branch(&test, &["--edit", "START.md", "--edit", "tool.sh", "--at", "1"]).ok();
+}
+
+#[test]
 fn pending_return_leads_to_a_session_of_the_branch() {
     let test = Test::new()
         .prompt("START.md", "plan")
@@ -159,9 +174,9 @@ fn shared_records_that_are_gone_or_changed_are_named() {
         .code(65)
         .stderr_has("the records that this run shares with the run t");
     fs::write(&base, &bytes[..100]).expect("written");
-    test.raymond(&["status", "b"]).code(65).stderr_has("gone or incomplete");
+    test.raymond(&["status", "b"]).code(65).stderr_has("gone, incomplete or damaged");
     let mut changed = bytes;
     changed[200] ^= 1;
     fs::write(&base, changed).expect("written");
-    test.raymond(&["log", "b"]).code(65).stderr_has("is damaged");
+    test.raymond(&["log", "b"]).code(65).stderr_has("journal.base: the records that this run");
 }

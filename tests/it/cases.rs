@@ -61,6 +61,27 @@ fn failed_case_shows_the_first_difference_and_the_line_of_the_expectation() {
 }
 
 #[test]
+fn case_neither_configures_git_nor_writes_out_of_its_directory() {
+    for path in [".git/config", "sub/.git", ".gitattributes"] {
+        let own = format!(
+            "cases:\n  - name: hostile\n    git: true\n    files: {{ {path}: '[core]' }}\n    expect: {{ agents: 1 }}\n"
+        );
+        test_of(&flow(&own), &[]).code_in(&[1, 65]).stdout_has("write elsewhere");
+    }
+}
+
+#[test]
+fn golden_is_not_written_through_a_link() {
+    let own = "cases:\n  - name: by A\n    expect: { result: { golden: goldens/a.txt } }\n";
+    let test = flow(own);
+    let outside = test.root().join("outside");
+    std::fs::create_dir(&outside).expect("made");
+    std::os::unix::fs::symlink(&outside, test.flow().join("tests/goldens")).expect("linked");
+    test_of(&test, &["--update"]).stderr_has("leads out of the workspace");
+    assert_eq!(std::fs::read_dir(&outside).expect("there").count(), 0);
+}
+
+#[test]
 fn json_and_junit_have_each_case_and_its_differences() {
     let test = flow(CASES);
     let report = test.root().join("report.xml");

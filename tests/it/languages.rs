@@ -50,7 +50,7 @@ VERDICT.md: ['<function return="VERDICT.md">REVIEW.md</function>', "<result>mend
 "workflow.lisp#author": [made, mended]
 "workflow.lisp#reviewer": ["mend it", "APPROVE"]
 "#,
-            r#""state":"done","status":"completed""#,
+            r#""status":"completed","state":"done""#,
             4,
         ),
     ];

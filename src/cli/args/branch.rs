@@ -80,8 +80,8 @@ fn is_state(file: &str) -> bool {
 
 /// Reads a place: the number of a record, or an agent and its step.
 fn point(text: &str) -> Result<BranchPoint, String> {
-    if let Ok(seq) = text.parse() {
-        return Ok(BranchPoint::Record(seq));
+    if let Ok(seq) = text.parse::<u64>() {
+        return if seq > 0 { Ok(BranchPoint::Record(seq)) } else { Err(wrong_point()) };
     }
     let (agent, step) = text.split_once('#').ok_or_else(wrong_point)?;
     let agent = AgentId::parse(agent).map_err(|error| error.to_string())?;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(point("120"), Ok(BranchPoint::Record(120)));
         let agent = AgentId::parse("main.2").expect("an id");
         assert_eq!(point("main.2#5"), Ok(BranchPoint::Step { agent, step: 5 }));
-        for wrong in ["main.2", "x#5", "main#0", "main#", ""] {
+        for wrong in ["0", "main.2", "x#5", "main#0", "main#", ""] {
             assert!(point(wrong).is_err(), "{wrong}");
         }
     }

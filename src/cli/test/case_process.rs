@@ -16,7 +16,6 @@ use crate::domain::id::RunId;
 use crate::domain::observed_run::ObservedRun;
 use crate::fault::STOP_AFTER;
 use crate::language::cases::{CaseReplies, CaseTexts};
-use crate::plain_file;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::subreaper::ProcessPurpose;
 use crate::process::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
@@ -26,6 +25,7 @@ use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::view::story;
+use crate::world::scripted_files::{ScriptedFiles, read_text};
 
 /// The id of the run of every case.
 const RUN: &str = "case";
@@ -69,9 +69,10 @@ impl CaseProcess<'_> {
             let written = made.and_then(|()| std::fs::write(&path, text));
             written.map_err(|error| format!("{}: cannot write it: {error}", path.display()))
         };
-        for (path, text) in &case.files {
-            write(self.dir.work().join(path.as_str()), text)?;
-        }
+        // A case comes with a workflow that may be untrusted: what it writes is confined as a reply's files are.
+        let files = case.files.iter().map(|(path, text)| (path.as_str().to_owned(), text.clone()));
+        let files = ScriptedFiles { write: files.collect(), delete: Vec::new() };
+        files.apply(&self.dir.work(), &[], RUN).map_err(|why| format!("files: {why}"))?;
         if let Some(text) = self.script()? {
             write(self.dir.replies(), &text)?;
         }
@@ -259,11 +260,11 @@ impl CaseProcess<'_> {
         let mut texts = CaseTexts::default();
         for (_, expectation) in &self.loaded.case.expected {
             if let Some(path) = expectation.file() {
-                let text = read_text(&self.dir.work().join(path));
+                let text = read_text(&self.dir.work(), path, MAX_FILE_BYTES);
                 texts.files.extend(text.map(|text| (path.to_owned(), text)));
             }
             if let Some((name, _)) = expectation.golden(&run, &CaseTexts::default()) {
-                let text = read_text(&self.loaded.beside(name));
+                let text = read_text(&self.loaded.beside(""), name, MAX_FILE_BYTES);
                 texts.goldens.extend(text.map(|text| (name.to_owned(), text)));
             }
         }
@@ -279,9 +280,4 @@ impl CaseProcess<'_> {
         }
         Some(facts)
     }
-}
-
-fn read_text(path: &Path) -> Option<String> {
-    let bytes = plain_file::read(path, MAX_FILE_BYTES).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -6,6 +6,7 @@ use crate::cli::exit::Error;
 use crate::cli::output;
 use crate::domain::observed_run::ObservedRun;
 use crate::language::cases::{CaseMismatch, CaseTexts};
+use crate::world::scripted_files::ScriptedFiles;
 
 /// Returns whether an expectation that does not hold is about a golden, which is written anew.
 pub(super) fn is_of_golden(loaded: &LoadedCase, mismatch: &CaseMismatch) -> bool {
@@ -38,11 +39,13 @@ pub(super) fn update(reports: &[CaseReport]) -> Result<(), Error> {
             if known.is_some_and(|known| known.trim_end() == text.trim_end()) {
                 continue;
             }
-            let failed = |error| Error::Io { doing: "write the golden", path: path.clone(), error };
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder).map_err(failed)?;
-            }
-            std::fs::write(&path, format!("{}\n", text.trim_end())).map_err(failed)?;
+            // A folder of others may have a link in the place of a golden.
+            let write = vec![(name.to_owned(), format!("{}\n", text.trim_end()))];
+            let files = ScriptedFiles { write, delete: Vec::new() };
+            files.apply(&report.loaded.beside(""), &[], "golden").map_err(|why| {
+                let error = std::io::Error::other(why);
+                Error::Io { doing: "write the golden", path: path.clone(), error }
+            })?;
             output::tell(&format!("{}: written", shown(&path)));
             written += 1;
         }

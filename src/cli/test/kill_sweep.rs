@@ -8,6 +8,7 @@ use crate::cli::exit::Error;
 use crate::cli::output;
 use crate::domain::id::AgentId;
 use crate::domain::observed_run::ObservedEnding;
+use crate::domain::printable::one_line;
 use crate::domain::turn::FailureCause;
 use crate::language::cases::mismatches;
 
@@ -42,7 +43,7 @@ pub(super) async fn sweep(
     report: &CaseReport,
     number: usize,
 ) -> Result<KillSweep, Error> {
-    // What differs between two runs that nobody kills, such as a checksum, is not looked at.
+    // Endings that already differ without a kill, such as by a checksum, are not compared.
     let again = {
         let _permit = session.permits.acquire().await;
         attempt(session, &report.loaded, &format!("{number}-0"), None).await?
@@ -87,12 +88,27 @@ fn judged(
     }
     for (agent, ending) in &report.run.endings {
         let found = run.endings.get(agent);
-        let is_stable = again.get(agent) == Some(ending);
+        // The text of a failure may count what others had come to, which depends on the time.
+        let is_result = matches!(ending, ObservedEnding::Result(_));
+        let is_stable = is_result && again.get(agent) == Some(ending);
         if (is_stable && found != Some(ending)) || kind(found) != kind(Some(ending)) {
-            return Err(format!("{agent} ended with {found:?}, and before with {ending:?}"));
+            let (now, before) = (shown_ending(found), shown_ending(Some(ending)));
+            return Err(format!("{agent} {now}, and without the kill it {before}"));
         }
     }
     Ok(())
+}
+
+/// Returns an ending in words.
+fn shown_ending(ending: Option<&ObservedEnding>) -> String {
+    match ending {
+        None => "did not end".to_owned(),
+        Some(ObservedEnding::Result(text)) => format!("ended with the result {}", one_line(text)),
+        Some(ObservedEnding::Failure { cause, message, .. }) => {
+            let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+            format!("failed{cause}: {}", one_line(message))
+        }
+    }
 }
 
 /// Returns the kind of an ending, and the cause of a failure.

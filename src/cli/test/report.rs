@@ -19,7 +19,7 @@ const MAX_BEFORE: usize = 12;
 /// The most states that are shown after it.
 const MAX_AFTER: usize = 5;
 
-/// The most kills that came to something else that are shown of a case.
+/// The number of differing kills that are shown of a case.
 const MAX_DIFFERENCES: usize = 3;
 
 /// Returns the line of a case, and the lines about its differences.

@@ -30,7 +30,8 @@ impl Agent {
         Some(kept)
     }
 
-    /// Lives again: with all restarts and reminders, and with a session that begins where its turn did.
+    /// Makes the agent live again. Its restarts and reminders are counted from zero, and its session begins where its
+    /// turn did.
     pub(in crate::domain) fn live_again(&mut self, session: SessionId, at: Timestamp) {
         self.restarts.clear();
         self.throttles = 0;
@@ -68,7 +69,7 @@ impl Agent {
         requests.filter_map(|asked| asked.lost.as_deref())
     }
 
-    /// Returns whether its retry needs that child to live again, or the retry of the child it.
+    /// Returns whether it failed together with that child, so that neither is retried alone.
     #[must_use]
     pub fn failed_with(&self, child: &AgentId) -> bool {
         if child.parent() != Some(self.id.as_str()) {

@@ -51,7 +51,8 @@ pub(super) fn close_shares(run: &mut Run, ended: &AgentId) {
     if !run.shares.is_empty() {
         for owner in ended.lineage() {
             if run.shares.get(owner).is_some_and(|share| share.live == 0) {
-                run.shares.remove(owner);
+                let closed = run.shares.remove_entry(owner);
+                run.closed_shares.extend(closed);
             }
         }
     }

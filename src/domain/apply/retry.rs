@@ -32,6 +32,7 @@ pub(super) fn agents_retried(
         .partition::<Vec<_>, _>(|ended| sessions.contains_key(&ended.id));
     run.finished = finished;
     let mut effects = Vec::with_capacity(again.len());
+    let mut unbilled = Vec::new();
     for ended in again {
         let Some(one) = sessions.get(&ended.id) else { continue };
         let Some(mut agent) = ended.retryable else { continue };
@@ -39,18 +40,19 @@ pub(super) fn agents_retried(
         agent.live_again(one.session.clone(), at);
         effects.push(Effect::Proceed(agent.id.clone()));
         run.agents.insert(*agent);
-        if let Some(unbilled) = ended.unbilled_turn {
-            // Nobody can tell any more what the turn cost that was running when the agent ended.
-            let cost = run.budget().estimate_cost(&unbilled.state);
-            if let Some(agent) = run.agents.get_mut(&ended.id) {
-                agent.cost_usd += cost;
-            }
-            spend(run, &ended.id, &unbilled.state, cost, EstimateUpdate::No);
-        }
+        unbilled.extend(ended.unbilled_turn.map(|turn| (ended.id, turn.state)));
     }
     for RetriedAgent { agent, .. } in retried {
         open_shares(run, agent);
         return_calls(run, agent);
+    }
+    for (id, state) in unbilled {
+        // Nobody can tell any more what the turn cost that was running when the agent ended.
+        let cost = run.budget().estimate_cost(&state);
+        if let Some(agent) = run.agents.get_mut(&id) {
+            agent.cost_usd += cost;
+        }
+        spend(run, &id, &state, cost, EstimateUpdate::No);
     }
     for RetriedAgent { agent, .. } in retried {
         let parent = agent.parent().and_then(|parent| AgentId::parse(parent).ok());
@@ -77,6 +79,11 @@ fn open_shares(run: &mut Run, id: &AgentId) {
             share.live = share.live.saturating_add(1);
             continue;
         }
+        if let Some((owner, closed)) = run.closed_shares.remove_entry(owner) {
+            run.shares.insert(owner, BudgetShare { live: 1, ..closed });
+            continue;
+        }
+        // A snapshot of an earlier version has no closed shares.
         let Ok(owner) = AgentId::parse(owner) else { continue };
         let limit = run.agents.get(&owner).and_then(|agent| agent.spec.options.budget_usd);
         let Some(limit_usd) = limit else { continue };
@@ -88,7 +95,7 @@ fn open_shares(run: &mut Run, id: &AgentId) {
     }
 }
 
-/// Gives an agent back what its children have spent in its calls since it ended.
+/// Charges an agent's open calls with what its children have spent since it ended.
 fn return_calls(run: &mut Run, id: &AgentId) {
     let Some(agent) = run.agents.get_mut(id) else { return };
     run.ended_calls.retain(|call| {

@@ -40,7 +40,7 @@ fn found(
     let id = TurnId { agent: AgentId::parse(agent).expect("an id"), step, turn: number };
     let run = RunId::parse("r").expect("an id");
     let marks = PortableMarks::of(&run, Path::new("/work/.raymond"), Path::new("/work"));
-    let asked = AskedTurn { id: &id, place: "A.md", visit, prompt, marks: &marks };
+    let asked = ReplayRequest { id: &id, place: "A.md", visit, prompt, marks: &marks };
     cassette.find(&asked).map(|(turn, by)| {
         let recorded = &turn.recorded;
         (format!("{}-{}-{}", recorded.agent, recorded.step, recorded.turn), by)

@@ -8,7 +8,8 @@ use super::{LockedRun, RunKeys};
 use crate::domain::event::Record;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::RunSeal;
-use crate::domain::turn::TurnId;
+use crate::domain::turn::{TAKEN_REPLIES_FILE, TurnId};
+use crate::plain_file;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::journal_cut::JournalCut;
@@ -20,6 +21,9 @@ use crate::store::lock::{self, RunLock};
 use crate::store::snapshot::SnapshotSchedule;
 use crate::store::user_state::UserState;
 use crate::store::{Error, contents, files, pinned, seal};
+
+/// The most bytes that are read of that file.
+const MAX_TAKEN_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The parts of a branch besides the records that it shares.
 #[derive(Debug)]
@@ -93,14 +97,15 @@ fn fill(
     files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
     share_journal(draft, source, cut)?;
     share_steps(draft, source, &cut.run)?;
+    share_cassette(draft, source)?;
     let lock = lock::acquire(&draft.lock(), &parts.run.workflow_id)?;
     files::create(&draft.journal(), format!("{line}\n").as_bytes())?;
     files::sync_dir(draft.path())?;
     Ok(lock)
 }
 
-/// Gives the journal of the other run another name here. A branch of a branch shares the base of that as a copy,
-/// because a base is one file.
+/// Gives the journal of the other run another name here. A branch of a branch gets a copy, because a base is a single
+/// file.
 fn share_journal(draft: &RunDir, source: &RunDir, cut: &JournalCut) -> Result<(), Error> {
     let to = base_beside(&draft.journal());
     if base_of(&source.journal())?.is_some() {
@@ -120,11 +125,33 @@ fn share_journal(draft: &RunDir, source: &RunDir, cut: &JournalCut) -> Result<()
     files::create(&path, &text)
 }
 
+/// Gives the files of the cassette another name here, if the other run is answered from one.
+fn share_cassette(draft: &RunDir, source: &RunDir) -> Result<(), Error> {
+    let path = source.cassette();
+    let entries = match std::fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("read", &path)(error)),
+    };
+    files::make_draft_dir(&draft.cassette())?;
+    for entry in entries {
+        let entry = entry.map_err(Error::io("read", &path))?;
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            share(&entry.path(), &draft.cassette().join(entry.file_name()))?;
+        }
+    }
+    files::sync_dir(&draft.cassette())
+}
+
 /// Gives the files of turns that had ended at the cut another name here.
 fn share_steps(draft: &RunDir, source: &RunDir, run: &Run) -> Result<(), Error> {
     let due: HashMap<String, TurnId> =
         run.agents.values().map(|agent| (agent.id.file_name(), agent.turn_id())).collect();
     let ended: HashSet<String> = run.finished.iter().map(|ended| ended.id.file_name()).collect();
+    let is_before = |(agent, step, turn): (&str, u64, u32)| match due.get(agent) {
+        Some(due) => (step, turn) < (due.step, due.turn),
+        None => ended.contains(agent),
+    };
     let path = source.steps();
     let entries = match std::fs::read_dir(&path) {
         Ok(entries) => entries,
@@ -134,17 +161,32 @@ fn share_steps(draft: &RunDir, source: &RunDir, run: &Run) -> Result<(), Error> 
     for entry in entries {
         let entry = entry.map_err(Error::io("read", &path))?;
         let name = entry.file_name();
-        let Some((agent, step, turn)) = name.to_str().and_then(turn_of) else { continue };
-        let is_before = match due.get(agent) {
-            Some(due) => (step, turn) < (due.step, due.turn),
-            None => ended.contains(agent),
-        };
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_before && is_file {
+        if is_file && name == TAKEN_REPLIES_FILE {
+            copy_taken_replies(&entry.path(), &draft.steps().join(&name), &is_before)?;
+        }
+        let is_shared = name.to_str().and_then(turn_of).is_some_and(&is_before);
+        if is_shared && is_file {
             share(&entry.path(), &draft.steps().join(&name))?;
         }
     }
     files::sync_dir(&draft.steps())
+}
+
+/// Copies the lines of the turns before the cut: the branch adds its own.
+fn copy_taken_replies(
+    from: &Path,
+    to: &Path,
+    is_before: &dyn Fn((&str, u64, u32)) -> bool,
+) -> Result<(), Error> {
+    let text = plain_file::read(from, MAX_TAKEN_BYTES).map_err(Error::io("read", from))?;
+    let is_kept = |line: &&str| {
+        let turn: Option<TurnId> = serde_json::from_str(line).ok();
+        turn.is_some_and(|turn| is_before((&turn.agent.file_name(), turn.step, turn.turn)))
+    };
+    let text = String::from_utf8_lossy(&text);
+    let kept: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+    files::create(to, kept.as_bytes())
 }
 
 /// Returns the agent, the step and the turn that the name of a file begins with: `main.2-3-0.jsonl`.
@@ -155,12 +197,14 @@ fn turn_of(name: &str) -> Option<(&str, u64, u32)> {
     Some((agent, step.parse().ok()?, turn.parse().ok()?))
 }
 
-/// Gives a file another name, or copies it where the file system has no further names for it.
+/// Gives a file another name, or copies it durably where the file system has no further names for it.
 fn share(from: &Path, to: &Path) -> Result<(), Error> {
     if std::fs::hard_link(from, to).is_ok() {
         return Ok(());
     }
-    std::fs::copy(from, to).map(drop).map_err(Error::io("copy", from))
+    std::fs::copy(from, to).map_err(Error::io("copy", from))?;
+    let copy = plain_file::open(to).map_err(Error::io("open", to))?;
+    copy.sync_all().map_err(Error::io("write", to))
 }
 
 #[cfg(test)]

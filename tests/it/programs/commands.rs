@@ -65,7 +65,7 @@ fn output_of_commands_is_shown() {
         .stdout_has(why);
     let json = test.raymond(&["show", "t", "main", "--json"]).ok().json().to_string();
     assert!(
-        json.contains("\"command\":{\"exit_code\":3,\"stderr\":\"oh\\n\",\"stdout\":\"said\\n\"}"),
+        json.contains("\"command\":{\"exit_code\":3,\"stdout\":\"said\\n\",\"stderr\":\"oh\\n\"}"),
         "{json}"
     );
 

@@ -1,6 +1,7 @@
 //! Shares of a budget: their members, and their end.
 
 use super::*;
+use crate::domain::retry::RetriedAgent;
 
 fn fork(scene: &mut Scene, parent: &str, budget: Option<f64>) {
     let mut step = scene.step(parent, tag(TagName::Fork, "A.md", "W.md"));
@@ -36,6 +37,24 @@ fn turn_cost_counts_to_every_enclosing_share() {
     let failure = scene.failure("main.1.1");
     scene.happens(Event::TurnFailed(failure));
     assert_eq!(shares(&scene), of(&[("main.1", 5, 3), ("main.1.1", 2, 1)]));
+}
+
+#[test]
+fn agent_that_lives_again_spends_what_is_left_of_a_share_whose_owner_has_ended() {
+    let mut scene = Scene::begin();
+    fork(&mut scene, "main", Some(1.0));
+    fork(&mut scene, "main.1", None);
+    scene.take("main.1", result("done"));
+    let failed = scene.end_badly("main.1.1");
+    scene.happens(Event::AgentFailed(failed));
+    assert_eq!(shares(&scene), []);
+    let session = crate::domain::id::SessionId::new("again");
+    let again = RetriedAgent { agent: agent_id("main.1.1"), session };
+    scene.happens(Event::AgentsRetried { agents: vec![again] });
+    assert_eq!(shares(&scene), of(&[("main.1", 3, 1)]));
+    let limit = scene.run.shares.values().next().map(|share| share.limit_usd);
+    assert_eq!(limit, Some(Usd::from_dollars(1.0)));
+    assert!(scene.run.closed_shares.is_empty());
 }
 
 #[test]

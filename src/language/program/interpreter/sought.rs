@@ -17,10 +17,8 @@ use crate::language::program::checked_program::{Program, SoughtFacts, TextExpres
 impl Program {
     /// Returns the facts that every execution in a run can match: those whose keys and payloads are known before it begins.
     pub(super) fn facts_of_run(&self, run: &RunId) -> FactSelection {
-        let known = |expression: &TextExpression| match expression {
-            TextExpression::Text(text) => Some(Some(text.clone())),
-            TextExpression::WorkflowId => Some(Some(run.to_string())),
-            _ => None,
+        let known = |expression: &TextExpression| {
+            known_before_execution(expression, run.as_str()).map(Some)
         };
         selection(self.facts.iter().filter(|sought| !sought.is_of_execution()), known)
     }
@@ -34,10 +32,28 @@ impl Program {
 impl SoughtFacts {
     /// Returns whether the key or the payload is a value of an execution.
     fn is_of_execution(&self) -> bool {
-        let is_of_run = |expression: &TextExpression| {
-            matches!(expression, TextExpression::Text(_) | TextExpression::WorkflowId)
-        };
-        ![&self.key, &self.value].into_iter().flatten().all(is_of_run)
+        let is_known =
+            |expression: &TextExpression| known_before_execution(expression, "").is_some();
+        ![&self.key, &self.value].into_iter().flatten().all(is_known)
+    }
+}
+
+/// Returns the value of an expression that is the same in each execution of a run.
+fn known_before_execution(expression: &TextExpression, run: &str) -> Option<String> {
+    match expression {
+        TextExpression::Text(text) => Some(text.clone()),
+        TextExpression::WorkflowId => Some(run.to_owned()),
+        TextExpression::Label
+        | TextExpression::Branch
+        | TextExpression::Context(_)
+        | TextExpression::Bound(_)
+        | TextExpression::Signal { .. }
+        | TextExpression::Response(_)
+        | TextExpression::Verdict(_)
+        | TextExpression::Feedback(_)
+        | TextExpression::Artifact(_)
+        | TextExpression::Field { .. }
+        | TextExpression::Together(_) => None,
     }
 }
 

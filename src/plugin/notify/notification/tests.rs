@@ -36,6 +36,7 @@ fn occasions() -> NotificationTracker {
         refused_tools: ToolRefusals::default(),
         max_turn_costs_usd: std::collections::BTreeMap::new(),
         shares: std::collections::BTreeMap::new(),
+        closed_shares: std::collections::BTreeMap::new(),
         ended_calls: Vec::new(),
         settings: Settings::default(),
         used_answers: std::collections::BTreeMap::new(),

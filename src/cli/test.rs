@@ -1,7 +1,9 @@
 //! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
 
+mod case_attempt;
 mod case_dir;
 mod case_process;
+mod case_report;
 mod case_run;
 mod coverage;
 mod discovery;
@@ -18,7 +20,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use self::case_dir::CasesDir;
-use self::case_run::{CaseReport, run_case};
+use self::case_report::CaseReport;
+use self::case_run::run_case;
 use self::coverage::WorkflowCoverage;
 use self::discovery::LoadedCase;
 use super::args::cases::TestArgs;

@@ -6,10 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::agent::Agent;
 use super::fact::FactChange;
 use super::id::{AgentId, RunId, SessionId};
-use super::run::Run;
 
 /// The place where a run branched off another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,24 +63,4 @@ impl BranchOrigin {
     pub fn hides(&self, change: &FactChange) -> bool {
         !self.hidden.is_empty() && self.hidden.contains(&HiddenChange::of(change))
     }
-}
-
-impl Run {
-    /// Returns whether a change of a fact came before the run branched off another and after what both share.
-    #[must_use]
-    pub fn hides(&self, change: &FactChange) -> bool {
-        self.branch.as_ref().is_some_and(|branch| branch.hides(change))
-    }
-}
-
-/// Returns the sessions of the agents of a branch.
-pub fn branched_agents(
-    run: &Run,
-    mut new_session: impl FnMut() -> SessionId,
-) -> Vec<BranchedAgent> {
-    let mut own = |agent: &Agent| BranchedAgent {
-        agent: agent.id.clone(),
-        sessions: (0..=agent.stack.len()).map(|_| new_session()).collect(),
-    };
-    run.agents.values().map(&mut own).collect()
 }

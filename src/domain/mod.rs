@@ -16,6 +16,7 @@ pub mod apply;
 pub mod awaited_signal;
 pub mod body_command;
 pub mod branch;
+pub mod branched_agents;
 pub mod budget;
 pub mod budget_shortage;
 pub mod call_budget;

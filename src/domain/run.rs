@@ -16,7 +16,7 @@ use super::agents::LiveAgents;
 use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
 use super::call_budget::{EndedCall, OpenCalls};
-use super::fact::KnownFacts;
+use super::fact::{FactChange, KnownFacts};
 use super::id::{AgentId, Folder, RunId, StateName};
 use super::money::Usd;
 use super::program_execution::{ProgramSource, ProgramWait};
@@ -202,6 +202,12 @@ pub enum PauseReason {
 }
 
 impl Run {
+    /// Returns whether a change of a fact came before the run branched off another and after what both share.
+    #[must_use]
+    pub fn hides(&self, change: &FactChange) -> bool {
+        self.branch.as_ref().is_some_and(|branch| branch.hides(change))
+    }
+
     /// Returns its budget and its spending.
     #[must_use]
     pub fn budget(&self) -> Budget<'_> {

@@ -3,14 +3,18 @@
 //! A file holds one case, or a list of them below `cases`. Every expectation keeps its place, so that a failure
 //! names the line that it breaks.
 
+mod case_texts;
 mod compare;
 mod expectation;
+mod expected_status;
 mod fields;
 mod file;
 mod keys;
 mod text_rule;
 
-pub use self::compare::{CaseMismatch, CaseTexts, PathDifference, mismatches};
-pub use self::expectation::{Expectation, ExpectedStatus, PathOrder, PlacedExpectation, TextRule};
+pub use self::case_texts::CaseTexts;
+pub use self::compare::{CaseMismatch, PathDifference, mismatches};
+pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};
+pub use self::expected_status::ExpectedStatus;
 pub use self::file::{CaseFact, CaseReplies, CaseSetting, TestCase, read};
 pub(in crate::language) use self::keys::file_shape;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::branch::BranchError;
+use super::branch_error::BranchError;
 use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;

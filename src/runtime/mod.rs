@@ -5,6 +5,7 @@
 
 mod answerer;
 pub mod branch;
+pub mod branch_error;
 mod builder;
 pub mod check;
 mod create;

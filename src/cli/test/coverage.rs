@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::case_run::CaseReport;
+use super::case_report::CaseReport;
 use super::discovery::shown;
 use super::validation;
 use crate::domain::observed_run::ObservedWay;

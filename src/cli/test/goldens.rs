@@ -1,6 +1,6 @@
 //! The goldens of cases: files beside a case that a text of its run has to equal.
 
-use super::case_run::CaseReport;
+use super::case_report::CaseReport;
 use super::discovery::{LoadedCase, shown};
 use crate::cli::exit::Error;
 use crate::cli::output;

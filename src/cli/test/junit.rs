@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::case_run::CaseReport;
+use super::case_report::CaseReport;
 use super::discovery::shown;
 use super::report::messages;
 use crate::cli::exit::Error;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::TestSession;
-use super::case_run::{AttemptOutcome, CaseReport, attempt};
+use super::case_attempt::{AttemptOutcome, attempt};
+use super::case_report::{CaseReport, KillSweep};
 use crate::cli::exit::Error;
 use crate::cli::output;
 use crate::domain::id::AgentId;
@@ -17,22 +18,6 @@ type EndingsByAgent = BTreeMap<AgentId, ObservedEnding>;
 
 /// The most kills of one case. Of a longer run, records at equal distances are taken.
 const MAX_KILLS: u64 = 200;
-
-/// The kills of a case.
-#[derive(Debug, Default)]
-pub(super) struct KillSweep {
-    /// The number of kills.
-    pub(super) kills: u64,
-    /// The records after which the run came to something else, each with the difference.
-    pub(super) differences: Vec<(u64, String)>,
-}
-
-impl KillSweep {
-    /// Returns whether each resumed run came to the same.
-    pub(super) fn has_passed(&self) -> bool {
-        self.differences.is_empty()
-    }
-}
 
 /// Kills the run of a case that has passed after each of its records.
 ///

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use console::style;
 use serde_json::{Value, json};
 
-use super::case_run::CaseReport;
+use super::case_report::CaseReport;
 use super::coverage::WorkflowCoverage;
 use super::discovery::shown;
 use crate::domain::id::AgentId;

@@ -1,11 +1,10 @@
 //! Compares a run with what is expected of it.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::expectation::{
-    Expectation, ExpectedFailure, ExpectedStatus, PathOrder, PlacedExpectation, TextRule,
-};
+use super::case_texts::CaseTexts;
+use super::expectation::{Expectation, ExpectedFailure, PathOrder, PlacedExpectation, TextRule};
+use super::expected_status::ExpectedStatus;
 use super::text_rule::broken;
 use crate::domain::id::AgentId;
 use crate::domain::observed_run::{ObservedEnding, ObservedRun};
@@ -34,18 +33,6 @@ pub struct PathDifference {
     pub step: usize,
     /// The state that was expected there, if there was to be one.
     pub expected: Option<String>,
-}
-
-/// The texts of files that expectations are about, by path: of the working directory at the end, and of the files
-/// beside the case.
-#[derive(Debug, Clone, Default)]
-pub struct CaseTexts {
-    /// The files of the working directory that are there.
-    pub files: BTreeMap<String, String>,
-    /// The files beside the case that are there.
-    pub goldens: BTreeMap<String, String>,
-    /// The facts at the end, by label.
-    pub facts: BTreeMap<String, Vec<String>>,
 }
 
 impl Expectation {

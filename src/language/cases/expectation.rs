@@ -1,8 +1,8 @@
 //! The expectations of a case, as they are written.
 
 use serde_json::Value;
-use strum::{Display, VariantArray};
 
+use super::expected_status::ExpectedStatus;
 use super::fields::{FieldReader, items};
 use super::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
 use crate::domain::id::AgentId;
@@ -65,25 +65,6 @@ pub enum PathOrder {
     Listed,
     /// In any order, and any number of times.
     Any,
-}
-
-/// The end of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-pub enum ExpectedStatus {
-    /// All agents have ended well.
-    Completed,
-    /// An agent has failed.
-    Failed,
-    /// It is paused, and can be resumed.
-    Paused,
-    /// It waits for an answer, a signal or a person.
-    Waiting,
-}
-
-impl ExpectedStatus {
-    /// All ends.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// A rule about a text.

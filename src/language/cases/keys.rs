@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::expectation::ExpectedStatus;
+use super::expected_status::ExpectedStatus;
 use crate::domain::turn::FailureCause;
 use crate::language::keys::KeySpec;
 use crate::language::replies;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::compare::CaseTexts;
+use super::case_texts::CaseTexts;
 use super::expectation::TextRule;
 use crate::language::output::field;
 use crate::language::text_pattern::TextPattern;

@@ -94,7 +94,10 @@ fn read_and_check(
         flow::check(program, &mut report);
         commands::check(program, &mut report);
         if with_started {
-            started_programs::check(program, &state_keys, source, &mut report);
+            let read = |path: &str, text: &str, source: &dyn WorkflowSource| {
+                read_alone(path, text, source).program
+            };
+            started_programs::check(program, &state_keys, (source, read), &mut report);
         }
     }
     let program = program.filter(|_| !report.has_errors());

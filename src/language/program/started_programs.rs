@@ -3,22 +3,24 @@
 //! They need values, and have to publish the state that the program waits for.
 
 use super::checked_program::{InstructionKind, Program, StartWorkflow, TextExpression};
-use super::read::read_alone;
 use super::walk::instructions;
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
 
+/// Returns the program of a file from its path and its text; `None` if it has errors.
+pub(super) type ProgramFileReader = fn(&str, &str, &dyn WorkflowSource) -> Option<Program>;
+
 /// Warns of each start that cannot end as the program expects. `awaited` are the keys of the states that it looks at.
 pub(super) fn check(
     program: &Program,
     awaited: &[TextExpression],
-    source: &dyn WorkflowSource,
+    (source, read): (&dyn WorkflowSource, ProgramFileReader),
     report: &mut FileDiagnostics,
 ) {
     for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
         let InstructionKind::StartWorkflow(start) = &instruction.kind else { continue };
-        if let Some(started) = read_started(start, source) {
+        if let Some(started) = read_started(start, source, read) {
             check_values(start, &started, instruction.at, report);
             if !started.metadata.publish_state && awaited.iter().any(|key| is_of(key, start)) {
                 let why = format!(
@@ -32,11 +34,15 @@ pub(super) fn check(
 }
 
 /// Returns the program of a file; `None` if it is not there, or has errors of its own.
-fn read_started(start: &StartWorkflow, source: &dyn WorkflowSource) -> Option<Program> {
+fn read_started(
+    start: &StartWorkflow,
+    source: &dyn WorkflowSource,
+    read_program: ProgramFileReader,
+) -> Option<Program> {
     let (folder, file) = start.file()?;
     let read = |source: &dyn WorkflowSource| {
         let text = source.read(&file).ok()?;
-        read_alone(&source.path(&file), &text, source).program
+        read_program(&source.path(&file), &text, source)
     };
     match folder {
         Some(folder) => read(&*source.within(&folder).ok()?),

@@ -1,0 +1,86 @@
+//! The reasons why a run cannot branch off another.
+
+use crate::domain::id::{AgentId, RunId};
+
+/// The reason why a run cannot branch off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BranchError {
+    /// There is no such record.
+    #[error(
+        "{run} has no record {seq}; its last one is {last}: `raymond log {run} --json` shows them with their numbers"
+    )]
+    NoRecord {
+        /// The run.
+        run: RunId,
+        /// The number that was asked for.
+        seq: u64,
+        /// The number of the last record.
+        last: u64,
+    },
+    /// The record is one of several that were written together.
+    #[error(
+        "record {seq} of {run} and the one after it were written together; branch off after record {after}, or before them"
+    )]
+    WithinStep {
+        /// The run.
+        run: RunId,
+        /// The number that was asked for.
+        seq: u64,
+        /// The number of the last of these records.
+        after: u64,
+    },
+    /// The agent never came to the step.
+    #[error(
+        "{agent} of {run} never came to step {step}; `raymond show {run} {agent}` shows its steps"
+    )]
+    NoStep {
+        /// The run.
+        run: RunId,
+        /// The agent.
+        agent: AgentId,
+        /// The step that was asked for.
+        step: u64,
+    },
+    /// No agent was in the state.
+    #[error(
+        "no agent of {run} was in {states}; say where to branch off: --at RECORD, or --at AGENT#STEP"
+    )]
+    NoState {
+        /// The run.
+        run: RunId,
+        /// The states.
+        states: String,
+    },
+    /// No agent lived there.
+    #[error(
+        "no agent of {run} lives after record {seq}; branch off earlier: --at RECORD, or --at AGENT#STEP"
+    )]
+    NothingLives {
+        /// The run.
+        run: RunId,
+        /// The record.
+        seq: u64,
+    },
+    /// Another file than those that are named differs from the one that the run was started with.
+    #[error(
+        "{file} in {folder} differs from the file that {run} was started with, too; name it as well (--edit {file}), or restore it"
+    )]
+    OtherChange {
+        /// The file.
+        file: String,
+        /// The folder.
+        folder: String,
+        /// The run.
+        run: RunId,
+    },
+    /// The workflow has no such file.
+    #[error(
+        "{file}: there is no such file in the workflow's folder {folder}; name it by its path below that folder"
+    )]
+    NoFile {
+        /// The file.
+        file: String,
+        /// The folder.
+        folder: String,
+    },
+}

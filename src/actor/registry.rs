@@ -136,7 +136,7 @@ struct EndedAgents {
     tallies: HashMap<FanOutKey, EndedTally>,
 }
 
-/// What an agent that has ended counts for.
+/// The part of an ended agent in the counts of its fan-out.
 #[derive(Debug)]
 struct EndedShare {
     key: FanOutKey,

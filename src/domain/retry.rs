@@ -39,7 +39,7 @@ pub struct RetriedAgent {
     pub session: SessionId,
 }
 
-/// What a retry comes to.
+/// The outcome of a retry, before it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPlan {
     /// The agents that live again, parents before their children.

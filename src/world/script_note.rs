@@ -1,6 +1,6 @@
-//! What a script or a command has left behind when it ended, for people.
+//! Reads the note that a script or a command has left of its outcome, for people.
 //!
-//! It is the note of its outcome, without a look at its proof.
+//! Its proof is not looked at.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `test` prints: a line for each case, the differences of those that fail, and a summary.
+//! The output of `test`: a line for each case, the differences of those that fail, and a summary.
 
 use std::fmt::Write as _;
 

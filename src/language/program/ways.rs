@@ -20,7 +20,7 @@ pub enum ProgramWayCase<'program> {
     Goto,
     /// The last round of a loop is over.
     AfterLastRound,
-    /// So many milliseconds have passed; `None` if the program does not say how many.
+    /// The time, in milliseconds, has passed; `None` if the program does not say how long it is.
     Timeout(Option<u64>),
     /// This request fails.
     RequestFailure(&'program str),

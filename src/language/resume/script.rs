@@ -49,7 +49,7 @@ fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> Resu
     ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }
 }
 
-/// What to do about a tag whose quotes a shell has taken.
+/// The advice for a tag whose quotes a shell has taken.
 const LOST_QUOTES: &str =
     "; a shell takes quotes within \"…\": write \\\" there, or put the whole tag into '…'";
 

@@ -1,4 +1,4 @@
-//! What a parameter of each kind may be.
+//! The values that a parameter of each kind takes.
 
 use crate::language::graph::vocabulary::ParameterKind;
 use crate::language::yaml::content::{YamlContent, YamlScalar, YamlValue};

@@ -79,7 +79,7 @@ fn failure_of_a_command_leaves_for_each_and_ends_the_others() {
 fn command_that_has_ended_is_not_repeated_and_none_is_lost_after_a_kill() {
     // The first one has ended, though that is not recorded in the journal; the others are in the middle.
     let ended = format!("{}; echo a >> log", awaits("begun-b begun-c"));
-    let held = format!("touch begun-$1; echo $1 >> log; {}; touch done-$1", awaits("go"));
+    let held = format!("echo $1 >> log; touch begun-$1; {}; touch done-$1", awaits("go"));
     let body = format!(
         "(branch
            (on (equals @n a) (action (run :command \"{ended}\" :as x)))
@@ -99,7 +99,7 @@ fn command_that_has_ended_is_not_repeated_and_none_is_lost_after_a_kill() {
 
 #[test]
 fn unknown_outcome_of_a_command_is_its_bodies_own() {
-    let held = format!("touch begun-$1; echo $1 >> log; {}", awaits("go"));
+    let held = format!("echo $1 >> log; touch begun-$1; {}", awaits("go"));
     let body = format!(
         "(branch
            (on (equals @n a) (action (run :command \"echo a >> log\") (log \"a has ended\")))
@@ -151,7 +151,7 @@ fn each_command_is_done_once_however_often_raymond_is_killed() {
 #[test]
 fn run_stopped_while_commands_run_resumes_them() {
     let run = format!(
-        "(run :command \"touch begun-$1; echo $1 >> log; {}\" :args (@n) :idempotent true)",
+        "(run :command \"echo $1 >> log; touch begun-$1; {}\" :args (@n) :idempotent true)",
         awaits("go")
     );
     let test = bodies(&run);

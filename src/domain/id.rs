@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub(in crate::domain) use self::scope_path::write_target;
 pub use self::scope_path::{ScopePath, TagTarget};
-pub use self::state_kind::{StateKind, StepMode};
 pub use self::state_name::{Folder, StateName};
+pub use crate::state_kind::{StateKind, StepMode};
 
 /// The reason why a text is not a usable name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

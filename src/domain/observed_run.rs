@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::event::{AdvancePosition, Event, Record};
-use super::id::{AgentId, Folder, StateKind, StateName};
+use super::id::{AgentId, Folder, StateName, StepMode};
 use super::money::Usd;
 use super::run::{AgentEnding, Run};
 use super::transition::Transition;
@@ -101,12 +101,12 @@ impl ObservedRun {
             self.agents.insert(agent.clone());
         }
         match &record.event {
-            Event::StepFinished(step) if is_text(&step.state) => {
+            Event::StepFinished(step) if is_one_step(&step.state) => {
                 let from = place(folder, &step.state, None);
                 self.ways.extend(ObservedWay::of(&from, &step.transition));
                 self.step(&step.turn.agent, place(folder, &step.state, None));
             }
-            Event::AgentFailed(failed) if is_text(&failed.state) => {
+            Event::AgentFailed(failed) if is_one_step(&failed.state) => {
                 self.step(&failed.turn.agent, place(folder, &failed.state, None));
             }
             Event::Advanced(advanced) => {
@@ -189,9 +189,12 @@ impl ObservedRun {
     }
 }
 
-/// Returns whether a state is a prompt or a script; graphs and programs tell of their own parts.
-fn is_text(state: &StateName) -> bool {
-    matches!(StateKind::of(state), Some(StateKind::Prompt | StateKind::Script))
+/// Returns whether a state is one step, as prompts and scripts are; graphs and programs tell of their own parts.
+fn is_one_step(state: &StateName) -> bool {
+    match state.steps() {
+        Some(StepMode::Asked | StepMode::Tagged) => true,
+        Some(StepMode::Executed | StepMode::Watching) | None => false,
+    }
 }
 
 /// Returns a state as a case names it.

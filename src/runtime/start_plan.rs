@@ -243,12 +243,7 @@ fn states(workflow: &Workflow, graphs: &GraphSetup) -> Vec<PlannedState> {
 }
 
 fn kind_of(state: &StateName) -> &'static str {
-    match StateKind::of(state) {
-        Some(StateKind::Graph) => "graph",
-        Some(StateKind::Program) => "program",
-        Some(StateKind::Script) => "script",
-        Some(StateKind::Prompt) | None => "prompt",
-    }
+    StateKind::of(state).unwrap_or(StateKind::Prompt).noun()
 }
 
 /// Returns the program of Claude Code. It is not started to ask for its version.

@@ -1,105 +1,13 @@
-//! The kind of a state by the name of its file: a prompt, a graph, a program or a script.
-
-use strum::VariantArray;
+//! The kind of a state by its name: a prompt, a graph, a program or a script.
 
 use super::StateName;
-
-/// The kind of a state: the language that it is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
-pub enum StateKind {
-    /// A markdown file: a turn of Claude Code's.
-    Prompt,
-    /// A YAML file: a graph.
-    Graph,
-    /// A file of S-expressions: a program.
-    Program,
-    /// A file that is executed; whether it can be, its name does not always say.
-    Script,
-}
-
-/// The way in which an agent takes the steps of a state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepMode {
-    /// Claude Code takes a turn.
-    Asked,
-    /// raymond executes them up to the state's result, unless the agent waits or has a task.
-    Executed,
-    /// raymond executes them, too, but a tag says which state comes next. So many in a row end the agent.
-    Tagged,
-    /// raymond executes them, and looks again at once when a fact or the time changes what the state waits for.
-    Watching,
-}
-
-/// All that the runtime has to know of a kind, apart from its language.
-struct KindTerms {
-    /// Its name for people.
-    noun: &'static str,
-    /// The endings of its files.
-    endings: &'static [&'static str],
-    /// The way in which its steps are taken.
-    steps: StepMode,
-}
-
-/// Names that would be those of graphs, and are files of the runtime's own.
-const RESERVED: [&str; 4] = ["raymond.yaml", "raymond.yml", "replies.yaml", "replies.yml"];
-
-/// The endings of data, which is no script even if it can be executed, as all files of some file systems.
-const DATA_ENDINGS: [&str; 44] = [
-    "adoc", "bak", "bmp", "bz2", "cfg", "conf", "css", "csv", "db", "diff", "doc", "docx", "gif",
-    "gz", "htm", "html", "ico", "ini", "jpeg", "jpg", "json", "jsonl", "lock", "log", "markdown",
-    "ndjson", "orig", "patch", "pdf", "png", "rst", "sql", "sqlite", "svg", "tar", "tex", "toml",
-    "tsv", "txt", "webp", "xlsx", "xml", "xz", "zip",
-];
-
-/// The endings by which a file is a script, whether or not it can be executed.
-const SCRIPT_ENDINGS: [&str; 8] = ["sh", "py", "bash", "js", "mjs", "pl", "rb", "ts"];
+use crate::state_kind::{StateKind, StepMode};
 
 impl StateKind {
-    /// All kinds.
-    pub const ALL: &[Self] = Self::VARIANTS;
-
-    /// Returns the terms of the kind.
-    const fn terms(self) -> KindTerms {
-        let (noun, endings, steps): (_, &[_], _) = match self {
-            Self::Prompt => ("prompt", &["md"], StepMode::Asked),
-            Self::Graph => ("graph", &["yaml", "yml"], StepMode::Executed),
-            Self::Program => ("program", &["lisp", "duet"], StepMode::Watching),
-            Self::Script => ("script", &SCRIPT_ENDINGS, StepMode::Tagged),
-        };
-        KindTerms { noun, endings, steps }
-    }
-
-    /// Returns the kind of the state with this name, or `None` if it is no state. A file without an ending is a script, and so is one
-    /// with an ending of nothing else, if it can be executed.
+    /// Returns the kind of the state with this name, or `None` if it is no state.
     #[must_use]
     pub fn of(name: &StateName) -> Option<Self> {
-        let name = name.as_str();
-        let Some((stem, ending)) = name.rsplit_once('.') else { return Some(Self::Script) };
-        let is_one_of =
-            |all: &[&str], one: &str| all.iter().any(|own| own.eq_ignore_ascii_case(one));
-        if stem.is_empty() || is_one_of(&RESERVED, name) {
-            return None;
-        }
-        let named = Self::ALL.iter().copied().find(|kind| is_one_of(kind.endings(), ending));
-        named.or_else(|| (!is_one_of(&DATA_ENDINGS, ending)).then_some(Self::Script))
-    }
-
-    /// Returns its name for people.
-    #[must_use]
-    pub const fn noun(self) -> &'static str {
-        self.terms().noun
-    }
-
-    /// Returns the endings of its files.
-    #[must_use]
-    pub const fn endings(self) -> &'static [&'static str] {
-        self.terms().endings
-    }
-
-    /// Returns the way in which its steps are taken.
-    #[must_use]
-    pub const fn steps(self) -> StepMode {
-        self.terms().steps
+        Self::of_file(name.as_str())
     }
 }
 
@@ -127,7 +35,8 @@ impl StateName {
     #[must_use]
     pub fn is_script_by_name(&self) -> bool {
         let ending = self.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        self.is_script() && ending.is_none_or(|ending| SCRIPT_ENDINGS.contains(&&*ending))
+        self.is_script()
+            && ending.is_none_or(|ending| StateKind::Script.endings().contains(&&*ending))
     }
 
     /// Returns whether the name has an ending, and it alone makes it a state, so that a word of a text is one.
@@ -179,16 +88,6 @@ mod tests {
         for none in ["A.txt", ".md", "raymond.yaml", "Replies.YML", ".lisp"] {
             assert_eq!(kind(none), None, "{none}");
         }
-    }
-
-    #[test]
-    fn no_two_kinds_have_the_same_ending_or_noun() {
-        let all: Vec<&str> = StateKind::ALL
-            .iter()
-            .flat_map(|kind| kind.endings().iter().copied().chain([kind.noun()]))
-            .collect();
-        let different: std::collections::BTreeSet<&str> = all.iter().copied().collect();
-        assert_eq!(all.len(), different.len(), "{all:?}");
     }
 
     #[test]

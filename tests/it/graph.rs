@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::support::{RaymondOutcome, Test};
 
 /// Returns a graph of these nodes that begins with `start` and ends in `done` or in `failed`.
-fn graph(nodes: Value) -> Value {
+pub(crate) fn graph(nodes: Value) -> Value {
     json!({
         "name": "flow",
         "version": "1.0.0",
@@ -46,7 +46,7 @@ fn graph(nodes: Value) -> Value {
 }
 
 /// Returns a node with actions, which leads to `next`.
-fn node(actions: Value, next: &str) -> Value {
+pub(crate) fn node(actions: Value, next: &str) -> Value {
     json!({"type": "action", "actions": actions, "on_success": next, "on_failure": "failed"})
 }
 

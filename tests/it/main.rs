@@ -56,6 +56,7 @@ mod reference;
 mod refused_start;
 mod refused_tools;
 mod released;
+mod retried_results;
 mod retry;
 mod samples;
 mod schema;

@@ -13,6 +13,7 @@ mod conditions;
 mod endings;
 mod history;
 mod intents;
+mod kept_result;
 mod leave;
 mod log;
 mod log_ends;
@@ -97,6 +98,10 @@ pub struct GraphInterpreter<'graph> {
     now: Timestamp,
     /// The same as text, as expressions read it.
     now_text: Value,
+    /// The result that the walk begins with cost something or changed the world, so that it must not be lost.
+    keeps_result: bool,
+    /// The advance is cut as soon as that result is taken.
+    stops_after_result: bool,
 }
 
 /// The progress of a list of actions.
@@ -174,6 +179,8 @@ impl<'graph> GraphInterpreter<'graph> {
             fuel: AdvanceFuel::default(),
             now: Timestamp(0),
             now_text: Value::Null,
+            keeps_result: true,
+            stops_after_result: false,
             state,
         }
     }
@@ -246,11 +253,6 @@ impl<'graph> GraphInterpreter<'graph> {
             )
     }
 
-    /// Returns whether the advance is to be cut here.
-    fn is_long(&self) -> bool {
-        self.visits.len() >= MAX_NODES_PER_ADVANCE || self.fuel.is_used_up()
-    }
-
     fn walk(&mut self) -> Result<GraphYield, String> {
         let graph = self.graph;
         if self.gate {
@@ -272,7 +274,7 @@ impl<'graph> GraphInterpreter<'graph> {
                     self.state.executed
                 ));
             }
-            if self.is_long() && self.state.cursor.is_at_start() && self.answers.is_empty() {
+            if self.is_to_be_cut() && self.state.cursor.is_at_start() && self.answers.is_empty() {
                 return Ok(GraphYield::Record(AdvanceNext::Continue));
             }
             let Some(node) = graph.nodes.get(&here) else {

@@ -7,6 +7,7 @@
 mod body_commands;
 mod commands;
 mod conditions;
+mod kept_result;
 mod moves;
 mod parallel;
 mod publish;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use self::kept_result::record_of_result;
 pub use self::publish::{DEFINITION_LABEL, INSTANCE_LABEL};
 pub use self::sought::sought_facts;
 use super::checked_program::{Instruction, Program};
@@ -77,7 +79,14 @@ pub fn advance(
         let next = machine.next_of_activity();
         return machine.finish(next);
     }
+    let kept = fetched.clone();
     let then = machine.run(fetched);
+    if machine.has_failed(&then)
+        && let Some(Ok(result)) = kept
+        && let Some(advance) = record_of_result(environment, result)
+    {
+        return advance;
+    }
     machine.finish(then)
 }
 

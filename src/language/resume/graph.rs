@@ -3,7 +3,7 @@
 use super::{ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, lost, turn};
 use crate::domain::activity::Activity;
 use crate::domain::advance::{Advance, AdvanceNext};
-use crate::domain::graph_execution::WaitResult;
+use crate::domain::graph_execution::{GraphExecution, WaitResult};
 use crate::domain::operation::RecoveryClass;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
@@ -38,15 +38,53 @@ pub(super) fn resume_graph(
     let interpreter = match (suspended, environment.agent.graph()) {
         (SuspendedExecution::Walk(walk), _) => GraphInterpreter::continue_with(graph, *walk),
         (SuspendedExecution::Entered | SuspendedExecution::Recorded, Some(own)) => {
-            let around = graph_environment(environment, GraphVariables::Taken);
-            GraphInterpreter::resume(graph, around, (*own.state).clone())
+            recorded_walk(graph, own, environment)
         }
         (SuspendedExecution::Entered | SuspendedExecution::Recorded, None) => {
             let around = graph_environment(environment, GraphVariables::Due);
             GraphInterpreter::begin(graph, around)
         }
     };
-    walk(interpreter, result, environment.now)
+    let kept = result.clone().filter(|_| interpreter.keeps_result());
+    let outcome = walk(interpreter, result, environment.now);
+    match (kept, environment.agent.graph()) {
+        (Some(kept), Some(own)) if has_failed(&outcome) => {
+            let again = recorded_walk(graph, own, environment).stopping_after_result();
+            record_of_result(again, kept, environment.now).unwrap_or(outcome)
+        }
+        (Some(_) | None, _) => outcome,
+    }
+}
+
+/// Returns the walk that begins at the agent's recorded position.
+fn recorded_walk<'graph>(
+    graph: &'graph Graph,
+    own: &GraphExecution,
+    environment: &ResumeEnvironment<'_>,
+) -> GraphInterpreter<'graph> {
+    let around = graph_environment(environment, GraphVariables::Taken);
+    GraphInterpreter::resume(graph, around, (*own.state).clone())
+}
+
+/// Returns whether a walk ended in a failure.
+fn has_failed(outcome: &ResumeOutcome) -> bool {
+    let ResumeOutcome::Advanced(advance) = outcome else { return false };
+    matches!(advance.next, AdvanceNext::Fail(_) | AdvanceNext::End { error: Some(_), .. })
+}
+
+/// Returns the record of a result alone, before what failed after it. A retry begins there, and does not repeat what
+/// the result is of.
+fn record_of_result(
+    mut interpreter: GraphInterpreter<'_>,
+    result: WaitResult,
+    now: Timestamp,
+) -> Option<ResumeOutcome> {
+    match interpreter.next(Some(result), now) {
+        GraphYield::Record(AdvanceNext::Continue) if !interpreter.is_recorded() => {
+            Some(ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Continue))))
+        }
+        GraphYield::Record(_) | GraphYield::Operation(_) => None,
+    }
 }
 
 /// Returns the advance of a walk whose operation was ended, if there is one to keep.
@@ -58,20 +96,23 @@ pub(super) fn interrupted_walk(graph: &Graph, walk: SuspendedWalk) -> Option<Adv
 /// Executes nodes up to the next operation that can be performed now, or to the next record.
 ///
 /// An operation that changes the world runs only after the record of its intent is durable: the nodes before it
-/// are recorded first, and then the graph comes back to it. What only reads is not recorded.
+/// are recorded first, and then the graph comes back to it. What only reads is not recorded, unless it follows a result
+/// that must not be lost.
 fn walk(
     mut interpreter: GraphInterpreter<'_>,
     result: Option<WaitResult>,
     now: Timestamp,
 ) -> ResumeOutcome {
+    let must_record = result.is_some() && interpreter.keeps_result();
     let operation = match interpreter.next(result, now) {
         GraphYield::Record(next) => {
             return ResumeOutcome::Advanced(Box::new(interpreter.finish(next)));
         }
         GraphYield::Operation(operation) => operation,
     };
-    if operation.class() == RecoveryClass::Read || interpreter.is_recorded() {
-        let suspended = SuspendedExecution::Walk(Box::new(interpreter.suspend()));
+    let is_free = operation.class() == RecoveryClass::Read && !must_record;
+    if is_free || interpreter.is_recorded() {
+        let suspended = SuspendedExecution::Walk(Box::new(interpreter.suspend(&operation)));
         return ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended };
     }
     let kind = operation.name().to_owned();

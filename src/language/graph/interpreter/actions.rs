@@ -20,7 +20,7 @@ impl<'graph> GraphInterpreter<'graph> {
             self.state.cursor.levels.push(LoopFrame::default());
         }
         loop {
-            if self.is_long() && self.wait_result.is_none() && self.state.cursor.partial.is_none() {
+            if self.is_to_be_cut() && self.state.cursor.partial.is_none() {
                 return ActionProgress::Needs(GraphYield::Record(AdvanceNext::Continue));
             }
             self.fuel.spend_action();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{GraphEnvironment, GraphInterpreter};
 use crate::domain::event::GraphEntry;
 use crate::domain::graph_execution::{GraphState, GraphStateChange, NodeCursor, NodeExecution};
-use crate::domain::operation::OperationResult;
+use crate::domain::operation::{Operation, OperationResult, RecoveryClass};
 use crate::language::advance_fuel::AdvanceFuel;
 use crate::language::graph::checked_graph::Graph;
 
@@ -23,12 +23,14 @@ pub struct SuspendedWalk {
     shown: Vec<String>,
     answers: Vec<OperationResult>,
     fuel: AdvanceFuel,
+    /// The operation that is performed changes the world.
+    changes_world: bool,
 }
 
 impl<'graph> GraphInterpreter<'graph> {
     /// Takes the walk apart from its graph while an operation is performed for it.
     #[must_use]
-    pub fn suspend(self) -> SuspendedWalk {
+    pub fn suspend(self, operation: &Operation) -> SuspendedWalk {
         SuspendedWalk {
             around: self.around,
             names: self.names,
@@ -41,6 +43,7 @@ impl<'graph> GraphInterpreter<'graph> {
             shown: self.shown,
             answers: self.answers,
             fuel: self.fuel,
+            changes_world: operation.class() != RecoveryClass::Read,
         }
     }
 
@@ -59,6 +62,7 @@ impl<'graph> GraphInterpreter<'graph> {
             shown,
             answers,
             fuel,
+            changes_world,
         } = walk;
         Self {
             entered,
@@ -69,6 +73,7 @@ impl<'graph> GraphInterpreter<'graph> {
             shown,
             answers,
             fuel,
+            keeps_result: changes_world,
             ..Self::with_names(graph, around, state, names)
         }
     }

@@ -79,3 +79,50 @@ fn usage_per_model_is_recorded_for_each_turn() {
     assert_eq!(tokens(&machine), expected, "the second turn was adopted");
     assert_sums(&machine);
 }
+
+/// The models whose price all versions of Claude Code know.
+const OLD_MODELS: [&str; 4] =
+    ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5", "claude-opus-4-6"];
+
+/// The models and aliases that the version of the price table knows, besides.
+const NEW_MODELS: [&str; 9] = [
+    "haiku",
+    "sonnet",
+    "opus",
+    "fable",
+    "claude-sonnet-4-6",
+    "claude-sonnet-5",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-fable-5",
+];
+
+#[test]
+fn prices_of_the_table_are_those_of_the_program() {
+    const TOKENS: u64 = 50_000;
+    let is_new = super::installed::version() >= "2.1.330";
+    let models: Vec<&str> =
+        OLD_MODELS.into_iter().chain(NEW_MODELS.into_iter().filter(|_| is_new)).collect();
+    let machine = TestMachine::new();
+    let mut script = Vec::new();
+    for (number, model) in models.iter().enumerate() {
+        let state = |number: usize| {
+            if number == 0 { "START.md".to_owned() } else { format!("S{number}.md") }
+        };
+        machine.prompt(&state(number), &format!("---\nmodel: {model}\n---\nTURN-{number}: go."));
+        let tag = match number + 1 {
+            next if next < models.len() => format!("<reset>{}</reset>", state(next)),
+            _ => "<result>POSITIVE</result>".to_owned(),
+        };
+        script.push(on(&format!("TURN-{number}:")).reply(&tag).tokens(TOKENS, 0));
+    }
+    script.push(otherwise().reply("Nothing.").tokens(0, 0));
+    machine.api.script(script);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    for (step, model) in machine.records("step_finished").iter().zip(&models) {
+        let cost = step["cost_usd"].as_f64().expect("a cost");
+        let listed = raymond::domain::price_table::input_cost(model, TOKENS).expect("listed");
+        assert!((listed.dollars() - cost).abs() < 1e-6, "{model}: {listed} in the table; {step:#}");
+    }
+    assert_eq!(machine.records("step_finished").len(), models.len());
+}

@@ -6,14 +6,14 @@ use uuid::Uuid;
 use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
 use super::exit::{CliExitCode, Error};
-use super::run::resume_opened;
+use super::run::{graph_setup, resume_opened};
 use super::{output, person, run_choice, settings};
 use crate::actor::clock::now;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{ContinuedParent, PlannedRetry, RetryPlan, RetryReason, plan_retry};
 use crate::domain::run::Run;
-use crate::runtime::directories;
+use crate::runtime::{directories, seals};
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::LockedRun;
@@ -33,10 +33,12 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let selection = args.selection();
     let plan = plan_retry(&run, &selection).map_err(|error| usage(&id, &error))?;
     if args.dry_run {
+        let edited = args.prompts.then(|| seals::edited_files(&root, &run, &graph_setup()));
+        let edited = edited.transpose()?;
         if args.options.json {
-            return output::print_json(&as_json(&id, &plan));
+            return output::print_json(&as_json(&id, &plan, edited.as_deref()));
         }
-        return output::print(&as_text(&id, &plan));
+        return output::print(&(edits_text(edited.as_deref()) + &as_text(&id, &plan)));
     }
     person::must_act("retry agents of a run")?;
     if held {
@@ -79,10 +81,19 @@ fn ask_holder(
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
     inbox::put(&root.run(id).inbox(), &name, command, &key)?;
     if json {
-        return output::print_json(&as_json(id, plan));
+        return output::print_json(&as_json(id, plan, None));
     }
     let plan = as_text(id, plan);
     output::print(&format!("{plan}{id} is running, and takes it up: raymond log {id} --follow\n"))
+}
+
+/// Returns the edits of the workflow's files that a retry would take up.
+fn edits_text(edited: Option<&[String]>) -> String {
+    match edited {
+        None => String::new(),
+        Some([]) => "the workflow's files are those of the run\n".to_owned(),
+        Some(edited) => edited.join("\n") + "\n",
+    }
 }
 
 fn as_text(id: &RunId, plan: &RetryPlan) -> String {
@@ -121,7 +132,7 @@ fn continued_line(continued: &ContinuedParent) -> String {
     )
 }
 
-fn as_json(id: &RunId, plan: &RetryPlan) -> Value {
+fn as_json(id: &RunId, plan: &RetryPlan, edited: Option<&[String]>) -> Value {
     let agents: Vec<Value> = plan
         .agents
         .iter()
@@ -143,10 +154,14 @@ fn as_json(id: &RunId, plan: &RetryPlan) -> Value {
         .iter()
         .map(|one| json!({ "parent": one.parent, "child": one.child, "state": one.place }))
         .collect();
-    json!({
+    let mut json = json!({
         "run": id,
         "agents": agents,
         "continued": continued,
         "estimated_cost_usd": plan.estimated_cost,
-    })
+    });
+    if let Some(edited) = edited {
+        json["edited"] = json!(edited);
+    }
+    json
 }

@@ -14,7 +14,7 @@ use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
-use crate::store::pinned::kept_text;
+use crate::store::pinned::{self, kept_text};
 use crate::store::user_state::UserState;
 use crate::store::{self, lock, proven_journal, seal};
 
@@ -206,6 +206,22 @@ pub(super) fn migrate(
             .collect()
     });
     Ok(FileMigration { capture: examined.capture, pins: new, notes })
+}
+
+/// Returns how the workflow's files differ from those of a run, a text each. Nothing is asked or changed.
+///
+/// # Errors
+/// [`Error`] if they cannot be read.
+pub fn edited_files(root: &RunsRoot, run: &Run, graphs: &GraphSetup) -> Result<Vec<String>, Error> {
+    let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref())?;
+    let dir = root.run(&run.workflow_id);
+    let Some(pins) = pinned::load(&dir.pins())? else { return Ok(Vec::new()) };
+    let examined = trust::examine(root, &workflow, &run.settings, graphs.vocabulary(), None)?;
+    let differences = pins.differences(&examined.capture.pins());
+    let shown = |(path, how): &(String, PinDifference)| {
+        difference(&dir.workflow(), &examined.capture, path, *how)
+    };
+    Ok(differences.iter().map(shown).collect())
 }
 
 /// The longest difference that is shown of a file, in lines.

@@ -91,7 +91,12 @@ fn edited_prompt_is_taken_up_on_request() {
     test.run(&["START.md"]).code(1).failed("main");
     let calls = test.calls().len();
     test.raymond(&["retry", "t"]).code(1).failed("main");
+    let dry = ["retry", "t", "--prompts", "--dry-run"];
+    test.raymond(&dry).ok().stdout_has("the workflow's files are those of the run");
     let test = test.prompt("WORK.md", "right words");
+    test.raymond(&dry).ok().stdout_has("WORK.md: ").stdout_has("+right words");
+    let edited = &test.raymond(&[&dry[..], &["--json"]].concat()).json()["edited"];
+    assert!(edited[0].as_str().is_some_and(|text| text.contains("-wrong words")), "{edited}");
     let retried = test.raymond(&["retry", "t", "--prompts"]);
     retried.ok().ended("main", "fixed").stderr_has("+right words");
     assert_eq!(test.calls_with("begin").len(), 1);
@@ -130,4 +135,24 @@ fn retried_run_that_is_killed_resumes_without_a_second_retry() {
     test.resume(&[]).ok().ended("main", "ok");
     assert_eq!((test.calls().len(), test.events("agents_retried").len()), (2, 1));
     test.raymond(&["retry", "t"]).code(64).stderr_has("no agent of the run has failed");
+}
+
+#[test]
+fn two_failed_of_a_hundred_and_two_cost_two_turns() {
+    let items: Vec<String> = (1..=101).map(|item| format!("\"{item}.\"")).collect();
+    let fork =
+        format!("<fork next=\"GATHER.md\" each='[{}]' as=\"item\">W.md</fork>", items.join(", "));
+    let test = Test::new()
+        .prompt("START.md", "distribute")
+        .prompt("GATHER.md", "---\njoin: all\non_failure: keep\n---\ngather")
+        .prompt("W.md", "work on {{item}}")
+        .rule(when("distribute").reply(&fork))
+        .rule(when("work on 7.").times(1).exit(1))
+        .rule(when("work on 70.").times(1).exit(1))
+        .rule(when("work on").cost(0.01).reply("<result>done</result>"))
+        .rule(always().reply("<result>gathered</result>"));
+    test.run(&["START.md", "--max-restarts", "0", "--stagger", "0s"]).ok();
+    assert_eq!((test.calls().len(), test.status()["total_cost_usd"].as_f64()), (103, Some(0.99)));
+    test.raymond(&["retry", "t"]).ok();
+    assert_eq!((test.calls().len(), test.status()["total_cost_usd"].as_f64()), (105, Some(1.01)));
 }

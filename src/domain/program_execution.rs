@@ -115,6 +115,9 @@ pub struct ProgramPosition {
     /// The state that was published last, if the program publishes its states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
+    /// True while the state is published again after a retry, in the middle of its instructions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_republishing: bool,
     /// The end of the program, which waits until it is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<ProgramEnding>,

@@ -104,3 +104,22 @@ fn command_of_a_program_before_its_own_failure_is_not_repeated() {
         assert_eq!(lines(&test, "ran.txt"), 1, "{metadata}");
     }
 }
+
+#[test]
+fn program_that_published_its_failure_publishes_its_state_again() {
+    let test = Test::new().env("RAYMOND_TRUST", "true").file(
+        "p.lisp",
+        b"(workflow w (metadata (publish-state true))
+           (state s (action (log \"hello\") (run :command \"test -e there.txt\")) (terminal :result done)))",
+    );
+    test.run(&["p.lisp"]).code(1).failed("main");
+    std::fs::write(test.flow().join("there.txt"), "").expect("written");
+    test.raymond(&["retry", "t"]).ok().ended("main", "done");
+    let published = |record: &Value| {
+        let fact = &record["position"]["activity"]["assert"];
+        let is_state = fact["label"] == "workflow/state";
+        is_state.then(|| fact["value"].as_str().unwrap_or_default().to_owned())
+    };
+    let told: Vec<String> = test.events("program_advanced").iter().filter_map(published).collect();
+    assert_eq!(told, ["running s", "failed", "running s", "completed"]);
+}

@@ -168,6 +168,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         if self.position.cursor.is_empty() {
             self.publish_state()?;
         }
+        self.publish_again()?;
         self.step()
     }
 

@@ -39,6 +39,16 @@ impl ProgramInterpreter<'_> {
         Err(ProgramSuspension::Then(self.next_of_activity()))
     }
 
+    /// Makes the fact due that says in which state the program is, if a retry has it continue after a published failure.
+    pub(super) fn publish_again(&mut self) -> Result<(), ProgramSuspension> {
+        if self.position.published.as_deref() != Some(FAILED) {
+            return Ok(());
+        }
+        self.position.is_republishing = true;
+        self.publish(running(&self.position.current));
+        Err(ProgramSuspension::Then(self.next_of_activity()))
+    }
+
     /// Makes the fact due that says how the program has ended, if it has.
     pub(super) fn publish_end(&mut self, next: AdvanceNext) -> AdvanceNext {
         match next {
@@ -111,9 +121,12 @@ impl ProgramInterpreter<'_> {
             _ => false,
         };
         let is_own = self.position.activity.as_ref().is_some_and(is_published)
-            && (self.position.cursor.is_empty() || self.position.ending.is_some());
+            && (self.position.cursor.is_empty()
+                || self.position.ending.is_some()
+                || self.position.is_republishing);
         let fetched = fetched.filter(|_| is_own)?;
         self.position.activity = None;
+        self.position.is_republishing = false;
         if let Err(why) = fetched {
             self.log(format!("its state could not be published: {why}"), true);
         }

@@ -34,6 +34,7 @@ pub mod pool;
 pub mod process_counts;
 pub mod protected;
 pub mod scripted_stream;
+pub mod session_files;
 mod start_failure;
 pub mod startup;
 pub mod stream;

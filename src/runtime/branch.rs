@@ -3,7 +3,8 @@
 //! The other run may be live: only its durable records are shared, and it is not changed. The workflow's files are those
 //! it was started with, with the named ones as they are now.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
@@ -21,13 +22,15 @@ use crate::actor::supervisor::SupervisorStart;
 use crate::domain::agent::Agent;
 use crate::domain::apply::apply;
 use crate::domain::branch::{BranchOrigin, HiddenChange};
-use crate::domain::branched_agents::branched_agents;
+use crate::domain::branched_agents::{branched_agents, copied_sessions};
 use crate::domain::event::{Event, Record, RunBranched};
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{AgentId, RunId, SessionId};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
-use crate::domain::settings::Settings;
+use crate::domain::settings::{AnswererKind, Settings};
+use crate::domain::turn_options::EnvValue;
+use crate::process::session_files::missing_sessions;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
@@ -168,6 +171,7 @@ pub fn branch(
     let record = Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)));
     let mut run = cut.run.clone();
     apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
+    check_sessions(&run, &settings)?;
     let pins = capture.pins();
     let seal = RunSeal {
         run: run.workflow_id.clone(),
@@ -197,6 +201,39 @@ pub fn branch(
         notes,
         believes_unproven_steps: false,
     })
+}
+
+/// Checks that Claude Code still has the sessions that the branch copies.
+fn check_sessions(run: &Run, settings: &Settings) -> Result<(), Error> {
+    const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+    let is_set = |env: &BTreeMap<String, EnvValue>| {
+        [CONFIG_DIR, "HOME"].iter().any(|name| env.contains_key(*name))
+    };
+    if settings.answerer != AnswererKind::Claude
+        || settings.options.env.as_ref().is_some_and(is_set)
+    {
+        return Ok(());
+    }
+    let given = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
+    let Some(folder) = given.or_else(|| Some(std::env::home_dir()?.join(".claude"))) else {
+        return Ok(());
+    };
+    let sessions = copied_sessions(run).map(|(_, session)| session.clone());
+    let missing = missing_sessions(&folder, sessions).map_err(|error| Error::Io {
+        doing: "look for sessions in",
+        path: folder.clone(),
+        error,
+    })?;
+    match copied_sessions(run).find(|(_, session)| missing.contains(*session)) {
+        None => Ok(()),
+        Some((agent, session)) => Err(BranchError::SessionGone {
+            agent: agent.clone(),
+            session: session.clone(),
+            folder: folder.display().to_string(),
+            more: missing.len() - 1,
+        }
+        .into()),
+    }
 }
 
 /// Returns the changes of facts since the cut, which the branch does not see.

@@ -1,6 +1,6 @@
 //! The reasons why a run cannot branch off another.
 
-use crate::domain::id::{AgentId, RunId};
+use crate::domain::id::{AgentId, RunId, SessionId};
 
 /// The reason why a run cannot branch off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +61,20 @@ pub enum BranchError {
         /// The record.
         seq: u64,
     },
+    /// Claude Code has no file of a session any more.
+    #[error(
+        "the session {session} of {agent} is gone from {folder}, where Claude Code keeps sessions for a while only{}; branch off before the agent's first turn, or start a new run", also(*.more)
+    )]
+    SessionGone {
+        /// The agent.
+        agent: AgentId,
+        /// The session.
+        session: SessionId,
+        /// The folder.
+        folder: String,
+        /// The number of further sessions that are gone.
+        more: usize,
+    },
     /// Another file than those that are named differs from the one that the run was started with.
     #[error(
         "{file} in {folder} differs from the file that {run} was started with, too; name it as well (--edit {file}), or restore it"
@@ -83,4 +97,9 @@ pub enum BranchError {
         /// The folder.
         folder: String,
     },
+}
+
+/// Returns the words about further sessions.
+fn also(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and so are {more} more sessions") }
 }

@@ -116,7 +116,17 @@ fn load(folder: &Path, id: &str, cwd: &Path) -> Result<Vec<SessionTurn>, Session
 fn save(folder: &Path, id: &str, session: &StoredSession) -> std::io::Result<()> {
     let draft = folder.join(format!("{}.draft", std::process::id()));
     std::fs::write(&draft, serde_json::to_vec(session)?)?;
-    std::fs::rename(draft, path(folder, id))
+    std::fs::rename(draft, path(folder, id))?;
+    note_in_home(id, &session.cwd)
+}
+
+/// Leaves a file where the real program keeps the session.
+fn note_in_home(id: &str, cwd: &Path) -> std::io::Result<()> {
+    let Some(home) = std::env::home_dir() else { return Ok(()) };
+    let folder = cwd.to_string_lossy().replace(|other: char| !other.is_ascii_alphanumeric(), "-");
+    let folder = home.join(".claude/projects").join(folder);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(format!("{id}.jsonl")), "{}\n")
 }
 
 fn path(folder: &Path, id: &str) -> PathBuf {

@@ -180,3 +180,16 @@ fn shared_records_that_are_gone_or_changed_are_named() {
     fs::write(&base, changed).expect("written");
     test.raymond(&["log", "b"]).code(65).stderr_has("journal.base: the records that this run");
 }
+
+#[test]
+fn session_that_is_gone_is_named_and_nothing_half_made() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    fs::remove_dir_all(test.root().join("home/.claude/projects")).expect("removed");
+    branch(&test, &["--at", "main#3"])
+        .code(64)
+        .stderr_has(" of main is gone from ")
+        .stderr_has("branch off before the agent's first turn");
+    assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
+    branch(&test, &["--at", "main#1"]).ok();
+}

@@ -287,7 +287,8 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
 }
 
 /// Returns whether a failure tells of the machine or the account, and not of the turn.
-fn is_of_the_machine(cause: FailureCause) -> bool {
+#[must_use]
+pub fn is_of_the_machine(cause: FailureCause) -> bool {
     match cause {
         FailureCause::Throttle
         | FailureCause::UsageLimit

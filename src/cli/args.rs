@@ -5,6 +5,7 @@ pub mod answers;
 pub mod branch;
 pub mod cases;
 pub mod clean;
+pub mod diff;
 mod examples;
 pub mod facts;
 pub mod import;
@@ -27,6 +28,7 @@ use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::branch::{BRANCH_HELP, BranchArgs};
 use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
+use self::diff::{DIFF_HELP, DiffArgs};
 use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
 };
@@ -124,6 +126,9 @@ pub enum CliCommand {
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
+    /// Show where two runs differ first, and their transitions, results, costs and files
+    #[command(after_help = DIFF_HELP)]
+    Diff(DiffArgs),
     /// Record the turns of a run as a cassette, which answers in the place of Claude Code
     #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::id::{AgentId, StateName};
 use super::ledger::LedgerLine;
 use super::money::Usd;
-use super::run_trace::{RunTrace, TraceAspect, TracedEnding, TracedFile, TracedMoment};
+use super::run_trace::{
+    TraceAspect, TracedEnding, TracedFile, TracedMoment, TracedRun, TracedText,
+};
 
 /// The same of each of two runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,12 +23,12 @@ pub struct RunPair<T> {
 }
 
 /// The difference of two runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunDiff {
     /// The number of records at the beginning that both share.
     pub shared: u64,
     /// The inputs that differ, by name.
-    pub inputs: BTreeMap<String, RunPair<Option<String>>>,
+    pub inputs: BTreeMap<String, RunPair<Option<TracedText>>>,
     /// The earliest moment in which they differ.
     pub first: Option<MomentDifference>,
     /// The steps in which states, transitions or failures differ, of each agent in the order of their numbers.
@@ -42,7 +44,7 @@ pub struct RunDiff {
 }
 
 /// A moment in which two runs differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MomentDifference {
     /// The agent.
     pub agent: AgentId,
@@ -51,11 +53,11 @@ pub struct MomentDifference {
     /// The moments; `None` if a run has none there.
     pub moments: RunPair<Option<TracedMoment>>,
     /// The parts that differ, the cause before its consequence. Empty, if a run has no moment there.
-    pub aspects: Vec<(TraceAspect, RunPair<Option<String>>)>,
+    pub aspects: Vec<(TraceAspect, RunPair<Option<TracedText>>)>,
 }
 
 /// A step in which two runs went different ways.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepDifference {
     /// The agent.
     pub agent: AgentId,
@@ -66,18 +68,18 @@ pub struct StepDifference {
 }
 
 /// The way that a step took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepWay {
     /// The number of its first record.
     pub seq: u64,
     /// The state.
-    pub state: String,
+    pub state: TracedText,
     /// The failures, refusals, requests and transitions, in order.
-    pub outcomes: Vec<String>,
+    pub outcomes: Vec<TracedText>,
 }
 
 /// A file that was changed differently.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FileDifference {
     /// The owner of the worktree that has it, if it is not in the run's own directory.
     pub tree: Option<AgentId>,
@@ -110,7 +112,7 @@ impl RunDiff {
 
 /// Compares two runs, of `agent` alone if one is named. The moments of shared records are to be forgotten before.
 #[must_use]
-pub fn compare(a: &RunTrace, b: &RunTrace, agent: Option<&AgentId>) -> RunDiff {
+pub fn compare(a: &TracedRun, b: &TracedRun, agent: Option<&AgentId>) -> RunDiff {
     let is_named = |id: &AgentId| agent.is_none_or(|agent| agent == id);
     let agents: BTreeSet<&AgentId> = a.agents.keys().chain(b.agents.keys()).collect();
     let mut agents: Vec<&AgentId> = agents.into_iter().filter(|id| is_named(id)).collect();
@@ -197,8 +199,8 @@ fn moments_at<'steps, 'run>(
 fn different_aspects(
     a: &TracedMoment,
     b: &TracedMoment,
-) -> Vec<(TraceAspect, RunPair<Option<String>>)> {
-    let is_known = |(aspect, pair): &(TraceAspect, RunPair<Option<String>>)| {
+) -> Vec<(TraceAspect, RunPair<Option<TracedText>>)> {
+    let is_known = |(aspect, pair): &(TraceAspect, RunPair<Option<TracedText>>)| {
         !aspect.may_be_unknown() || (pair.a.is_some() && pair.b.is_some())
     };
     let found = different(&a.aspects, &b.aspects).map(|(aspect, pair)| (*aspect, pair));
@@ -234,14 +236,15 @@ fn different_steps(
 /// Returns the way that a step took; `None` if there are no moments.
 fn way(moments: &[&TracedMoment]) -> Option<StepWay> {
     let first = moments.first()?;
-    let state = first.aspects.get(&TraceAspect::State).cloned().unwrap_or_default();
+    let state = first.aspects.get(&TraceAspect::State).cloned();
+    let state = state.unwrap_or_else(|| TracedText::from(""));
     let outcomes = moments.iter().flat_map(|moment| moment.outcomes());
     Some(StepWay { seq: first.seq, state, outcomes: outcomes.collect() })
 }
 
 fn results(
-    a: &RunTrace,
-    b: &RunTrace,
+    a: &TracedRun,
+    b: &TracedRun,
     is_named: impl Fn(&AgentId) -> bool,
 ) -> Vec<(AgentId, RunPair<Option<TracedEnding>>)> {
     let found = different(&a.endings, &b.endings).filter(|(id, _)| is_named(id));
@@ -255,8 +258,8 @@ fn cost_of(line: Option<&LedgerLine>) -> Usd {
 }
 
 /// Returns the costs of the states that differ, the largest difference first.
-fn state_costs(a: &RunTrace, b: &RunTrace) -> Vec<(StateName, RunPair<Usd>)> {
-    let costs = |run: &RunTrace| -> BTreeMap<StateName, Usd> {
+fn state_costs(a: &TracedRun, b: &TracedRun) -> Vec<(StateName, RunPair<Usd>)> {
+    let costs = |run: &TracedRun| -> BTreeMap<StateName, Usd> {
         let lines = run.costs.states.iter();
         lines.map(|(state, line)| (state.clone(), line.used.cost_usd)).collect()
     };
@@ -264,14 +267,15 @@ fn state_costs(a: &RunTrace, b: &RunTrace) -> Vec<(StateName, RunPair<Usd>)> {
     let pair = |(state, pair): (&StateName, RunPair<Option<Usd>>)| {
         (state.clone(), pair.map(Option::unwrap_or_default))
     };
-    let mut found: Vec<_> = different(&a, &b).map(pair).filter(|(_, pair)| pair.a != pair.b).collect();
+    let mut found: Vec<_> =
+        different(&a, &b).map(pair).filter(|(_, pair)| pair.a != pair.b).collect();
     found.sort_by_key(|(_, RunPair { a, b })| {
         std::cmp::Reverse(a.saturating_sub(*b).saturating_add(b.saturating_sub(*a)))
     });
     found
 }
 
-fn files(a: &RunTrace, b: &RunTrace, agent: Option<&AgentId>) -> Vec<FileDifference> {
+fn files(a: &TracedRun, b: &TracedRun, agent: Option<&AgentId>) -> Vec<FileDifference> {
     let is_of = |file: &Option<TracedFile>| {
         let by = file.iter().flat_map(|file| &file.by);
         agent.is_none_or(|agent| by.into_iter().any(|turn| turn.agent == *agent))
@@ -282,7 +286,11 @@ fn files(a: &RunTrace, b: &RunTrace, agent: Option<&AgentId>) -> Vec<FileDiffere
         content.a != content.b && (is_of(&files.a) || is_of(&files.b))
     });
     found
-        .map(|((tree, path), files)| FileDifference { tree: tree.clone(), path: path.clone(), files })
+        .map(|((tree, path), files)| FileDifference {
+            tree: tree.clone(),
+            path: path.clone(),
+            files,
+        })
         .collect()
 }
 
@@ -298,7 +306,7 @@ impl MomentDifference {
 
 impl TracedMoment {
     /// Returns its part in the way of a step.
-    fn outcomes(&self) -> impl Iterator<Item = String> {
+    fn outcomes(&self) -> impl Iterator<Item = TracedText> {
         let parts = [
             TraceAspect::Failure,
             TraceAspect::Refusal,

@@ -75,8 +75,36 @@ impl TraceAspect {
     }
 }
 
+/// A text of a run.
+#[derive(Debug, Clone)]
+pub struct TracedText {
+    /// The text, with marks in the place of what cannot be anything but the run's own paths and id.
+    pub text: String,
+    /// The text with a mark in each place of the run's id, if that is another text: a short id can be a word.
+    pub without_id: Option<String>,
+}
+
+impl TracedText {
+    fn anonymous(&self) -> &str {
+        self.without_id.as_deref().unwrap_or(&self.text)
+    }
+}
+
+impl From<&str> for TracedText {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), without_id: None }
+    }
+}
+
+impl PartialEq for TracedText {
+    /// Returns whether the texts are the same, or differ in nothing but the ids of their runs.
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text || self.anonymous() == other.anonymous()
+    }
+}
+
 /// Something that happened to an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TracedMoment {
     /// The number of its record.
     pub seq: u64,
@@ -85,16 +113,16 @@ pub struct TracedMoment {
     /// True if the record ended a turn of a model.
     pub ends_turn: bool,
     /// The parts that can be compared.
-    pub aspects: BTreeMap<TraceAspect, String>,
+    pub aspects: BTreeMap<TraceAspect, TracedText>,
 }
 
 /// The end of an agent, or that it lives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum TracedEnding {
     /// It ended with this result.
-    Result(String),
+    Result(TracedText),
     /// It ended with this error.
-    Failed(String),
+    Failed(TracedText),
     /// It was ended because nobody needed it.
     Unneeded,
     /// It lives.
@@ -102,25 +130,25 @@ pub enum TracedEnding {
 }
 
 /// The texts of a turn, as checksums.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TracedTurn {
     /// The checksum of the prompt, if it is known.
-    pub prompt: Option<String>,
+    pub prompt: Option<TracedText>,
     /// The checksum of the reply, if it is known.
-    pub reply: Option<String>,
+    pub reply: Option<TracedText>,
     /// The model that cost most.
     pub model: Option<String>,
 }
 
 /// The trace of a run.
 #[derive(Debug, Clone)]
-pub struct RunTrace {
+pub struct TracedRun {
     /// The run.
     pub run: RunId,
     /// The origin of its records.
     pub lineage: RunLineage,
     /// The values that it was started with, by name.
-    pub inputs: BTreeMap<String, String>,
+    pub inputs: BTreeMap<String, TracedText>,
     /// The moments of each agent, in order.
     pub agents: BTreeMap<AgentId, Vec<TracedMoment>>,
     /// The endings of the agents.
@@ -134,7 +162,7 @@ pub struct RunTrace {
 /// The fold that makes a trace of the records of a run.
 #[derive(Debug, Default)]
 pub struct TraceFold {
-    begun: Option<(RunLineage, BTreeMap<String, String>)>,
+    begun: Option<(RunLineage, BTreeMap<String, TracedText>)>,
     agents: BTreeMap<AgentId, Vec<TracedMoment>>,
     costs: Ledger,
     /// The state of the program that each agent was seen in last.
@@ -142,9 +170,9 @@ pub struct TraceFold {
 }
 
 impl TraceFold {
-    /// Adds a record; `before` is the run as it was before it. `marked` replaces the run's own paths and id in a text.
-    pub fn see(&mut self, before: &Run, record: &Record, marked: &dyn Fn(&str) -> String) {
-        let (lineage, _) = self.begun.get_or_insert_with(|| begin(before, marked));
+    /// Adds a record; `before` is the run as it was before it. `traced` replaces the run's own paths and id in a text.
+    pub fn see(&mut self, before: &Run, record: &Record, traced: &dyn Fn(&str) -> TracedText) {
+        let (lineage, _) = self.begun.get_or_insert_with(|| begin(before, traced));
         lineage.see(record);
         self.costs.count(before, &record.event);
         let Some(turn) = record.event.turn() else { return };
@@ -158,7 +186,7 @@ impl TraceFold {
             }
             self.programs.insert(turn.agent.clone(), program);
         }
-        let aspects = found.aspects.into_iter().map(|(aspect, text)| (aspect, marked(&text)));
+        let aspects = found.aspects.into_iter().map(|(aspect, text)| (aspect, traced(&text)));
         let moment = TracedMoment {
             seq: record.seq,
             turn: turn.clone(),
@@ -170,11 +198,11 @@ impl TraceFold {
 
     /// Returns the trace. `run` is the run after the last record.
     #[must_use]
-    pub fn finish(self, run: &Run, marked: &dyn Fn(&str) -> String) -> RunTrace {
-        let (lineage, inputs) = self.begun.unwrap_or_else(|| begin(run, marked));
-        let ended = run.finished.iter().map(|ended| (ended.id.clone(), ending(ended, marked)));
+    pub fn finish(self, run: &Run, traced: &dyn Fn(&str) -> TracedText) -> TracedRun {
+        let (lineage, inputs) = self.begun.unwrap_or_else(|| begin(run, traced));
+        let ended = run.finished.iter().map(|ended| (ended.id.clone(), ending(ended, traced)));
         let live = run.agents.keys().map(|id| (id.clone(), TracedEnding::Live));
-        RunTrace {
+        TracedRun {
             run: run.workflow_id.clone(),
             lineage,
             inputs,
@@ -186,7 +214,7 @@ impl TraceFold {
     }
 }
 
-impl RunTrace {
+impl TracedRun {
     /// Removes the moments of the records up to this one, which another run shares.
     pub fn forget(&mut self, shared: u64) {
         for moments in self.agents.values_mut() {
@@ -208,8 +236,11 @@ impl RunTrace {
         let mut own = moments.filter(|moment| moment.ends_turn && moment.turn == *turn);
         let Some(moment) = own.next() else { return };
         let TracedTurn { prompt, reply, model } = texts;
-        let known =
-            [(TraceAspect::Prompt, prompt), (TraceAspect::Reply, reply), (TraceAspect::Model, model)];
+        let known = [
+            (TraceAspect::Prompt, prompt),
+            (TraceAspect::Reply, reply),
+            (TraceAspect::Model, model.as_deref().map(TracedText::from)),
+        ];
         moment.aspects.extend(known.into_iter().filter_map(|(aspect, text)| Some((aspect, text?))));
     }
 }
@@ -221,10 +252,10 @@ fn ends_turn(record: &Record) -> bool {
 /// Returns the lineage and the inputs of a run that has just begun.
 fn begin(
     run: &Run,
-    marked: &dyn Fn(&str) -> String,
-) -> (RunLineage, BTreeMap<String, String>) {
+    traced: &dyn Fn(&str) -> TracedText,
+) -> (RunLineage, BTreeMap<String, TracedText>) {
     let mut inputs = BTreeMap::new();
-    let mut add = |name: String, value: &str| inputs.insert(name, marked(value));
+    let mut add = |name: String, value: &str| inputs.insert(name, traced(value));
     if let Some(main) = run.agents.get(&AgentId::main()) {
         add("state".to_owned(), main.spec.state.shown_in(main.spec.folder.as_ref()).as_str());
         for (name, value) in &main.spec.variables {
@@ -243,13 +274,12 @@ fn begin(
     (RunLineage::begin(run), inputs)
 }
 
-
-fn ending(ended: &FinishedAgent, marked: &dyn Fn(&str) -> String) -> TracedEnding {
+fn ending(ended: &FinishedAgent, traced: &dyn Fn(&str) -> TracedText) -> TracedEnding {
     match &ended.ending {
-        AgentEnding::Result(payload) => TracedEnding::Result(marked(payload)),
+        AgentEnding::Result(payload) => TracedEnding::Result(traced(payload)),
         AgentEnding::Error(_) if ended.cause == Some(FailureCause::Unneeded) => {
             TracedEnding::Unneeded
         }
-        AgentEnding::Error(error) => TracedEnding::Failed(marked(error)),
+        AgentEnding::Error(error) => TracedEnding::Failed(traced(error)),
     }
 }

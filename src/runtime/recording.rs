@@ -95,14 +95,14 @@ fn workflow(root: &RunsRoot, run: &Run, entry: StateName) -> Result<RecordedWork
 }
 
 /// The recorder of the turns of a run, in order.
-struct TurnRecorder<'rules> {
+pub(super) struct TurnRecorder<'rules> {
     steps: PathBuf,
     working_dirs: WorkingDirs,
     runs: PathBuf,
     marks: PortableMarks,
     rules: &'rules ScrubRules,
     counts: ScrubCounts,
-    left_out: LeftOutCounts,
+    pub(super) left_out: LeftOutCounts,
     /// The number of each session, and of its last turn.
     sessions: BTreeMap<SessionId, (u32, u32)>,
     /// The number of recorded turns, and of those with texts.
@@ -111,7 +111,8 @@ struct TurnRecorder<'rules> {
 }
 
 impl<'rules> TurnRecorder<'rules> {
-    fn of(root: &RunsRoot, run: &Run, rules: &'rules ScrubRules) -> Self {
+    /// Returns the recorder of a run.
+    pub(super) fn of(root: &RunsRoot, run: &Run, rules: &'rules ScrubRules) -> Self {
         let id = &run.workflow_id;
         Self {
             steps: root.run(id).steps(),
@@ -128,7 +129,7 @@ impl<'rules> TurnRecorder<'rules> {
     }
 
     /// Returns the record of a turn; `None` if there was none when the agent ended.
-    fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
+    pub(super) fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
         if !is_asked(&turn.state) {
             return Ok(None);
         }

@@ -24,7 +24,7 @@ impl Traced {
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
         let record = Record { seq, at: Timestamp(seq * 1000), folder: None, event: event.clone() };
-        self.fold.see(&self.scene.run, &record, &str::to_owned);
+        self.fold.see(&self.scene.run, &record, &|text| TracedText::from(text));
         self.scene.happens(event);
     }
 
@@ -34,8 +34,8 @@ impl Traced {
         self
     }
 
-    fn finish(self) -> RunTrace {
-        self.fold.finish(&self.scene.run, &str::to_owned)
+    fn finish(self) -> TracedRun {
+        self.fold.finish(&self.scene.run, &|text| TracedText::from(text))
     }
 }
 
@@ -59,7 +59,10 @@ fn earliest_difference_is_the_cause_and_not_its_consequence() {
         found.steps.iter().map(|step| (step.agent.as_str(), step.step)).collect();
     assert_eq!(steps, [("main", 2)], "a result is no transition");
     let ways = found.steps[0].ways.as_ref().map(|way| way.clone().expect("a way"));
-    assert_eq!((&*ways.a.outcomes[0], &*ways.b.outcomes[0]), ("<goto>C.md</goto>", "<goto>D.md</goto>"));
+    assert_eq!(
+        (&*ways.a.outcomes[0].text, &*ways.b.outcomes[0].text),
+        ("<goto>C.md</goto>", "<goto>D.md</goto>")
+    );
     assert_eq!(found.results.len(), 1);
     assert!(!found.is_equal());
     let own = compare(&a, &b, Some(&AgentId::main()));
@@ -101,7 +104,21 @@ fn failures_of_the_machine_are_no_difference() {
     let failure = c.scene.failure("main");
     c.happens(Event::TurnFailed(failure));
     let c = c.takes("main", result("x")).finish();
-    assert_eq!(text(compare(&c, &b, None).first.as_ref().expect("one")), "main#1 failure transition payload");
+    assert_eq!(
+        text(compare(&c, &b, None).first.as_ref().expect("one")),
+        "main#1 failure transition payload"
+    );
+}
+
+#[test]
+fn texts_that_differ_only_in_the_ids_of_their_runs_are_equal() {
+    let text = |text: &str, without_id: &str| TracedText {
+        text: text.to_owned(),
+        without_id: (text != without_id).then(|| without_id.to_owned()),
+    };
+    assert_eq!(text("in a", "in [run]"), text("in b", "in [run]"));
+    assert_eq!(text("write a draft", "write a [run]"), text("write a draft", "write a draft"));
+    assert_ne!(text("in a", "in [run]"), text("in b", "in b"));
 }
 
 #[test]
@@ -109,7 +126,7 @@ fn text_that_is_not_known_is_no_difference() {
     let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
     let with = |prompt: Option<&str>| {
         let mut trace = Traced::begin().takes("main", result("x")).finish();
-        let texts = TracedTurn { prompt: prompt.map(str::to_owned), ..TracedTurn::default() };
+        let texts = TracedTurn { prompt: prompt.map(TracedText::from), ..TracedTurn::default() };
         trace.add_turn(&turn, texts);
         trace
     };
@@ -135,13 +152,13 @@ fn any_moments() -> impl Strategy<Value = Vec<(u32, u8)>> {
     prop::collection::vec((1..4_u32, any::<u8>()), 0..24)
 }
 
-fn trace(moments: &[(u32, u8)]) -> RunTrace {
+fn trace(moments: &[(u32, u8)]) -> TracedRun {
     let mut trace = Traced::begin().finish();
     for (seq, (agent, way)) in (2..).zip(moments) {
         let agent = AgentId::main().child(*agent);
         let own = trace.agents.entry(agent.clone()).or_default();
         let turn = TurnId { agent, step: own.len() as u64 + 1, turn: 0 };
-        let aspects = [(TraceAspect::Transition, way.to_string())].into();
+        let aspects = [(TraceAspect::Transition, way.to_string().as_str().into())].into();
         own.push(TracedMoment { seq, turn, ends_turn: true, aspects });
     }
     trace

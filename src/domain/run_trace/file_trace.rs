@@ -56,14 +56,11 @@ impl TracedContent {
         match (&mut *self, patch) {
             (_, FilePatch::Content(text)) => *self = Self::Known(text),
             (Self::Edited(edits), FilePatch::Edits(more)) => edits.extend(more),
-            (Self::Known(text), patch @ FilePatch::Edits(_)) => match patch.apply(Some(text)) {
-                Ok(text) => *self = Self::Known(text),
-                // Something else changed the file in between, so the text is not known any more.
-                Err(_) => {
-                    let FilePatch::Edits(edits) = patch else { return };
-                    *self = Self::Edited(edits);
-                }
-            },
+            (Self::Known(text), FilePatch::Edits(edits)) => {
+                let changed = FilePatch::Edits(edits.clone()).apply(Some(text));
+                // If an edit does not apply, something else changed the file in between.
+                *self = changed.map_or(Self::Edited(edits), Self::Known);
+            }
         }
     }
 }

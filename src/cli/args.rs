@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::answerer::{AnswererArg, answerer, complete_answerers};
+use self::answerer::{AnswererArg, LiveAnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::branch::{BRANCH_HELP, BranchArgs};
 use self::cases::{TEST_HELP, TestArgs};
@@ -299,6 +299,15 @@ pub struct NewRunArgs {
     /// With --agent replay:DIR, fail an agent whose prompt is not the recorded one
     #[arg(long)]
     pub strict_replay: bool,
+
+    /// With --agent replay:DIR, answer only the turns up to this record of the recorded run from the cassette; `raymond
+    /// log RUN --json` shows the numbers of records
+    #[arg(long, value_name = "SEQ", requires = "then", value_parser = clap::value_parser!(u64).range(1..))]
+    pub replay_until: Option<u64>,
+
+    /// The source of the answers after --replay-until: live for Claude Code, or scripted for the workflow's replies.yaml
+    #[arg(long, value_name = "WHO", requires = "replay_until")]
+    pub then: Option<LiveAnswererArg>,
 
     /// The directory the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]

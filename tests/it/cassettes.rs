@@ -2,6 +2,7 @@
 
 mod random;
 mod refused;
+mod until;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

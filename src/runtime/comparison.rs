@@ -12,6 +12,7 @@ use crate::domain::run_diff::{RunDiff, RunPair, compare};
 use crate::domain::run_trace::{TraceFold, TracedRun, TracedText, TracedTurn};
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
+use crate::language::cassette::conversation::without_conversation;
 use crate::language::cassette::portable::PortableMarks;
 use crate::language::checksum::checksum;
 use crate::language::line_difference::line_difference;
@@ -115,7 +116,10 @@ impl ComparedRun {
         let found = found.transpose();
         let found =
             found.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })?;
-        let PromptAndReply { prompt, answer, structured } = found.unwrap_or_default();
+        let PromptAndReply { mut prompt, answer, structured } = found.unwrap_or_default();
+        if self.view.run.settings.replayed_part().is_some() {
+            prompt = prompt.map(|prompt| without_conversation(&prompt).to_owned());
+        }
         let marked = |text: Option<String>| text.map(|text| self.marks.marked(&text));
         Ok(PromptAndReply {
             prompt: marked(prompt),

@@ -14,6 +14,7 @@ use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::run::Run;
 use crate::domain::turn_cost::TurnCost;
 use crate::domain::working_dir::WorkingDir;
+use crate::language::cassette::conversation::without_conversation;
 use crate::language::cassette::portable::PortableMarks;
 use crate::language::checksum::checksum;
 use crate::language::scrub::{ScrubCounts, ScrubRules};
@@ -100,6 +101,8 @@ pub(super) struct TurnRecorder<'rules> {
     steps: PathBuf,
     working_dirs: WorkingDirs,
     runs: PathBuf,
+    /// True if prompts may have a recorded conversation before them, which is no part of them.
+    is_part_replayed: bool,
     marks: PortableMarks,
     rules: &'rules ScrubRules,
     counts: ScrubCounts,
@@ -119,6 +122,7 @@ impl<'rules> TurnRecorder<'rules> {
             steps: root.run(id).steps(),
             working_dirs: working_dirs(root, id, &run.settings),
             runs: root.path().to_owned(),
+            is_part_replayed: run.settings.replayed_part().is_some(),
             marks: PortableMarks::of(id, root.path(), Path::new(&run.settings.cwd)),
             rules,
             counts: rules.counts(),
@@ -169,7 +173,10 @@ impl<'rules> TurnRecorder<'rules> {
     ) -> RecordedTurn {
         let (session, session_turn) = self.session(&turn.session.id);
         let PromptAndReply { prompt, answer, structured } = found;
-        let prompt = prompt.map(|prompt| self.clean(&prompt));
+        let prompt = prompt.map(|prompt| {
+            let own = if self.is_part_replayed { without_conversation(&prompt) } else { &prompt };
+            self.clean(own)
+        });
         let ended_agent = matches!(turn.ending, TurnEnding::AgentFailed { .. });
         let outcome = match turn.ending {
             TurnEnding::Replied => RecordedEnding::Replied {

@@ -109,7 +109,35 @@ fn edited_prompt_after_the_record_is_the_one_that_is_asked() {
     until(&test, "3", &["--then", "live"]).ok();
     assert_eq!(test.calls_with("third, again").len(), 1);
     let outcome = test.raymond(&["diff", "t", "u"]);
-    outcome.code(1).stdout_has("+third, again").stdout_has("main#3");
+    outcome.code(1).stdout_has("+ third, again").stdout_has("main#3").stdout_lacks("said two");
+}
+
+#[test]
+fn run_of_which_a_part_was_replayed_equals_its_source_and_can_be_recorded() {
+    let test = recorded();
+    until(&test, "3", &["--then", "live"]).ok();
+    let difference = test.raymond(&["diff", "t", "u", "--json"]).ok().json();
+    assert_eq!(difference["equal"], true, "{difference}");
+    let path = test.root().join("second").display().to_string();
+    test.raymond(&["record", "u", "-o", &path]).ok();
+    let asked = test.calls().len();
+    let agent = format!("replay:{path}");
+    test.run(&["START.md", "--id", "v", "--agent", &agent, "--strict-replay"]).ok();
+    assert_eq!(test.calls().len(), asked);
+}
+
+#[test]
+fn branch_and_retry_of_such_a_run_keep_its_switch() {
+    let test = recorded();
+    until(&test, "3", &["--then", "live"]).ok();
+    for (id, step, turns) in [("early", "main#2", 2), ("late", "main#3", 2), ("last", "main#4", 1)]
+    {
+        let asked = test.calls().len();
+        test.raymond(&["branch", "u", "--at", step, "--id", id]).ok().ended("main", "done");
+        let calls = &test.calls()[asked..];
+        assert_eq!(calls.len(), turns, "{id}");
+        assert_eq!(calls[0].prompt.contains("said two"), turns == 2, "{id}: {}", calls[0].prompt);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub mod message;
 pub mod observer;
 pub mod process;
 pub mod registry;
+pub mod replay_until;
 pub mod replayed;
 pub mod runner;
 pub mod scripted;

@@ -11,9 +11,12 @@ use super::scripted::wait_for_stop;
 use crate::domain::capacity;
 use crate::domain::cassette::{RecordedChange, RecordedEnding, place};
 use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
 use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
+use crate::domain::usage::UsageByModel;
 use crate::domain::working_dir::WorkingDir;
+use crate::language::cassette::conversation::replayed_message;
 use crate::language::cassette::difference::difference;
 use crate::language::cassette::portable::PortableMarks;
 use crate::language::cassette::{Cassette, MatchKind, PlayableTurn, ReplayRequest};
@@ -81,6 +84,17 @@ impl ReplayRunner {
         }
     }
 
+    /// Returns the cassette.
+    #[must_use]
+    pub fn cassette(&self) -> &Cassette {
+        &self.cassette
+    }
+
+    /// Returns a recorded text with the paths and the id of this run.
+    pub(super) fn filled(&self, text: &str) -> String {
+        self.marks.filled(text)
+    }
+
     /// Begins a turn: begins its stream, and looks up its answer.
     fn begin(&self, input: &TurnInput) -> Result<BegunReplay, TurnFailure> {
         let stream = ScriptedStream::begin(&self.site.steps, &input.turn, &input.prompt)?;
@@ -99,13 +113,19 @@ impl ReplayRunner {
         let recorded = &found.recorded;
         let mut usage = recorded.usage.clone();
         usage += &found.further_usage;
-        let reply = TurnReply {
+        let mut reply = TurnReply {
             cost: recorded.cost_usd.saturating_add(found.further_cost),
             usage,
             refused_tools: recorded.refused_tools.clone(),
             duration_ms: recorded.duration_ms,
             ..TurnReply::default()
         };
+        if self.cassette.is_partial() {
+            // The money was spent by the recorded run. The budget of this one is for the turns that follow.
+            reply.cost = Usd::ZERO;
+            reply.usage = UsageByModel::default();
+            reply.message = Some(replayed_message(&input.turn));
+        }
         let (outcome, changes) = (recorded.outcome.clone(), recorded.files.clone());
         Ok(BegunReplay { stream, outcome, reply, changes })
     }

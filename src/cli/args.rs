@@ -5,6 +5,7 @@ pub mod answers;
 pub mod branch;
 pub mod cases;
 pub mod clean;
+pub mod diff;
 mod examples;
 pub mod facts;
 pub mod import;
@@ -22,11 +23,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::answerer::{AnswererArg, answerer, complete_answerers};
+use self::answerer::{AnswererArg, LiveAnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::branch::{BRANCH_HELP, BranchArgs};
 use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
+use self::diff::{DIFF_HELP, DiffArgs};
 use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
 };
@@ -124,6 +126,9 @@ pub enum CliCommand {
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
+    /// Show where two runs differ first, and their transitions, results, costs and files
+    #[command(after_help = DIFF_HELP)]
+    Diff(DiffArgs),
     /// Record the turns of a run as a cassette, which answers in the place of Claude Code
     #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),
@@ -294,6 +299,15 @@ pub struct NewRunArgs {
     /// With --agent replay:DIR, fail an agent whose prompt is not the recorded one
     #[arg(long)]
     pub strict_replay: bool,
+
+    /// With --agent replay:DIR, answer only the turns up to this record of the recorded run from the cassette; `raymond
+    /// log RUN --json` shows the numbers of records
+    #[arg(long, value_name = "SEQ", requires = "then", value_parser = clap::value_parser!(u64).range(1..))]
+    pub replay_until: Option<u64>,
+
+    /// The source of the answers after --replay-until: live for Claude Code, or scripted for the workflow's replies.yaml
+    #[arg(long, value_name = "WHO", requires = "replay_until")]
+    pub then: Option<LiveAnswererArg>,
 
     /// The directory the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]

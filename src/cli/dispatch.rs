@@ -10,9 +10,9 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, branch, check, clean, completions, costs, diagnostics, facts, graph, help, import,
-    list, log, man, output, record, recover, retry, run, schema, show, signal, start, status, stop,
-    target, test, top, tree, trust, workflow, worktrees,
+    answer, branch, check, clean, completions, costs, diagnostics, diff, facts, graph, help,
+    import, list, log, man, output, record, recover, retry, run, schema, show, signal, start,
+    status, stop, target, test, top, tree, trust, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -117,6 +117,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Tree(args) => tree::tree(&args),
         CliCommand::Show(args) => show::show(&args),
         CliCommand::Costs(args) => costs::costs(&args),
+        CliCommand::Diff(args) => diff::diff(&args),
         CliCommand::Record(args) => record::record(&args),
         CliCommand::Worktrees(args) => worktrees::worktrees(&args),
         CliCommand::Clean(args) => clean::clean(&args),

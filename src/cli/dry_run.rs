@@ -154,7 +154,10 @@ fn cost_sentence(plan: &StartPlan) -> String {
 
 /// Returns who answers, for people.
 fn answerer(plan: &StartPlan) -> String {
-    match (plan.settings.answerer, &plan.claude) {
+    let part = plan.settings.replayed_part().map_or(String::new(), |(cassette, until)| {
+        format!("the cassette {} up to record {until}, then ", cassette.path)
+    });
+    let rest = match (plan.settings.answerer, &plan.claude) {
         (AnswererKind::Claude, Some(program)) => {
             let version = program.version.as_deref();
             let version = version.unwrap_or("version not known without starting it");
@@ -166,7 +169,8 @@ fn answerer(plan: &StartPlan) -> String {
             format!("the cassette {}", cassette.map_or("", |cassette| &cassette.path))
         }
         (answerer @ AnswererKind::Scripted, _) => answerer.meaning().to_owned(),
-    }
+    };
+    part + &rest
 }
 
 fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
@@ -197,6 +201,7 @@ fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
             "program": plan.claude.as_ref().map(|program| program.path.display().to_string()),
             "version": plan.claude.as_ref().and_then(|program| program.version.clone()),
             "cassette": plan.settings.cassette.as_ref().map(|cassette| &cassette.path),
+            "until": plan.settings.replayed_part().map(|(_, until)| until),
         },
         "settings": rows.iter().map(|row| json!({ "name": row.name, "value": row.value, "origin": row.origin })).collect::<Vec<_>>(),
         "trust": { "needed": plan.trust.is_needed, "given": plan.trust.is_given, "requests": plan.trust.requests },

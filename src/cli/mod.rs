@@ -20,6 +20,7 @@ mod completions;
 mod confirm;
 pub mod costs;
 pub mod diagnostics;
+mod diff;
 mod dispatch;
 mod dry_run;
 pub mod exit;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::args::answerer::AnswererArg;
+use super::args::answerer::{AnswererArg, LiveAnswererArg};
 use super::args::{NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
@@ -46,11 +46,20 @@ fn answerer(new_run: &NewRunArgs) -> Result<(AnswererKind, Option<CassetteSource
                 Error::Usage("the path of a cassette must be UTF-8 text".to_owned())
             })?;
             let (checksum, strict) = (String::new(), new_run.strict_replay);
-            return Ok((AnswererKind::Replay, Some(CassetteSource { path, checksum, strict })));
+            let answerer = match new_run.then {
+                None => AnswererKind::Replay,
+                Some(LiveAnswererArg::Live) => AnswererKind::Claude,
+                Some(LiveAnswererArg::Scripted) => AnswererKind::Scripted,
+            };
+            let until = new_run.replay_until;
+            return Ok((answerer, Some(CassetteSource { path, checksum, strict, until })));
         }
         Some(AnswererArg::Scripted) => AnswererKind::Scripted,
         Some(AnswererArg::Claude) | None => AnswererKind::Claude,
     };
+    if new_run.replay_until.is_some() {
+        return Err(Error::Usage("--replay-until goes with --agent replay:DIR".to_owned()));
+    }
     if new_run.strict_replay {
         return Err(Error::Usage("--strict-replay goes with --agent replay:DIR".to_owned()));
     }
@@ -76,6 +85,8 @@ pub fn for_resume(
         ("--cwd", new_run.cwd.is_some()),
         ("--agent", new_run.agent.is_some()),
         ("--strict-replay", new_run.strict_replay),
+        ("--replay-until", new_run.replay_until.is_some()),
+        ("--then", new_run.then.is_some()),
         ("--no-check", new_run.no_check),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {

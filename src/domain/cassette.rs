@@ -43,6 +43,9 @@ pub struct CassetteHeader {
     pub workflow: RecordedWorkflow,
     /// The number of turns.
     pub turns: u64,
+    /// The number of the last record of the run; absent in a cassette of an older raymond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
     /// True if the run was not over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
@@ -101,6 +104,9 @@ pub struct RecordedTurn {
     pub step: u64,
     /// The turn within the step, counted from 0.
     pub turn: u32,
+    /// The number of the record that ended it; absent in a cassette of an older raymond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<u64>,
     /// The prompt that was asked: a file, or `file#node` of a graph, or `file#role` of a program.
     pub state: StateName,
     /// The folder of that file below the run's root, if it is another one.
@@ -287,7 +293,8 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
 }
 
 /// Returns whether a failure tells of the machine or the account, and not of the turn.
-fn is_of_the_machine(cause: FailureCause) -> bool {
+#[must_use]
+pub fn is_of_the_machine(cause: FailureCause) -> bool {
     match cause {
         FailureCause::Throttle
         | FailureCause::UsageLimit

@@ -18,6 +18,8 @@ use super::working_dir::WorkingDir;
 pub struct EndedTurn {
     /// The id of the turn.
     pub id: TurnId,
+    /// The number of the record that ended it.
+    pub seq: u64,
     /// The prompt: the state's, its evaluator's, or that of a node or a role.
     pub state: StateName,
     /// The folder of the state below the run's root, if it is another one.
@@ -85,12 +87,13 @@ impl EndedTurns {
             self.turns.push(EndedTurn {
                 id: charge.turn.clone(),
                 cost: charge.cost.clone(),
-                ..turn_of(agent, ending)
+                ..turn_of(agent, record.seq, ending)
             });
         }
         if ends_others(event) {
             let others = before.agents.values().filter(|agent| event.agent() != Some(&agent.id));
-            self.doubtful = others.map(|agent| turn_of(agent, TurnEnding::Cut)).collect();
+            self.doubtful =
+                others.map(|agent| turn_of(agent, record.seq, TurnEnding::Cut)).collect();
         }
     }
 
@@ -109,8 +112,9 @@ impl EndedTurns {
 }
 
 /// Returns the turn of an agent that is due.
-fn turn_of(agent: &Agent, ending: TurnEnding) -> EndedTurn {
+fn turn_of(agent: &Agent, seq: u64, ending: TurnEnding) -> EndedTurn {
     EndedTurn {
+        seq,
         id: agent.turn_id(),
         state: agent.prompt().clone(),
         folder: agent.folder(),

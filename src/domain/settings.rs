@@ -76,6 +76,10 @@ pub struct CassetteSource {
     /// True if a difference from the recording fails the agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// The last record of the recorded run that it answers for; later turns have the answerer of the run. `None` if it
+    /// answers all turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
 }
 
 /// The number of turns that may run at the same time.
@@ -209,6 +213,15 @@ pub struct Settings {
     pub forking: ForkSettings,
     /// The restarts and time limits of turns.
     pub supervision: SupervisionPolicy,
+}
+
+impl Settings {
+    /// Returns the cassette that answers the first part of the run, and the last recorded record of that part.
+    #[must_use]
+    pub fn replayed_part(&self) -> Option<(&CassetteSource, u64)> {
+        let source = self.cassette.as_ref()?;
+        Some((source, source.until?))
+    }
 }
 
 impl Default for Settings {

@@ -4,6 +4,7 @@
 //! same agent in the same state, as often as it has been there; any agent in that state, as often as the one that asks
 //! has been there. None of them needs to know what was replayed before, so a run that was killed replays the same.
 
+pub mod conversation;
 pub mod difference;
 pub mod portable;
 
@@ -45,6 +46,21 @@ pub enum CassetteError {
         /// The mistake.
         why: String,
     },
+    /// The part that is to be replayed does not end in the recording.
+    #[error(
+        "it was recorded up to record {last}, and has no record {until}; name one from 1 to {last}"
+    )]
+    TooShort {
+        /// The record that was named.
+        until: u64,
+        /// The last record.
+        last: u64,
+    },
+    /// The records of its turns are not known.
+    #[error(
+        "it was recorded by an older raymond, and does not tell the records of its turns; record the run again"
+    )]
+    NoRecords,
     /// There are too few or too many turns.
     #[error(
         "{TURNS_FILE} has {found} turns, and {HEADER_FILE} tells of {expected}; record the run again"
@@ -65,6 +81,8 @@ pub struct Cassette {
     turns: Vec<PlayableTurn>,
     /// The places of the turns with each prompt.
     places: BTreeMap<String, Vec<usize>>,
+    /// True if it has only the first part of a run, so that no turn may be taken for another.
+    is_partial: bool,
 }
 
 /// A turn that can be replayed.
@@ -147,7 +165,53 @@ impl Cassette {
         for (index, turn) in turns.iter().enumerate() {
             places.entry(turn.recorded.place()).or_default().push(index);
         }
-        Self { header, turns, places }
+        Self { header, turns, places, is_partial: false }
+    }
+
+    /// Returns the part of the cassette up to a record. Each of its turns answers only the turn in its own place.
+    ///
+    /// # Errors
+    /// [`CassetteError`] if there is no such record, or it is not known of which each turn is.
+    pub fn until(mut self, until: u64) -> Result<Self, CassetteError> {
+        let last = self.header.records.ok_or(CassetteError::NoRecords)?;
+        if until > last || until == 0 {
+            return Err(CassetteError::TooShort { until, last });
+        }
+        if self.turns.iter().any(|turn| turn.recorded.record.is_none()) {
+            return Err(CassetteError::NoRecords);
+        }
+        self.turns.retain(|turn| turn.recorded.record.is_some_and(|record| record <= until));
+        self.places.clear();
+        for (index, turn) in self.turns.iter().enumerate() {
+            self.places.entry(turn.recorded.place()).or_default().push(index);
+        }
+        self.is_partial = true;
+        Ok(self)
+    }
+
+    /// Returns whether it has only the first part of a run.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Returns the turns that are replayed, in the order in which they ended.
+    #[must_use]
+    pub fn turns(&self) -> &[PlayableTurn] {
+        &self.turns
+    }
+
+    /// Returns the index of the turn in a place: of the same agent in the same state, in the same step and turn, else as
+    /// often as the agent has been there.
+    #[must_use]
+    pub fn recorded_at(&self, id: &TurnId, place: &str, visit: u32) -> Option<usize> {
+        let own = || {
+            let in_place = self.places.get(place).into_iter().flatten().copied();
+            in_place.filter(|&index| self.turns[index].recorded.agent == id.agent)
+        };
+        let visited = |index: &usize| self.turns[*index].recorded.visit == visit;
+        let due = own().find(|&index| self.turns[index].is_at(id)).filter(visited);
+        due.or_else(|| own().find(visited))
     }
 
     /// Returns the names of the recorded prompts, with their folders.
@@ -158,6 +222,11 @@ impl Cassette {
     /// Returns the turn that answers a prompt, and the question that found it; `None` if there is none.
     #[must_use]
     pub fn find(&self, asked: &ReplayRequest<'_>) -> Option<(&PlayableTurn, MatchKind)> {
+        if self.is_partial {
+            let turn = &self.turns[self.recorded_at(asked.id, asked.place, asked.visit)?];
+            let by = if turn.is_asked(asked) { MatchKind::Exact } else { MatchKind::Agent };
+            return Some((turn, by));
+        }
         let in_place =
             || self.places.get(asked.place).into_iter().flatten().map(|&at| &self.turns[at]);
         let own = || in_place().filter(|turn| turn.recorded.agent == asked.id.agent);

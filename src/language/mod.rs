@@ -22,6 +22,7 @@ pub mod graph;
 pub mod hint;
 pub mod import;
 pub mod interface;
+pub mod line_difference;
 pub mod manifest;
 pub mod model_hint;
 pub mod output;

@@ -52,6 +52,12 @@ pub struct ScrubRules(Vec<ScrubRule>);
 pub type ScrubCounts = BTreeMap<String, u64>;
 
 impl ScrubRules {
+    /// Returns no rules, for texts that stay with their owner.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Returns the usual rules.
     #[must_use]
     pub fn usual() -> Self {

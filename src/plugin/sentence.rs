@@ -168,12 +168,21 @@ fn origin(settings: &Settings) -> String {
     origin.map_or(String::new(), |by| format!(", started by {} ({}#{})", by.run, by.agent, by.step))
 }
 
-fn answered(settings: &Settings) -> &'static str {
-    match settings.answerer {
+fn answered(settings: &Settings) -> String {
+    let part = settings.replayed_part();
+    let part = part.map_or(String::new(), |(_, until)| {
+        format!(
+            ", answered by a cassette up to record {until} of its run, then by {}",
+            settings.answerer.meaning()
+        )
+    });
+    let all = match settings.answerer {
+        AnswererKind::Scripted if !part.is_empty() => ": no model is called",
         AnswererKind::Claude => "",
         AnswererKind::Scripted => ", answered by a script: no model is called",
         AnswererKind::Replay => ", answered by a cassette: no model is called",
-    }
+    };
+    part + all
 }
 
 fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {

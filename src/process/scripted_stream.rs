@@ -3,7 +3,7 @@
 //! Its lines are those of Claude Code, so that what reads the turns of a run need not know who answers.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -12,6 +12,9 @@ use super::start_failure::unwritable;
 use super::transcript::TurnFiles;
 use crate::domain::turn::{TurnFailure, TurnId, TurnReply};
 use crate::plain_file;
+
+/// The longest first line of a stream, which has the prompt, in bytes.
+const MAX_FIRST_LINE: u64 = 512 * 1024 * 1024;
 
 /// The stream of a turn that has begun.
 #[derive(Debug)]
@@ -66,6 +69,17 @@ impl ScriptedStream {
         self.write(&[json!({ "type": "assistant", "message": message }), result])
     }
 
+    /// Returns whether the stream of a turn was begun here, and not by a program.
+    #[must_use]
+    pub fn is_of(steps: &Path, turn: &TurnId) -> bool {
+        let mut line = Vec::new();
+        let read = plain_file::open(&TurnFiles::of(steps, turn).stream).and_then(|file| {
+            BufReader::new(file.take(MAX_FIRST_LINE)).read_until(b'\n', &mut line)
+        });
+        let first: Option<Value> = read.ok().and_then(|_| serde_json::from_slice(&line).ok());
+        first.is_some_and(|first| first["type"] == "user" && first["uuid"] == turn.stem())
+    }
+
     /// Removes the streams of turns that were begun and are begun again.
     pub fn discard(steps: &Path, turns: &[TurnId]) {
         for turn in turns {
@@ -118,6 +132,10 @@ mod tests {
         assert_eq!(read(steps, &turn), pair(Some("I say\n<result>done</result>")));
         drop(ScriptedStream::begin(steps, &turn, "ask\nme").expect("written"));
         assert_eq!(read(steps, &turn), pair(None), "the turn is run again");
+        assert!(ScriptedStream::is_of(steps, &turn));
+        let other = TurnId { step: 2, ..turn.clone() };
+        std::fs::write(steps.join("main-2-0.jsonl"), "{\"type\":\"system\"}\n").expect("written");
+        assert!(!ScriptedStream::is_of(steps, &other));
         ScriptedStream::discard(steps, std::slice::from_ref(&turn));
         assert_eq!(read(steps, &turn), None);
     }

@@ -24,11 +24,30 @@ use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
-/// Builds the runner for a run's settings; the files of its turns go into `steps`.
+/// Builds the runner for a run's settings; the files of its turns go into `steps`. A cassette that answers only the first
+/// part of the run stands before the runner of the rest.
+///
+/// # Errors
+/// As [`build_answerer`].
+pub fn build_runner(
+    settings: &Settings,
+    scope: &WorkflowDir,
+    steps: PathBuf,
+    (root, run): (&RunsRoot, &RunId),
+    proven: (&UserState, StepProofs),
+) -> Result<Rc<dyn StepRunner>, Error> {
+    let runner = build_answerer(settings, scope, steps.clone(), (root, run), proven)?;
+    if settings.replayed_part().is_none() {
+        return Ok(runner);
+    }
+    Ok(replay::until_runner(settings, (root, run), steps, runner)?)
+}
+
+/// Builds the runner of the turns that no cassette answers, or of all if one answers all.
 ///
 /// # Errors
 /// [`Error`] if there is no such program, no script, or no cassette.
-pub fn build_runner(
+pub(super) fn build_answerer(
     settings: &Settings,
     scope: &WorkflowDir,
     steps: PathBuf,

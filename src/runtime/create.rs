@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::answerer::build_runner;
+use super::answerer::build_answerer;
 use super::check;
 use super::directories::directory;
 use super::error::Error;
@@ -23,7 +23,7 @@ use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
 use crate::domain::run_origin::budget_of_started;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
-use crate::domain::settings::Settings;
+use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::Variables;
 use crate::language::prompt::first_state::is_usual;
 use crate::process::command::EnvironmentMarker;
@@ -69,10 +69,12 @@ pub fn create(
         None => settings.budget_usd.or(budget),
     };
     // The replies of a cassette are read when it is taken in.
-    let asks = asks && cassette.is_none();
+    let asks = asks && settings.answerer != AnswererKind::Replay;
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
     let pins = examined.capture.pins();
+    let notes =
+        cassette.as_ref().and_then(|files| replay::note(&settings, files)).into_iter().collect();
     let session = SessionId::new(&Uuid::new_v4().to_string());
     let seal = RunSeal {
         first_session: session.as_str().to_owned(),
@@ -114,7 +116,7 @@ pub fn create(
         user_state: starter.state.clone(),
         pins,
         capture: Some(examined.capture),
-        notes: Vec::new(),
+        notes,
         believes_unproven_steps: false,
     })
 }
@@ -145,7 +147,7 @@ fn check_helpers(
 ) -> Result<(), Error> {
     if asks {
         let unproven = (&starter.state, StepProofs::default());
-        build_runner(settings, run_root, PathBuf::new(), (root, id), unproven)?;
+        build_answerer(settings, run_root, PathBuf::new(), (root, id), unproven)?;
     }
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     plugin_programs::check(settings, &marker)

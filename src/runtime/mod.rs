@@ -8,6 +8,7 @@ pub mod branch;
 pub mod branch_error;
 mod builder;
 pub mod check;
+pub mod comparison;
 mod create;
 pub mod directories;
 mod error;

@@ -14,6 +14,7 @@ use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::run::Run;
 use crate::domain::turn_cost::TurnCost;
 use crate::domain::working_dir::WorkingDir;
+use crate::language::cassette::conversation::without_conversation;
 use crate::language::cassette::portable::PortableMarks;
 use crate::language::checksum::checksum;
 use crate::language::scrub::{ScrubCounts, ScrubRules};
@@ -63,6 +64,7 @@ pub fn record(
         raymond: env!("CARGO_PKG_VERSION").to_owned(),
         workflow: workflow(root, &view.run, entry)?,
         turns: recorder.turns,
+        records: Some(view.run.seq),
         unfinished: view.run.can_resume(),
         scrubbed: scrubbed(recorder.counts),
         left_out: recorder.left_out,
@@ -95,14 +97,16 @@ fn workflow(root: &RunsRoot, run: &Run, entry: StateName) -> Result<RecordedWork
 }
 
 /// The recorder of the turns of a run, in order.
-struct TurnRecorder<'rules> {
+pub(super) struct TurnRecorder<'rules> {
     steps: PathBuf,
     working_dirs: WorkingDirs,
     runs: PathBuf,
+    /// True if prompts may have a recorded conversation before them, which is no part of them.
+    is_part_replayed: bool,
     marks: PortableMarks,
     rules: &'rules ScrubRules,
     counts: ScrubCounts,
-    left_out: LeftOutCounts,
+    pub(super) left_out: LeftOutCounts,
     /// The number of each session, and of its last turn.
     sessions: BTreeMap<SessionId, (u32, u32)>,
     /// The number of recorded turns, and of those with texts.
@@ -111,12 +115,14 @@ struct TurnRecorder<'rules> {
 }
 
 impl<'rules> TurnRecorder<'rules> {
-    fn of(root: &RunsRoot, run: &Run, rules: &'rules ScrubRules) -> Self {
+    /// Returns the recorder of a run.
+    pub(super) fn of(root: &RunsRoot, run: &Run, rules: &'rules ScrubRules) -> Self {
         let id = &run.workflow_id;
         Self {
             steps: root.run(id).steps(),
             working_dirs: working_dirs(root, id, &run.settings),
             runs: root.path().to_owned(),
+            is_part_replayed: run.settings.replayed_part().is_some(),
             marks: PortableMarks::of(id, root.path(), Path::new(&run.settings.cwd)),
             rules,
             counts: rules.counts(),
@@ -128,7 +134,7 @@ impl<'rules> TurnRecorder<'rules> {
     }
 
     /// Returns the record of a turn; `None` if there was none when the agent ended.
-    fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
+    pub(super) fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
         if !is_asked(&turn.state) {
             return Ok(None);
         }
@@ -167,7 +173,10 @@ impl<'rules> TurnRecorder<'rules> {
     ) -> RecordedTurn {
         let (session, session_turn) = self.session(&turn.session.id);
         let PromptAndReply { prompt, answer, structured } = found;
-        let prompt = prompt.map(|prompt| self.clean(&prompt));
+        let prompt = prompt.map(|prompt| {
+            let own = if self.is_part_replayed { without_conversation(&prompt) } else { &prompt };
+            self.clean(own)
+        });
         let ended_agent = matches!(turn.ending, TurnEnding::AgentFailed { .. });
         let outcome = match turn.ending {
             TurnEnding::Replied => RecordedEnding::Replied {
@@ -190,6 +199,7 @@ impl<'rules> TurnRecorder<'rules> {
             agent: turn.id.agent,
             step: turn.id.step,
             turn: turn.id.turn,
+            record: Some(turn.seq),
             state: turn.state,
             folder: turn.folder,
             visit: turn.visit,

@@ -8,14 +8,21 @@ use std::rc::Rc;
 use super::error::Error;
 use super::graphs::working_dirs;
 use super::workflow::Workflow;
+use crate::actor::replay_until::ReplayUntilRunner;
 use crate::actor::replayed::{ReplayRunner, ReplayRunnerArgs};
+use crate::actor::runner::StepRunner;
 use crate::domain::cassette::place;
+use crate::domain::ended_turns::EndedTurns;
 use crate::domain::id::RunId;
+use crate::domain::money::Usd;
 use crate::domain::settings::{AnswererKind, CassetteSource, Settings};
 use crate::language::cassette::Cassette;
+use crate::language::cassette::conversation::ReplayedTurns;
 use crate::language::cassette::portable::PortableMarks;
+use crate::plain_file;
 use crate::store::cassette::CassetteFiles;
 use crate::store::layout::RunsRoot;
+use crate::store::view::story;
 use crate::world::recorded_files::ReplaySite;
 
 /// Reads the cassette of a new run and notes its checksum in the settings; `None` if no cassette answers.
@@ -26,7 +33,7 @@ pub(super) fn taken_in(
     workflow: &Workflow,
     settings: &mut Settings,
 ) -> Result<Option<CassetteFiles>, Error> {
-    if settings.answerer != AnswererKind::Replay {
+    if settings.answerer != AnswererKind::Replay && settings.replayed_part().is_none() {
         settings.cassette = None;
         return Ok(None);
     }
@@ -34,6 +41,9 @@ pub(super) fn taken_in(
     let dir = PathBuf::from(&source.path);
     let (files, cassette) = read(&dir)?;
     check_workflow(&dir, &cassette, workflow)?;
+    if let Some(until) = source.until {
+        part_of(&dir, cassette, until)?;
+    }
     source.checksum = files.checksum();
     Ok(Some(files))
 }
@@ -62,7 +72,12 @@ pub(super) fn runner(
     steps: PathBuf,
 ) -> Result<Rc<ReplayRunner>, Error> {
     let cassette = of_run(settings, &root.run(run).cassette())?;
-    let CassetteSource { path, strict, .. } = settings.cassette.clone().unwrap_or_else(nothing);
+    let CassetteSource { path, strict, until, .. } =
+        settings.cassette.clone().unwrap_or_else(nothing);
+    let cassette = match until {
+        Some(until) => part_of(&root.run(run).cassette(), cassette, until)?,
+        None => cassette,
+    };
     Ok(Rc::new(ReplayRunner::new(ReplayRunnerArgs {
         path,
         cassette,
@@ -78,7 +93,7 @@ pub(super) fn runner(
 }
 
 fn nothing() -> CassetteSource {
-    CassetteSource { path: String::new(), checksum: String::new(), strict: false }
+    CassetteSource { path: String::new(), checksum: String::new(), strict: false, until: None }
 }
 
 fn unnamed(path: &Path) -> Error {
@@ -98,6 +113,52 @@ pub(super) fn read(dir: &Path) -> Result<(CassetteFiles, Cassette), Error> {
     let cassette = Cassette::parse(&files.header, &files.turns)
         .map_err(|error| Error::Cassette { path: dir.to_owned(), why: error.to_string() })?;
     Ok((files, cassette))
+}
+
+/// Returns the part of a cassette up to a record.
+fn part_of(dir: &Path, cassette: Cassette, until: u64) -> Result<Cassette, Error> {
+    let part = cassette.until(until);
+    part.map_err(|error| Error::Cassette { path: dir.to_owned(), why: error.to_string() })
+}
+
+/// Returns the runner that answers the first part of a run from its cassette, and the rest by another runner.
+///
+/// # Errors
+/// As [`of_run`]; [`Error::Store`] if the journal cannot be read.
+pub(super) fn until_runner(
+    settings: &Settings,
+    (root, run): (&RunsRoot, &RunId),
+    steps: PathBuf,
+    live: Rc<dyn StepRunner>,
+) -> Result<Rc<ReplayUntilRunner>, Error> {
+    let replay = runner(settings, (root, run), steps.clone())?;
+    let (mut turns, mut ended) = (ReplayedTurns::default(), EndedTurns::default());
+    let cassette = replay.cassette();
+    if plain_file::is_there(&root.run(run).journal()) {
+        let view = story(root, run, |before, record| ended.see(before, record))?;
+        for turn in ended.finish(&view.run) {
+            let place = place(turn.folder.as_ref(), &turn.state);
+            if let Some(index) = cassette.recorded_at(&turn.id, &place, turn.visit) {
+                turns.note(&turn.id, &turn.session, index);
+            }
+        }
+    }
+    Ok(Rc::new(ReplayUntilRunner::new(replay, live, turns, steps)))
+}
+
+/// Returns a sentence about the part of a new run that its cassette answers, if it is only a part.
+pub(super) fn note(settings: &Settings, files: &CassetteFiles) -> Option<String> {
+    let (source, until) = settings.replayed_part()?;
+    let part = Cassette::parse(&files.header, &files.turns).ok()?.until(until).ok()?;
+    let cost = part.turns().iter().fold(Usd::ZERO, |sum, turn| {
+        sum.saturating_add(turn.recorded.cost_usd).saturating_add(turn.further_cost)
+    });
+    let (count, path) = (part.turns().len(), &source.path);
+    let turns = if count == 1 { "turn".to_owned() } else { format!("{count} turns") };
+    let live = settings.answerer.meaning();
+    Some(format!(
+        "the first {turns}, up to record {until}, are answered from {path}, recorded for {cost} and not paid again; then {live} answers"
+    ))
 }
 
 /// Refuses the cassette of another workflow: one that begins with another state, or none of whose states is there.

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::answerer::build_runner;
+use super::answerer::build_answerer;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
@@ -56,7 +56,7 @@ pub fn resume(
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
     let confirmed = seals::check(starter, root, (&run, store.first_session()), &found)?;
     check_answers(&run, &settings)?;
-    if settings.answerer == AnswererKind::Replay {
+    if settings.cassette.is_some() {
         replay::of_run(&settings, &store.dir().cassette())?;
     }
     let mut terms = vec![found];
@@ -82,7 +82,7 @@ pub fn resume(
             check_prompts(resumed, &live)?;
             if settings.answerer == AnswererKind::Scripted {
                 let place = (root, &run.workflow_id);
-                build_runner(
+                build_answerer(
                     &settings,
                     &live,
                     PathBuf::new(),

@@ -148,6 +148,10 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
         },
         format!("the permission mode {}", mode(&settings.permission)),
     ];
+    parts.extend(settings.replayed_part().map(|(cassette, until)| {
+        let path = &cassette.path;
+        format!("the changes of files of the cassette {path}, which answers up to record {until}")
+    }));
     if settings.consent.trusts_workflow {
         parts.push("whatever the workflow's files ask for".to_owned());
     }

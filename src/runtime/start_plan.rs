@@ -122,7 +122,7 @@ pub fn plan(
         preflight::check_entry(workflow, &id, request, &trusting, graphs)
             .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))?;
     let mut refusals = Vec::new();
-    let cassette = replay::taken_in(workflow, &mut settings)?;
+    replay::taken_in(workflow, &mut settings)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     let trust =
         planned_trust(root, workflow, (&settings, request), graphs, starter, &mut refusals)?;
@@ -131,10 +131,11 @@ pub fn plan(
         // With trust, what is beyond it may still be refused.
         refusals.extend(preflight::check_entry(workflow, &id, request, &settings, graphs).err());
     }
-    if asks && cassette.is_none() {
+    if asks && settings.answerer != AnswererKind::Replay {
         let place = (root, &id);
         let state = (&starter.state, StepProofs::default());
-        let built = answerer::build_runner(&settings, &workflow.root, PathBuf::new(), place, state);
+        let built =
+            answerer::build_answerer(&settings, &workflow.root, PathBuf::new(), place, state);
         refusals.extend(built.err());
     }
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };

@@ -2,6 +2,7 @@
 
 mod random;
 mod refused;
+mod until;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -207,7 +208,7 @@ fn secrets_are_not_in_the_cassette_and_the_replay_still_fits() {
 }
 
 /// Adds calls of tools to the stream of a turn, before its last line.
-fn use_tools(test: &Test, turn: &str, calls: &[(&str, Value)]) {
+pub(crate) fn use_tools(test: &Test, turn: &str, calls: &[(&str, Value)]) {
     let path = test.run_dir().join("steps").join(format!("{turn}.jsonl"));
     let stream = std::fs::read_to_string(&path).expect("a stream");
     let at = stream.rfind("{\"").filter(|_| stream.contains("\"result\"")).expect("a result");

@@ -24,6 +24,7 @@ mod commands;
 mod costs;
 mod crash;
 mod debug_mode;
+mod diff;
 mod drawing;
 mod dry_run;
 mod environment;

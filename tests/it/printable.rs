@@ -81,6 +81,13 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
             ]
         }
         "costs" => vec![quiet("costs t"), quiet("costs p")],
+        "diff" => vec![
+            all("diff t g"),
+            all("diff t p"),
+            all("diff g p"),
+            quiet("diff t t"),
+            all("diff t EVIL"),
+        ],
         "record" => vec![quiet("record t -o recorded --force"), all("record EVIL -o recorded")],
         "top" => vec![
             typing("top t", &[("main.2", "\r"), ("last messages", "q"), ("what it does", "q")]),

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use clap_complete::engine::CompletionCandidate;
 
 /// The word before the directory of a cassette.
@@ -17,6 +18,15 @@ pub enum AnswererArg {
     Scripted,
     /// The cassette in this directory; no model is called.
     Replay(PathBuf),
+}
+
+/// The source of the answers after the part that a cassette has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LiveAnswererArg {
+    /// Claude Code
+    Live,
+    /// The workflow's `replies.yaml`; no model is called
+    Scripted,
 }
 
 /// Reads the source of the answers.

@@ -55,6 +55,12 @@ impl PortableMarks {
         self.marks.iter().fold(text.to_owned(), |text, (own, mark)| replaced(&text, own, mark))
     }
 
+    /// Returns a text with the mark of the run wherever its id is no part of a longer name, even if it may be a word.
+    #[must_use]
+    pub fn without_id(&self, text: &str) -> String {
+        replaced(text, self.run.as_str(), RUN)
+    }
+
     /// Returns a text with what the marks stand for.
     #[must_use]
     pub fn filled(&self, text: &str) -> String {
@@ -67,8 +73,13 @@ impl PortableMarks {
     }
 }
 
-/// Returns whether an id is one that raymond chose, with the time and four further characters.
+/// Returns whether an id is one that raymond chose, with the time and four further characters, or that of a branch.
 fn is_unmistakable(run: &RunId) -> bool {
+    let branch = run.as_str().rsplit_once("-b");
+    let is_of_branch = |rest: &str| rest.len() == 7 && rest.bytes().all(|c| c.is_ascii_hexdigit());
+    if branch.is_some_and(|(_, rest)| is_of_branch(rest)) {
+        return true;
+    }
     let parts: Vec<&str> = run.as_str().rsplitn(4, '-').collect();
     let digits =
         |part: &str, length| part.len() == length && part.bytes().all(|c| c.is_ascii_digit());
@@ -113,6 +124,15 @@ mod tests {
         assert_eq!(other.marked(&filled), marked);
         assert_eq!(other.filled("run [raymond:run]"), "run t");
         assert_eq!(one.filled(&marked), text);
+    }
+
+    #[test]
+    fn ids_of_branches_are_marked() {
+        for id in ["t-b3c4d5e6", "tour-20260115-143022-1a2b-b3c4d5e6"] {
+            assert_eq!(marks(id).marked(&format!("in {id}")), "in [raymond:run]");
+        }
+        assert_eq!(marks("t-b3c4").marked("in t-b3c4"), "in t-b3c4");
+        assert_eq!(marks("t-b3c4").without_id("in t-b3c4, t-b3c4d"), "in [raymond:run], t-b3c4d");
     }
 
     #[test]

@@ -12,7 +12,13 @@ fn header(turns: usize) -> Vec<u8> {
     json!({ "format": 1, "raymond": "0", "workflow": workflow, "turns": turns }).to_string().into()
 }
 
-fn turn(agent: &str, (step, number): (u64, u32), visit: u32, prompt: &str, more: &Value) -> Value {
+pub(super) fn turn(
+    agent: &str,
+    (step, number): (u64, u32),
+    visit: u32,
+    prompt: &str,
+    more: &Value,
+) -> Value {
     let mut turn = json!({
         "agent": agent, "step": step, "turn": number, "state": "A.md", "visit": visit, "session": 1,
         "session_turn": 1, "prompt": prompt, "outcome": "replied", "answer": format!("{agent} {step} {number}"),
@@ -23,7 +29,7 @@ fn turn(agent: &str, (step, number): (u64, u32), visit: u32, prompt: &str, more:
     turn
 }
 
-fn cassette(turns: &[Value]) -> Cassette {
+pub(super) fn cassette(turns: &[Value]) -> Cassette {
     let lines: Vec<String> = turns.iter().map(Value::to_string).collect();
     let lines = lines.join("\n");
     Cassette::parse(&header(turns.len()), lines.as_bytes()).expect("a cassette")
@@ -118,4 +124,32 @@ fn damaged_newer_and_cut_cassettes_are_told_apart() {
     assert!(
         error(&header(2), "").starts_with("turns.jsonl has 0 turns, and cassette.json tells of 2")
     );
+}
+
+#[test]
+fn part_of_a_cassette_answers_only_the_turns_in_their_own_places() {
+    let record = |record: u64| json!({ "record": record });
+    let turns = [
+        turn("main", (1, 0), 0, "one", &record(2)),
+        turn("main.1", (1, 0), 0, "item", &record(3)),
+        turn("main", (2, 0), 1, "one", &record(5)),
+    ];
+    let lines: Vec<String> = turns.iter().map(Value::to_string).collect();
+    let workflow = json!({ "name": "w", "entry": "A.md" });
+    let header =
+        json!({ "format": 1, "raymond": "0", "workflow": workflow, "turns": 3, "records": 6 });
+    let read = || {
+        Cassette::parse(header.to_string().as_bytes(), lines.join("\n").as_bytes()).expect("one")
+    };
+    let part = read().until(4).expect("it has the record");
+    assert_eq!(found(&part, "main", (1, 0), 0, "one"), by("main-1-0", MatchKind::Exact));
+    assert_eq!(found(&part, "main", (1, 0), 0, "edited"), by("main-1-0", MatchKind::Agent));
+    assert_eq!(found(&part, "main", (1, 1), 0, "one"), by("main-1-0", MatchKind::Exact), "again");
+    for (agent, place, visit) in [("main", (2, 0), 1), ("main.2", (1, 0), 0), ("main.1", (2, 0), 1)]
+    {
+        assert_eq!(found(&part, agent, place, visit, "one"), None, "{agent} {place:?}");
+    }
+    assert_eq!(read().until(6).expect("the last").turns().len(), 3);
+    assert_eq!(read().until(7), Err(CassetteError::TooShort { until: 7, last: 6 }));
+    assert_eq!(cassette(&turns).until(2), Err(CassetteError::NoRecords));
 }

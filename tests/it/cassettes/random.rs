@@ -100,6 +100,8 @@ fn recorded_run_of_random_workflow_replays_the_same_for_each_agent() {
                 .collect::<Vec<_>>()
         };
         prop_assert_eq!(results("u"), results("t"));
+        let difference = test.raymond(&["diff", "t", "u", "--json"]).json();
+        prop_assert!(difference["equal"] == true, "{}", difference);
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));

@@ -69,6 +69,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "show" => &[&["show", "t", "main"], &["show", "t", "main.1"], &["show", "t", "main.2"]],
         "costs" => &[&["costs", "t"]],
         "record" => &[&["record", "t", "-o", "recorded"]],
+        "diff" => &[&["diff", "t", "p"]],
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
         "stop" => &[&["stop", "g"]],
         "retry" => &[&["retry", "t", "--dry-run"]],
@@ -111,7 +112,7 @@ fn json_commands(of: &clap::Command, before: &str) -> Vec<String> {
 
 fn printed(test: &Test, call: &[&str]) -> Value {
     let outcome = test.raymond(&[call, &["--json"]].concat());
-    outcome.code_in(&[0, 64, 65]);
+    outcome.code_in(&[0, 1, 64, 65]);
     outcome.json()
 }
 

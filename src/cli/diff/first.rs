@@ -1,0 +1,56 @@
+//! The first difference of two runs with its texts.
+
+use crate::cli::exit::Error;
+use crate::domain::run_diff::{MomentDifference, RunPair};
+use crate::domain::run_trace::{TraceAspect, TracedMoment, TracedText};
+use crate::language::line_difference::line_difference;
+use crate::process::turn_transcript::PromptAndReply;
+use crate::runtime::comparison::{ComparedRun, RunComparison};
+use crate::store::layout::RunsRoot;
+
+/// The first difference of two runs.
+pub(super) struct FirstDifference<'found> {
+    pub(super) moment: &'found MomentDifference,
+    pub(super) parts: Vec<DifferentPart>,
+}
+
+/// A part of a moment that differs.
+pub(super) struct DifferentPart {
+    pub(super) aspect: TraceAspect,
+    pub(super) texts: RunPair<Option<String>>,
+    /// The lines that differ, if both texts are known and not too long.
+    pub(super) lines: Option<String>,
+}
+
+impl<'found> FirstDifference<'found> {
+    /// Returns the first difference; `None` if there is none.
+    pub(super) fn of(found: &'found RunComparison, root: &RunsRoot) -> Result<Option<Self>, Error> {
+        let Some(moment) = &found.diff.first else { return Ok(None) };
+        let texts = |run: &ComparedRun, own: &Option<_>| {
+            let turn = own.as_ref().map(|own: &TracedMoment| &own.turn);
+            turn.map(|turn| run.texts(root, turn)).transpose()
+        };
+        let texts = RunPair {
+            a: texts(&found.runs.a, &moment.moments.a)?.unwrap_or_default(),
+            b: texts(&found.runs.b, &moment.moments.b)?.unwrap_or_default(),
+        };
+        let part = |(aspect, pair): &(TraceAspect, RunPair<Option<TracedText>>)| {
+            let texts = match aspect {
+                TraceAspect::Prompt => texts.as_ref().map(|turn| turn.prompt.clone()),
+                TraceAspect::Reply => texts.as_ref().map(reply),
+                _ => pair.as_ref().map(|text| text.as_ref().map(|text| text.text.clone())),
+            };
+            let lines = texts.a.as_ref().zip(texts.b.as_ref());
+            let lines = lines.and_then(|(a, b)| line_difference(a, b));
+            DifferentPart { aspect: *aspect, texts, lines }
+        };
+        Ok(Some(Self { moment, parts: moment.aspects.iter().map(part).collect() }))
+    }
+}
+
+/// Returns the reply of a turn: the message, and the object that was given beside it.
+fn reply(turn: &PromptAndReply) -> Option<String> {
+    let parts: Vec<&str> =
+        [&turn.answer, &turn.structured].into_iter().flatten().map(String::as_str).collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
+}

@@ -1,0 +1,262 @@
+//! The difference of two runs for people.
+
+use std::fmt::Write as _;
+
+use super::first::{DifferentPart, FirstDifference};
+use super::json::file_lines;
+use crate::cli::status_word;
+use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
+use crate::domain::printable::{flat, one_line};
+use crate::domain::run_diff::{FileDifference, RunPair, StepDifference, StepWay};
+use crate::domain::run_trace::{TracedEnding, TracedFile, TracedMoment, TracedText};
+use crate::plugin::styled::{StyledLine, TextTone};
+use crate::runtime::comparison::{ComparedRun, RunComparison, WorkflowFileDifference};
+
+/// The most entries of a section that are shown of a whole run; of one agent all are.
+const MAX_ENTRIES: usize = 12;
+
+/// The most bytes of a way that are shown.
+const MAX_WAY_BYTES: usize = 300;
+
+/// The difference of two runs for people.
+pub(super) struct ShownDiff<'found> {
+    pub(super) found: &'found RunComparison,
+    pub(super) agent: Option<&'found AgentId>,
+    pub(super) first: Option<&'found FirstDifference<'found>>,
+}
+
+impl ShownDiff<'_> {
+    /// Returns the lines.
+    pub(super) fn lines(&self) -> Vec<StyledLine> {
+        let diff = &self.found.diff;
+        let mut lines = self.head();
+        self.first(&mut lines);
+        self.section(&mut lines, "transitions", &diff.steps, step);
+        self.section(&mut lines, "results", &diff.results, |(agent, pair)| {
+            sides(agent.as_str(), pair.as_ref().map(|ending| ending.as_ref().map(ending_text)))
+        });
+        self.costs(&mut lines);
+        self.section(&mut lines, "files", &diff.files, file);
+        self.commands(&mut lines);
+        let inputs: Vec<_> = diff.inputs.iter().collect();
+        self.section(&mut lines, "inputs", &inputs, |(name, pair)| {
+            let text = |text: &Option<TracedText>| text.as_ref().map(|text| one_line(&text.text));
+            sides(name, pair.as_ref().map(text))
+        });
+        self.section(&mut lines, "workflow", &self.found.workflow, workflow_file);
+        lines
+    }
+
+    fn head(&self) -> Vec<StyledLine> {
+        let RunPair { a, b } = self.found.runs.as_ref().map(run_words);
+        let width = a.0.len().max(b.0.len());
+        let line = |sign: &str, tone, (id, status, records): &(String, &'static str, String)| {
+            StyledLine::of(tone, &format!("{sign} {id:width$}"))
+                .with(status_word::tone(status), &format!("  {status}"))
+                .with(TextTone::Plain, records)
+        };
+        let mut lines = vec![line("-", TextTone::Bad, &a), line("+", TextTone::Good, &b)];
+        let plain = |text: &str| StyledLine::of(TextTone::Plain, text);
+        match self.found.diff.shared {
+            0 => {}
+            1 => lines.push(plain("the first record is shared")),
+            shared => lines.push(plain(&format!("the first {shared} records are shared"))),
+        }
+        if self.found.diff.is_equal() {
+            let of = self.agent.map_or("the runs are equal".to_owned(), |agent| {
+                format!("{agent} is equal in both runs")
+            });
+            lines.push(StyledLine::of(TextTone::Good, &of));
+        }
+        lines
+    }
+
+    fn first(&self, lines: &mut Vec<StyledLine>) {
+        let Some(FirstDifference { moment, parts }) = self.first else { return };
+        heading(lines, "first difference");
+        let mut place = format!("  {}#{}", moment.agent, moment.step);
+        for (sign, own) in [("-", &moment.moments.a), ("+", &moment.moments.b)] {
+            let _ = match own {
+                Some(own) => {
+                    write!(place, "  {sign} record {}, turn {}", own.seq, own.turn.turn + 1)
+                }
+                None => write!(place, "  {sign} nothing more"),
+            };
+        }
+        lines.push(StyledLine::of(TextTone::Strong, &place));
+        if let (Some(own), None) | (None, Some(own)) = (&moment.moments.a, &moment.moments.b) {
+            lines.push(StyledLine::of(TextTone::Plain, &format!("    {}", moment_text(own))));
+        }
+        for part in parts {
+            different_part(lines, part);
+        }
+    }
+
+    /// Adds a section with an entry for each difference, up to the most that are shown.
+    fn section<T>(
+        &self,
+        lines: &mut Vec<StyledLine>,
+        name: &str,
+        entries: &[T],
+        of: impl Fn(&T) -> Vec<StyledLine>,
+    ) {
+        if entries.is_empty() {
+            return;
+        }
+        heading(lines, name);
+        let most = if self.agent.is_some() { usize::MAX } else { MAX_ENTRIES };
+        lines.extend(entries.iter().take(most).flat_map(of));
+        if let Some(more) = entries.len().checked_sub(most).filter(|&more| more > 0) {
+            let text = format!("  … and {more} more: --agent ID, or --json");
+            lines.push(StyledLine::of(TextTone::Faint, &text));
+        }
+    }
+
+    fn costs(&self, lines: &mut Vec<StyledLine>) {
+        let diff = &self.found.diff;
+        if diff.cost.a == diff.cost.b && diff.state_costs.is_empty() {
+            return;
+        }
+        heading(lines, "cost");
+        let row = |name: &str, pair: &RunPair<Usd>| {
+            let text = format!("  {name}  - {}  + {}  {}", pair.a, pair.b, change(*pair));
+            StyledLine::of(TextTone::Plain, &text)
+        };
+        lines.push(row("in all", &diff.cost));
+        let states = diff.state_costs.iter().take(MAX_ENTRIES);
+        lines.extend(states.map(|(state, pair)| row(state.as_str(), pair)));
+        let notes =
+            self.found.runs.as_ref().map(|run| run.view.run.settings.answerer.note_on_costs());
+        for (sign, note) in [("-", notes.a), ("+", notes.b)] {
+            if let Some(note) = note {
+                lines.push(StyledLine::of(TextTone::Faint, &format!("  {sign} {note}")));
+            }
+        }
+    }
+
+    /// Says that changes by commands are not known, if files may differ because of them.
+    fn commands(&self, lines: &mut Vec<StyledLine>) {
+        let RunPair { a, b } = self.found.runs.as_ref().map(|run| run.trace.files.commands);
+        if a + b > 0 {
+            let text = format!(
+                "files that commands (Bash) changed are not compared: - {a} commands, + {b}"
+            );
+            lines.push(StyledLine::default());
+            lines.push(StyledLine::of(TextTone::Faint, &text));
+        }
+    }
+}
+
+/// Returns the id, the status, and the number of records of a run.
+fn run_words(run: &ComparedRun) -> (String, &'static str, String) {
+    let status = status_word::word(&run.view);
+    let records = format!("  {} records", run.trace.lineage.last());
+    (run.view.run.workflow_id.to_string(), status, records)
+}
+
+fn heading(lines: &mut Vec<StyledLine>, name: &str) {
+    lines.push(StyledLine::default());
+    lines.push(StyledLine::of(TextTone::Strong, name));
+}
+
+/// Returns what only one of the runs has at the place of the first difference.
+fn moment_text(moment: &TracedMoment) -> String {
+    let shown = moment.aspects.iter().filter(|(aspect, _)| !aspect.is_checksum());
+    let parts: Vec<String> =
+        shown.map(|(aspect, text)| format!("{} {}", aspect.word(), one_line(&text.text))).collect();
+    parts.join("  ")
+}
+
+/// Adds the name of a part and its lines: the changed ones of long texts, or both texts.
+fn different_part(lines: &mut Vec<StyledLine>, part: &DifferentPart) {
+    lines.push(StyledLine::of(TextTone::Faint, &format!("    {}", part.aspect.word())));
+    let is_long = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains('\n'));
+    match &part.lines {
+        Some(changed) if is_long(&part.texts.a) || is_long(&part.texts.b) => {
+            lines.extend(changed.lines().map(|line| changed_line(line, 6)));
+        }
+        _ => {
+            for (sign, text) in [("-", &part.texts.a), ("+", &part.texts.b)] {
+                let text =
+                    text.as_ref().map_or("(none)".to_owned(), |text| flat(text, MAX_WAY_BYTES));
+                lines.push(changed_line(&format!("{sign} {text}"), 6));
+            }
+        }
+    }
+}
+
+/// Returns a line of a difference, in the tone of its run.
+fn changed_line(line: &str, indent: usize) -> StyledLine {
+    let tone = match line.chars().next() {
+        Some('-') => TextTone::Bad,
+        Some('+') => TextTone::Good,
+        Some('@') => TextTone::Faint,
+        _ => TextTone::Plain,
+    };
+    StyledLine::of(TextTone::Plain, &" ".repeat(indent)).with(tone, line)
+}
+
+/// Returns the lines of an entry with a text for each run.
+fn sides(name: &str, texts: RunPair<Option<String>>) -> Vec<StyledLine> {
+    let mut lines = vec![StyledLine::of(TextTone::Plain, &format!("  {name}"))];
+    for (sign, text) in [("-", texts.a), ("+", texts.b)] {
+        let text = text.unwrap_or_else(|| "(none)".to_owned());
+        lines.push(changed_line(&format!("{sign} {text}"), 4));
+    }
+    lines
+}
+
+fn step(step: &StepDifference) -> Vec<StyledLine> {
+    let way = |way: &Option<StepWay>| {
+        let way = way.as_ref();
+        way.map(|way| {
+            let outcomes: Vec<&str> = way.outcomes.iter().map(|text| text.text.as_str()).collect();
+            let all = format!("{} {}", way.state.text, outcomes.join(", then "));
+            format!("{}  (record {})", flat(&all, MAX_WAY_BYTES), way.seq)
+        })
+    };
+    sides(&format!("{}#{}", step.agent, step.step), step.ways.as_ref().map(way))
+}
+
+fn ending_text(ending: &TracedEnding) -> String {
+    match ending {
+        TracedEnding::Result(payload) => one_line(&payload.text),
+        TracedEnding::Failed(error) => format!("failed: {}", one_line(&error.text)),
+        TracedEnding::Unneeded => "ended, because nobody needed it".to_owned(),
+        TracedEnding::Live => "has not ended".to_owned(),
+    }
+}
+
+fn change(pair: RunPair<Usd>) -> String {
+    match pair.b.saturating_sub(pair.a) {
+        Usd::ZERO => format!("-{}", pair.a.saturating_sub(pair.b)),
+        more => format!("+{more}"),
+    }
+}
+
+fn file(file: &FileDifference) -> Vec<StyledLine> {
+    let by = |side: &Option<TracedFile>| {
+        let side = side.as_ref();
+        side.map(|side| {
+            let by: Vec<String> =
+                side.by.iter().map(|turn| format!("{}#{}", turn.agent, turn.step)).collect();
+            format!("changed by {}", by.join(", "))
+        })
+        .or_else(|| Some("not changed".to_owned()))
+    };
+    let tree =
+        file.tree.as_ref().map_or(String::new(), |agent| format!("  in the worktree of {agent}"));
+    let mut lines = sides(&format!("{}{tree}", file.path), file.files.as_ref().map(by));
+    let changed = file_lines(file).unwrap_or_default();
+    lines.extend(changed.lines().map(|line| changed_line(line, 6)));
+    lines
+}
+
+fn workflow_file(file: &WorkflowFileDifference) -> Vec<StyledLine> {
+    let text = format!("  {}: {}", file.path, file.how.word());
+    let mut lines = vec![StyledLine::of(TextTone::Plain, &text)];
+    let changed = file.lines.as_deref().unwrap_or("the file is too long to be compared");
+    lines.extend(changed.lines().map(|line| changed_line(line, 4)));
+    lines
+}

@@ -1,0 +1,324 @@
+//! The difference of two runs: where they differ first, and then in transitions, results, costs and files. Pure.
+//!
+//! The moments of an agent are aligned by step, and within a step by their order. A record that both runs share is not
+//! compared. Costs are told, but runs that only cost differently are equal, as are those that only began with other
+//! inputs or files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::id::{AgentId, StateName};
+use super::ledger::LedgerLine;
+use super::money::Usd;
+use super::run_trace::{
+    TraceAspect, TracedEnding, TracedFile, TracedMoment, TracedRun, TracedText,
+};
+
+/// The same of each of two runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunPair<T> {
+    /// Of the first run.
+    pub a: T,
+    /// Of the second run.
+    pub b: T,
+}
+
+/// The difference of two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunDiff {
+    /// The number of records at the beginning that both share.
+    pub shared: u64,
+    /// The inputs that differ, by name.
+    pub inputs: BTreeMap<String, RunPair<Option<TracedText>>>,
+    /// The earliest moment in which they differ.
+    pub first: Option<MomentDifference>,
+    /// The steps in which states, transitions or failures differ, of each agent in the order of their numbers.
+    pub steps: Vec<StepDifference>,
+    /// The endings that differ, in the order of the agents' numbers.
+    pub results: Vec<(AgentId, RunPair<Option<TracedEnding>>)>,
+    /// The whole costs, with those of the shared records.
+    pub cost: RunPair<Usd>,
+    /// The costs by state, where they differ.
+    pub state_costs: Vec<(StateName, RunPair<Usd>)>,
+    /// The changed files that differ.
+    pub files: Vec<FileDifference>,
+}
+
+/// A moment in which two runs differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MomentDifference {
+    /// The agent.
+    pub agent: AgentId,
+    /// The step.
+    pub step: u64,
+    /// The moments; `None` if a run has none there.
+    pub moments: RunPair<Option<TracedMoment>>,
+    /// The parts that differ, the cause before its consequence. Empty, if a run has no moment there.
+    pub aspects: Vec<(TraceAspect, RunPair<Option<TracedText>>)>,
+}
+
+/// A step in which two runs went different ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepDifference {
+    /// The agent.
+    pub agent: AgentId,
+    /// The step.
+    pub step: u64,
+    /// The ways; `None` if the agent did not come so far.
+    pub ways: RunPair<Option<StepWay>>,
+}
+
+/// The way that a step took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepWay {
+    /// The number of its first record.
+    pub seq: u64,
+    /// The state.
+    pub state: TracedText,
+    /// The failures, refusals, requests and transitions, in order.
+    pub outcomes: Vec<TracedText>,
+}
+
+/// A file that was changed differently.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileDifference {
+    /// The owner of the worktree that has it, if it is not in the run's own directory.
+    pub tree: Option<AgentId>,
+    /// The path.
+    pub path: String,
+    /// The changes; `None` if a run did not change it.
+    pub files: RunPair<Option<TracedFile>>,
+}
+
+impl<T> RunPair<T> {
+    /// Returns the pair of what a function makes of both.
+    pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> RunPair<U> {
+        RunPair { a: of(self.a), b: of(self.b) }
+    }
+
+    /// Returns the pair of references.
+    #[must_use]
+    pub fn as_ref(&self) -> RunPair<&T> {
+        RunPair { a: &self.a, b: &self.b }
+    }
+}
+
+impl RunDiff {
+    /// Returns whether the runs came to the same.
+    #[must_use]
+    pub fn is_equal(&self) -> bool {
+        self.first.is_none() && self.results.is_empty() && self.files.is_empty()
+    }
+}
+
+/// Compares two runs, of `agent` alone if one is named. The moments of shared records are to be forgotten before.
+#[must_use]
+pub fn compare(a: &TracedRun, b: &TracedRun, agent: Option<&AgentId>) -> RunDiff {
+    let is_named = |id: &AgentId| agent.is_none_or(|agent| agent == id);
+    let agents: BTreeSet<&AgentId> = a.agents.keys().chain(b.agents.keys()).collect();
+    let mut agents: Vec<&AgentId> = agents.into_iter().filter(|id| is_named(id)).collect();
+    agents.sort_by(|one, other| one.cmp_by_number(other));
+    let (mut firsts, mut steps) = (Vec::new(), Vec::new());
+    for id in agents {
+        let is_cut = [a, b].iter().any(|run| run.endings.get(id) == Some(&TracedEnding::Unneeded));
+        let (own, others) = (steps_of(a.agents.get(id)), steps_of(b.agents.get(id)));
+        firsts.extend(first_of(id, &own, &others, is_cut));
+        steps.extend(different_steps(id, &own, &others, is_cut));
+    }
+    firsts.sort_by_key(MomentDifference::rank);
+    RunDiff {
+        shared: a.lineage.shared_with(&b.lineage),
+        inputs: different(&a.inputs, &b.inputs).map(|(name, pair)| (name.clone(), pair)).collect(),
+        first: firsts.into_iter().next(),
+        steps,
+        results: results(a, b, is_named),
+        cost: RunPair { a, b }.map(|run| match agent {
+            None => run.costs.total.used.cost_usd,
+            Some(agent) => cost_of(run.costs.agents.get(agent)),
+        }),
+        state_costs: if agent.is_some() { Vec::new() } else { state_costs(a, b) },
+        files: files(a, b, agent),
+    }
+}
+
+/// The moments of an agent, by step.
+type MomentsBySteps<'run> = BTreeMap<u64, Vec<&'run TracedMoment>>;
+
+fn steps_of(moments: Option<&Vec<TracedMoment>>) -> MomentsBySteps<'_> {
+    let mut steps = MomentsBySteps::new();
+    for moment in moments.into_iter().flatten() {
+        steps.entry(moment.turn.step).or_default().push(moment);
+    }
+    steps
+}
+
+/// Returns the pairs of the values of two maps that differ.
+fn different<'map, K: Ord, V: Clone + PartialEq>(
+    a: &'map BTreeMap<K, V>,
+    b: &'map BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'map K, RunPair<Option<V>>)> {
+    let keys: BTreeSet<&K> = a.keys().chain(b.keys()).collect();
+    keys.into_iter().filter_map(|key| {
+        let pair = RunPair { a: a.get(key), b: b.get(key) };
+        (pair.a != pair.b).then(|| (key, pair.map(Option::<&V>::cloned)))
+    })
+}
+
+/// Returns the first moment of an agent in which the runs differ. How far an agent came that nobody needed is chance.
+fn first_of(
+    agent: &AgentId,
+    a: &MomentsBySteps<'_>,
+    b: &MomentsBySteps<'_>,
+    is_cut: bool,
+) -> Option<MomentDifference> {
+    let steps: BTreeSet<u64> = a.keys().chain(b.keys()).copied().collect();
+    for step in steps {
+        let (own, others) = (moments_at(a, step), moments_at(b, step));
+        for index in 0..own.len().max(others.len()) {
+            let pair = RunPair { a: own.get(index).copied(), b: others.get(index).copied() };
+            let aspects = match (pair.a, pair.b) {
+                (Some(one), Some(other)) => different_aspects(one, other),
+                _ if is_cut => return None,
+                _ => Vec::new(),
+            };
+            if !aspects.is_empty() || pair.a.is_none() || pair.b.is_none() {
+                let (agent, moments) = (agent.clone(), pair.map(Option::<&TracedMoment>::cloned));
+                return Some(MomentDifference { agent, step, moments, aspects });
+            }
+        }
+    }
+    None
+}
+
+fn moments_at<'steps, 'run>(
+    steps: &'steps MomentsBySteps<'run>,
+    step: u64,
+) -> &'steps [&'run TracedMoment] {
+    steps.get(&step).map_or(&[], Vec::as_slice)
+}
+
+fn different_aspects(
+    a: &TracedMoment,
+    b: &TracedMoment,
+) -> Vec<(TraceAspect, RunPair<Option<TracedText>>)> {
+    let is_known = |(aspect, pair): &(TraceAspect, RunPair<Option<TracedText>>)| {
+        !aspect.may_be_unknown() || (pair.a.is_some() && pair.b.is_some())
+    };
+    let found = different(&a.aspects, &b.aspects).map(|(aspect, pair)| (*aspect, pair));
+    found.filter(is_known).collect()
+}
+
+/// Returns the steps of an agent that went different ways.
+fn different_steps(
+    agent: &AgentId,
+    a: &MomentsBySteps<'_>,
+    b: &MomentsBySteps<'_>,
+    is_cut: bool,
+) -> Vec<StepDifference> {
+    let steps: BTreeSet<u64> = a.keys().chain(b.keys()).copied().collect();
+    let difference = |step: u64| {
+        let ways = RunPair { a: way(moments_at(a, step)), b: way(moments_at(b, step)) };
+        let is_same = match (&ways.a, &ways.b) {
+            (Some(one), Some(other)) => {
+                let ends = one.outcomes.len().min(other.outcomes.len());
+                let is_prefix = one.outcomes[..ends] == other.outcomes[..ends];
+                one.state == other.state
+                    && is_prefix
+                    && (is_cut || one.outcomes.len() == other.outcomes.len())
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => is_cut,
+        };
+        (!is_same).then(|| StepDifference { agent: agent.clone(), step, ways })
+    };
+    steps.into_iter().filter_map(difference).collect()
+}
+
+/// Returns the way that a step took; `None` if there are no moments.
+fn way(moments: &[&TracedMoment]) -> Option<StepWay> {
+    let first = moments.first()?;
+    let state = first.aspects.get(&TraceAspect::State).cloned();
+    let state = state.unwrap_or_else(|| TracedText::from(""));
+    let outcomes = moments.iter().flat_map(|moment| moment.outcomes());
+    Some(StepWay { seq: first.seq, state, outcomes: outcomes.collect() })
+}
+
+fn results(
+    a: &TracedRun,
+    b: &TracedRun,
+    is_named: impl Fn(&AgentId) -> bool,
+) -> Vec<(AgentId, RunPair<Option<TracedEnding>>)> {
+    let found = different(&a.endings, &b.endings).filter(|(id, _)| is_named(id));
+    let mut found: Vec<_> = found.map(|(id, pair)| (id.clone(), pair)).collect();
+    found.sort_by(|(one, _), (other, _)| one.cmp_by_number(other));
+    found
+}
+
+fn cost_of(line: Option<&LedgerLine>) -> Usd {
+    line.map(|line| line.used.cost_usd).unwrap_or_default()
+}
+
+/// Returns the costs of the states that differ, the largest difference first.
+fn state_costs(a: &TracedRun, b: &TracedRun) -> Vec<(StateName, RunPair<Usd>)> {
+    let costs = |run: &TracedRun| -> BTreeMap<StateName, Usd> {
+        let lines = run.costs.states.iter();
+        lines.map(|(state, line)| (state.clone(), line.used.cost_usd)).collect()
+    };
+    let (a, b) = (costs(a), costs(b));
+    let pair = |(state, pair): (&StateName, RunPair<Option<Usd>>)| {
+        (state.clone(), pair.map(Option::unwrap_or_default))
+    };
+    let mut found: Vec<_> =
+        different(&a, &b).map(pair).filter(|(_, pair)| pair.a != pair.b).collect();
+    found.sort_by_key(|(_, RunPair { a, b })| {
+        std::cmp::Reverse(a.saturating_sub(*b).saturating_add(b.saturating_sub(*a)))
+    });
+    found
+}
+
+fn files(a: &TracedRun, b: &TracedRun, agent: Option<&AgentId>) -> Vec<FileDifference> {
+    let is_of = |file: &Option<TracedFile>| {
+        let by = file.iter().flat_map(|file| &file.by);
+        agent.is_none_or(|agent| by.into_iter().any(|turn| turn.agent == *agent))
+    };
+    let found = different(&a.files.files, &b.files.files);
+    let found = found.filter(|(_, files)| {
+        let content = files.as_ref().map(|file| file.as_ref().map(|file| &file.content));
+        content.a != content.b && (is_of(&files.a) || is_of(&files.b))
+    });
+    found
+        .map(|((tree, path), files)| FileDifference {
+            tree: tree.clone(),
+            path: path.clone(),
+            files,
+        })
+        .collect()
+}
+
+impl MomentDifference {
+    /// Returns the rank of a difference: the cause of others comes before them. An agent that a run does not have, or
+    /// that did not come so far in it, is a consequence, or the end of what is known.
+    fn rank(&self) -> (bool, u64, u64) {
+        let seq = |moment: &Option<TracedMoment>| moment.as_ref().map_or(0, |moment| moment.seq);
+        let (a, b) = (seq(&self.moments.a), seq(&self.moments.b));
+        (a == 0 || b == 0, a, b)
+    }
+}
+
+impl TracedMoment {
+    /// Returns its part in the way of a step.
+    fn outcomes(&self) -> impl Iterator<Item = TracedText> {
+        let parts = [
+            TraceAspect::Failure,
+            TraceAspect::Refusal,
+            TraceAspect::Answer,
+            TraceAspect::Request,
+            TraceAspect::Nodes,
+            TraceAspect::Join,
+            TraceAspect::Transition,
+        ];
+        parts.into_iter().filter_map(|part| self.aspects.get(&part).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The origin of a run's records: those that it shares with the runs it branched off, and its own. Pure.
+
+use super::event::{Event, Record};
+use super::id::{AgentId, RunId, SessionId};
+use super::run::Run;
+use super::time::Timestamp;
+
+/// The origin of a run's records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLineage {
+    /// The first session of the run that the others branched off. Nothing else has it.
+    first_session: Option<SessionId>,
+    /// The parts of the journal, in order.
+    parts: Vec<LineagePart>,
+    /// The number of the last record.
+    last: u64,
+}
+
+/// The records that were written under one id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LineagePart {
+    run: RunId,
+    /// The number and the time of its first record; of the first run the start of its first agent.
+    from: u64,
+    at: Timestamp,
+}
+
+impl RunLineage {
+    /// Returns the lineage of a run, as it is after its first record.
+    #[must_use]
+    pub fn begin(run: &Run) -> Self {
+        let main = run.agents.get(&AgentId::main());
+        let at = main.map(|agent| agent.since).unwrap_or_default();
+        Self {
+            first_session: main.map(|agent| agent.turn_session().id.clone()),
+            parts: vec![LineagePart { run: run.workflow_id.clone(), from: run.seq, at }],
+            last: run.seq,
+        }
+    }
+
+    /// Adds a record.
+    pub fn see(&mut self, record: &Record) {
+        self.last = record.seq;
+        if let Event::RunBranched(branched) = &record.event {
+            let run = branched.run.clone();
+            self.parts.push(LineagePart { run, from: record.seq, at: record.at });
+        }
+    }
+
+    /// Returns the number of the last record.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Returns the number of records at the beginning that two runs share.
+    #[must_use]
+    pub fn shared_with(&self, other: &Self) -> u64 {
+        if self.first_session.is_none() || self.first_session != other.first_session {
+            return 0;
+        }
+        let mut shared = 0;
+        for (index, (own, others)) in self.parts.iter().zip(&other.parts).enumerate() {
+            if own != others {
+                break;
+            }
+            let (end, others_end) = (self.end_of(index), other.end_of(index));
+            shared = end.min(others_end);
+            if end != others_end {
+                break;
+            }
+        }
+        shared
+    }
+
+    fn end_of(&self, index: usize) -> u64 {
+        self.parts.get(index + 1).map_or(self.last, |next| next.from.saturating_sub(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a lineage of parts with their first records.
+    fn lineage(session: &str, parts: &[(&str, u64)], last: u64) -> RunLineage {
+        let part = |&(run, from): &(&str, u64)| LineagePart {
+            run: RunId::parse(run).expect("an id"),
+            from,
+            at: Timestamp(from),
+        };
+        let first_session = Some(SessionId::new(session));
+        RunLineage { first_session, parts: parts.iter().map(part).collect(), last }
+    }
+
+    #[test]
+    fn branches_share_records_up_to_the_earlier_cut() {
+        let source = lineage("s", &[("a", 1)], 50);
+        let branch = lineage("s", &[("a", 1), ("b", 21)], 40);
+        let later = lineage("s", &[("a", 1), ("c", 31)], 60);
+        let of_branch = lineage("s", &[("a", 1), ("b", 21), ("d", 26)], 30);
+        for (one, other, shared) in [
+            (&source, &source, 50),
+            (&source, &branch, 20),
+            (&source, &later, 30),
+            (&branch, &later, 20),
+            (&branch, &of_branch, 25),
+            (&source, &of_branch, 20),
+            (&later, &of_branch, 20),
+        ] {
+            assert_eq!((one.shared_with(other), other.shared_with(one)), (shared, shared));
+        }
+    }
+
+    #[test]
+    fn runs_of_the_same_id_share_nothing_unless_one_began_the_other() {
+        let one = lineage("s", &[("a", 1)], 50);
+        assert_eq!(one.shared_with(&lineage("t", &[("a", 1)], 50)), 0);
+        let branch = lineage("s", &[("a", 1), ("b", 21)], 40);
+        let other = RunLineage {
+            parts: vec![
+                branch.parts[0].clone(),
+                LineagePart { at: Timestamp(99), ..branch.parts[1].clone() },
+            ],
+            ..branch.clone()
+        };
+        assert_eq!(branch.shared_with(&other), 20);
+    }
+}

@@ -1,0 +1,285 @@
+//! The trace of a run: what its agents came to, step by step, without what differs in each run.
+//!
+//! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. Texts are
+//! those with marks in the place of the run's own paths and id, which the caller makes. The texts of prompts and replies
+//! are too large for a whole run, so there are only their checksums.
+
+mod file_trace;
+mod moment;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::file_trace::{FileTrace, TracedContent, TracedFile};
+use super::agent::Agent;
+use super::event::Record;
+use super::id::{AgentId, RunId};
+use super::ledger::{ChargeKind, Ledger, cost_of};
+use super::run::{AgentEnding, FinishedAgent, Run};
+use super::run_lineage::RunLineage;
+use super::turn::{FailureCause, TurnId};
+
+/// A kind of what can differ in a moment, the cause before its consequence.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TraceAspect {
+    /// The state that the agent is in.
+    State,
+    /// The checksum of the prompt.
+    Prompt,
+    /// The model that cost most.
+    Model,
+    /// The checksum of the reply.
+    Reply,
+    /// The failure of a turn, or of the agent.
+    Failure,
+    /// The complaint about a reply that was refused.
+    Refusal,
+    /// The answer of a person.
+    Answer,
+    /// The request to a role, or its response.
+    Request,
+    /// The nodes of a graph that were executed.
+    Nodes,
+    /// The values that they set.
+    Values,
+    /// The line that a program logged.
+    Log,
+    /// The tag, or the next action of a graph or a program.
+    Transition,
+    /// The payload of the tag `result`, or the question of the tag `ask`.
+    Payload,
+    /// The outcome of a join.
+    Join,
+}
+
+impl TraceAspect {
+    /// Returns its word for people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns whether its text is a checksum.
+    #[must_use]
+    pub fn is_checksum(self) -> bool {
+        matches!(self, Self::Prompt | Self::Reply)
+    }
+
+    /// Returns whether it tells of a turn, and is absent if that is not known.
+    #[must_use]
+    pub fn may_be_unknown(self) -> bool {
+        matches!(self, Self::Prompt | Self::Reply | Self::Model)
+    }
+}
+
+/// A text of a run.
+#[derive(Debug, Clone)]
+pub struct TracedText {
+    /// The text, with marks in the place of what cannot be anything but the run's own paths and id.
+    pub text: String,
+    /// The text with a mark in each place of the run's id, if that is another text: a short id can be a word.
+    pub without_id: Option<String>,
+}
+
+impl TracedText {
+    fn anonymous(&self) -> &str {
+        self.without_id.as_deref().unwrap_or(&self.text)
+    }
+}
+
+impl From<&str> for TracedText {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), without_id: None }
+    }
+}
+
+impl PartialEq for TracedText {
+    /// Returns whether the texts are the same, or differ in nothing but the ids of their runs.
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text || self.anonymous() == other.anonymous()
+    }
+}
+
+/// Something that happened to an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedMoment {
+    /// The number of its record.
+    pub seq: u64,
+    /// The turn.
+    pub turn: TurnId,
+    /// True if the record ended a turn of a model.
+    pub ends_turn: bool,
+    /// The parts that can be compared.
+    pub aspects: BTreeMap<TraceAspect, TracedText>,
+}
+
+/// The end of an agent, or that it lives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TracedEnding {
+    /// It ended with this result.
+    Result(TracedText),
+    /// It ended with this error.
+    Failed(TracedText),
+    /// It was ended because nobody needed it.
+    Unneeded,
+    /// It lives.
+    Live,
+}
+
+/// The texts of a turn, as checksums.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TracedTurn {
+    /// The checksum of the prompt, if it is known.
+    pub prompt: Option<TracedText>,
+    /// The checksum of the reply, if it is known.
+    pub reply: Option<TracedText>,
+    /// The model that cost most.
+    pub model: Option<String>,
+}
+
+/// The trace of a run.
+#[derive(Debug, Clone)]
+pub struct TracedRun {
+    /// The run.
+    pub run: RunId,
+    /// The origin of its records.
+    pub lineage: RunLineage,
+    /// The values that it was started with, by name.
+    pub inputs: BTreeMap<String, TracedText>,
+    /// The moments of each agent, in order.
+    pub agents: BTreeMap<AgentId, Vec<TracedMoment>>,
+    /// The endings of the agents.
+    pub endings: BTreeMap<AgentId, TracedEnding>,
+    /// The costs.
+    pub costs: Ledger,
+    /// The files that its turns changed, as far as their streams tell.
+    pub files: FileTrace,
+}
+
+/// The fold that makes a trace of the records of a run.
+#[derive(Debug, Default)]
+pub struct TraceFold {
+    begun: Option<(RunLineage, BTreeMap<String, TracedText>)>,
+    agents: BTreeMap<AgentId, Vec<TracedMoment>>,
+    costs: Ledger,
+    /// The state of the program that each agent was seen in last.
+    programs: BTreeMap<AgentId, String>,
+}
+
+impl TraceFold {
+    /// Adds a record; `before` is the run as it was before it. `traced` replaces the run's own paths and id in a text.
+    pub fn see(&mut self, before: &Run, record: &Record, traced: &dyn Fn(&str) -> TracedText) {
+        let (lineage, _) = self.begun.get_or_insert_with(|| begin(before, traced));
+        lineage.see(record);
+        self.costs.count(before, &record.event);
+        let Some(turn) = record.event.turn() else { return };
+        let own = before.agents.get(&turn.agent);
+        let folder = own.and_then(Agent::folder).or_else(|| record.folder.clone());
+        let Some(found) = moment::aspects(&record.event, folder.as_ref()) else { return };
+        if let Some(program) = found.program {
+            let is_same = self.programs.get(&turn.agent).is_some_and(|last| *last == program);
+            if is_same && !ends_turn(record) {
+                return;
+            }
+            self.programs.insert(turn.agent.clone(), program);
+        }
+        let aspects = found.aspects.into_iter().map(|(aspect, text)| (aspect, traced(&text)));
+        let moment = TracedMoment {
+            seq: record.seq,
+            turn: turn.clone(),
+            ends_turn: ends_turn(record),
+            aspects: aspects.collect(),
+        };
+        self.agents.entry(turn.agent.clone()).or_default().push(moment);
+    }
+
+    /// Returns the trace. `run` is the run after the last record.
+    #[must_use]
+    pub fn finish(self, run: &Run, traced: &dyn Fn(&str) -> TracedText) -> TracedRun {
+        let (lineage, inputs) = self.begun.unwrap_or_else(|| begin(run, traced));
+        let ended = run.finished.iter().map(|ended| (ended.id.clone(), ending(ended, traced)));
+        let live = run.agents.keys().map(|id| (id.clone(), TracedEnding::Live));
+        TracedRun {
+            run: run.workflow_id.clone(),
+            lineage,
+            inputs,
+            agents: self.agents,
+            endings: ended.chain(live).collect(),
+            costs: self.costs,
+            files: FileTrace::default(),
+        }
+    }
+}
+
+impl TracedRun {
+    /// Removes the moments of the records up to this one, which another run shares.
+    pub fn forget(&mut self, shared: u64) {
+        for moments in self.agents.values_mut() {
+            moments.retain(|moment| moment.seq > shared);
+        }
+        self.agents.retain(|_, moments| !moments.is_empty());
+    }
+
+    /// Returns the turns that have a moment.
+    #[must_use]
+    pub fn turns(&self) -> BTreeSet<TurnId> {
+        let moments = self.agents.values().flatten().filter(|moment| moment.ends_turn);
+        moments.map(|moment| moment.turn.clone()).collect()
+    }
+
+    /// Adds the texts of a turn that has ended.
+    pub fn add_turn(&mut self, turn: &TurnId, texts: TracedTurn) {
+        let moments = self.agents.get_mut(&turn.agent).into_iter().flatten();
+        let mut own = moments.filter(|moment| moment.ends_turn && moment.turn == *turn);
+        let Some(moment) = own.next() else { return };
+        let TracedTurn { prompt, reply, model } = texts;
+        let known = [
+            (TraceAspect::Prompt, prompt),
+            (TraceAspect::Reply, reply),
+            (TraceAspect::Model, model.as_deref().map(TracedText::from)),
+        ];
+        moment.aspects.extend(known.into_iter().filter_map(|(aspect, text)| Some((aspect, text?))));
+    }
+}
+
+fn ends_turn(record: &Record) -> bool {
+    cost_of(&record.event).is_some_and(|charge| charge.on != ChargeKind::Nothing)
+}
+
+/// Returns the lineage and the inputs of a run that has just begun.
+fn begin(
+    run: &Run,
+    traced: &dyn Fn(&str) -> TracedText,
+) -> (RunLineage, BTreeMap<String, TracedText>) {
+    let mut inputs = BTreeMap::new();
+    let mut add = |name: String, value: &str| inputs.insert(name, traced(value));
+    if let Some(main) = run.agents.get(&AgentId::main()) {
+        add("state".to_owned(), main.spec.state.shown_in(main.spec.folder.as_ref()).as_str());
+        for (name, value) in &main.spec.variables {
+            add(format!("var {name}"), value);
+        }
+    }
+    for (name, value) in &run.settings.variables {
+        add(format!("var {name}"), value);
+    }
+    for (name, value) in &run.settings.context {
+        add(format!("context {name}"), value);
+    }
+    if let Some(model) = &run.settings.model {
+        add("model".to_owned(), &model.to_string());
+    }
+    (RunLineage::begin(run), inputs)
+}
+
+fn ending(ended: &FinishedAgent, traced: &dyn Fn(&str) -> TracedText) -> TracedEnding {
+    match &ended.ending {
+        AgentEnding::Result(payload) => TracedEnding::Result(traced(payload)),
+        AgentEnding::Error(_) if ended.cause == Some(FailureCause::Unneeded) => {
+            TracedEnding::Unneeded
+        }
+        AgentEnding::Error(error) => TracedEnding::Failed(traced(error)),
+    }
+}

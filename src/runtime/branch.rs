@@ -9,8 +9,10 @@ use uuid::Uuid;
 
 use super::RunRequest;
 use super::branch_error::BranchError;
+use super::branch_point::FoundBranch;
 use super::check::refuse_errors;
 use super::error::Error;
+use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
 use super::seals;
@@ -18,54 +20,23 @@ use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::SupervisorStart;
-use crate::domain::agent::Agent;
 use crate::domain::apply::apply;
-use crate::domain::branch::{BranchOrigin, HiddenChange};
+use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
 use crate::domain::branched_agents::branched_agents;
 use crate::domain::event::{Event, Record, RunBranched};
 use crate::domain::fact::FactSelection;
-use crate::domain::id::{AgentId, RunId, SessionId};
+use crate::domain::id::{RunId, SessionId};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
-use crate::store::journal_cut::{CutSearch, JournalCut, find_cut};
+use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, NewBranch};
 use crate::store::seal::pins_checksum;
-use crate::store::view::load_view;
-
-/// The place where a run branches off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BranchPoint {
-    /// After the last durable record.
-    Now,
-    /// After the record with this number.
-    Record(u64),
-    /// Before an agent's step.
-    Step {
-        /// The agent.
-        agent: AgentId,
-        /// The number of the step, from 1.
-        step: u64,
-    },
-    /// Before the first step in one of these states.
-    States(Vec<String>),
-}
-
-/// The place where a run branches off, as it was found.
-#[derive(Debug)]
-pub struct FoundBranch {
-    /// The run that is branched off.
-    pub source: RunId,
-    /// The place.
-    pub cut: JournalCut,
-    /// The run as it is by now.
-    pub present: Run,
-}
 
 /// The wishes for a branch.
 #[derive(Debug, Clone, Default)]
@@ -74,66 +45,12 @@ pub struct BranchRequest {
     pub id: Option<RunId>,
     /// The files of the workflow that are taken as they are now, by their paths below its folder.
     pub edited: Vec<String>,
-}
-
-/// Finds the place where a run branches off.
-///
-/// # Errors
-/// [`BranchError`] if there is none, or the run cannot be read.
-pub fn find_branch(
-    root: &RunsRoot,
-    source: &RunId,
-    point: &BranchPoint,
-) -> Result<FoundBranch, Error> {
-    let present = load_view(root, source)?.run;
-    let dir = root.run(source);
-    let at = |seq: u64| move |run: &Run| run.seq >= seq;
-    let search = match point {
-        BranchPoint::Now => {
-            let mut last = 0;
-            find_cut(&dir, |run| {
-                last = run.seq;
-                false
-            })?;
-            find_cut(&dir, at(last))
-        }
-        BranchPoint::Record(seq) => find_cut(&dir, at(*seq)),
-        BranchPoint::Step { agent, step } => {
-            find_cut(&dir, |run| run.agents.get(agent).is_some_and(|own| own.step == *step))
-        }
-        BranchPoint::States(states) => find_cut(&dir, |run| {
-            let is_there = |agent: &Agent| states.contains(&agent.shown_state().to_string());
-            run.agents.unordered().any(is_there)
-        }),
-    }?;
-    let run = || source.clone();
-    let cut = match (search, point) {
-        (CutSearch::Found(cut), _) => *cut,
-        (CutSearch::Missing { last }, BranchPoint::Record(seq)) => {
-            return Err(BranchError::NoRecord { run: run(), seq: *seq, last }.into());
-        }
-        (CutSearch::Missing { .. }, BranchPoint::Step { agent, step }) => {
-            return Err(
-                BranchError::NoStep { run: run(), agent: agent.clone(), step: *step }.into()
-            );
-        }
-        (CutSearch::Missing { .. }, BranchPoint::States(states)) => {
-            return Err(BranchError::NoState { run: run(), states: states.join(", ") }.into());
-        }
-        (CutSearch::Missing { last }, BranchPoint::Now) => {
-            return Err(BranchError::NothingLives { run: run(), seq: last }.into());
-        }
-    };
-    let here = cut.run.seq;
-    if let BranchPoint::Record(seq) = point
-        && here != *seq
-    {
-        return Err(BranchError::WithinStep { run: run(), seq: *seq, after: here }.into());
-    }
-    if cut.run.agents.is_empty() {
-        return Err(BranchError::NothingLives { run: run(), seq: here }.into());
-    }
-    Ok(FoundBranch { source: run(), cut, present })
+    /// The reply of the step that it branches off before, in the place of a turn.
+    pub reply: Option<String>,
+    /// True if it takes the label of the other run.
+    pub takes_label: bool,
+    /// Values for the placeholders of every state.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Makes the run that branches off.
@@ -148,7 +65,7 @@ pub fn branch(
     graphs: GraphSetup,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let FoundBranch { source, cut, present } = found;
+    let FoundBranch { source, cut, present, step } = found;
     let dir = root.run(source);
     let pins = pinned::load(&dir.pins())?;
     let terms =
@@ -162,8 +79,15 @@ pub fn branch(
     let id = request.id.clone().unwrap_or_else(|| branch_id(source));
     let agents = branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string()));
     let key = starter.state.key()?;
-    let hidden = hidden_changes(root, &cut.run, &key)?;
-    let origin = BranchOrigin { run: source.clone(), seq: cut.run.seq, hidden };
+    let hidden = hidden_changes(root, (&cut.run, present), &key)?;
+    let kept = cut.kept.iter().map(|batch| batch.len() as u64).sum();
+    let reply = request.reply.as_ref().zip(step.as_ref()).map(|(text, (agent, step))| {
+        GivenReply { agent: agent.clone(), step: *step, text: text.clone() }
+    });
+    if let Some(reply) = &reply {
+        check_given_reply((source, &cut.run), reply, &settings, &capture)?;
+    }
+    let origin = BranchOrigin { run: source.clone(), seq: cut.seq, kept, reply, hidden };
     let event = RunBranched { run: id, origin, agents, settings: settings.clone() };
     let record = Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)));
     let mut run = cut.run.clone();
@@ -200,8 +124,13 @@ pub fn branch(
 }
 
 /// Returns the changes of facts since the cut, which the branch does not see.
-fn hidden_changes(root: &RunsRoot, run: &Run, key: &ProofKey) -> Result<Vec<HiddenChange>, Error> {
-    let labels = run.definitions.values().flat_map(|definition| &definition.labels);
+fn hidden_changes(
+    root: &RunsRoot,
+    (run, present): (&Run, &Run),
+    key: &ProofKey,
+) -> Result<Vec<HiddenChange>, Error> {
+    // The programs that the other run has begun since may begin in the branch, too.
+    let labels = present.definitions.values().flat_map(|definition| &definition.labels);
     let selection = FactSelection::of_labels(labels);
     if selection.is_empty() {
         return Ok(Vec::new());

@@ -6,11 +6,13 @@
 mod answerer;
 pub mod branch;
 pub mod branch_error;
+pub mod branch_point;
 mod builder;
 pub mod check;
 mod create;
 pub mod directories;
 mod error;
+mod given_reply;
 pub mod graphs;
 mod inputs;
 mod local_executor;

@@ -14,6 +14,11 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
             return Err(ApplyError::NoSession);
         }
     }
+    if let Some(reply) = &event.origin.reply
+        && !run.agents.contains_key(&reply.agent)
+    {
+        return Err(ApplyError::NoAgent(reply.agent.clone()));
+    }
     if event.agents.len() != run.agents.len() {
         return Err(ApplyError::NoSession);
     }
@@ -42,6 +47,11 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
             frame.unbegun = Some(origin);
             frame.session = session;
         }
+    }
+    if let Some(reply) = &event.origin.reply
+        && let Some(agent) = run.agents.get_mut(&reply.agent)
+    {
+        agent.given_reply = Some(reply.text.clone());
     }
     Ok(run.agents.keys().cloned().map(Effect::Proceed).collect())
 }

@@ -15,6 +15,7 @@ use super::error::Error;
 use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
+use super::published_label::publish_label;
 use super::seals;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
@@ -24,11 +25,12 @@ use crate::domain::apply::apply;
 use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
 use crate::domain::branched_agents::branched_agents;
 use crate::domain::event::{Event, Record, RunBranched};
-use crate::domain::fact::FactSelection;
+use crate::domain::fact::{FactChange, FactSelection};
 use crate::domain::id::{RunId, SessionId};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
@@ -77,12 +79,15 @@ pub fn branch(
     }
     let notes = take_edited(root, cut, request, &mut settings, &mut capture, &graphs, starter)?;
     let id = request.id.clone().unwrap_or_else(|| branch_id(source));
+    settings.label = request.takes_label.then(|| cut.run.label().to_owned());
     let agents = branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string()));
     let key = starter.state.key()?;
-    let hidden = hidden_changes(root, (&cut.run, present), &key)?;
+    let hidden = hidden_changes(root, (&cut.run, present), cut.at, &key)?;
     let kept = cut.kept.iter().map(|batch| batch.len() as u64).sum();
-    let reply = request.reply.as_ref().zip(step.as_ref()).map(|(text, (agent, step))| {
-        GivenReply { agent: agent.clone(), step: *step, text: text.clone() }
+    let reply = request.reply.as_ref().zip(step.as_ref()).map(|(text, (agent, step))| GivenReply {
+        agent: agent.clone(),
+        step: *step,
+        text: text.clone(),
     });
     if let Some(reply) = &reply {
         check_given_reply((source, &cut.run), reply, &settings, &capture)?;
@@ -108,12 +113,16 @@ pub fn branch(
         key,
         seal: (&starter.state, seal),
     };
+    let space = Dataspace::of(root).with_key(&parts.key);
     let store = LockedRun::branch(root, &dir, cut, &parts)?;
+    let unpublished = publish_label(&space, &run, request.takes_label).err();
+    let warnings = unpublished
+        .map(|error| format!("the states of its programs are not published yet: {error}"));
     Ok(PreparedRun {
         store,
         run,
         start: SupervisorStart::Resume(Box::new(settings), None),
-        warnings: Vec::new(),
+        warnings: warnings.into_iter().collect(),
         graphs,
         user_state: starter.state.clone(),
         pins,
@@ -127,6 +136,7 @@ pub fn branch(
 fn hidden_changes(
     root: &RunsRoot,
     (run, present): (&Run, &Run),
+    at: Timestamp,
     key: &ProofKey,
 ) -> Result<Vec<HiddenChange>, Error> {
     // The programs that the other run has begun since may begin in the branch, too.
@@ -137,7 +147,13 @@ fn hidden_changes(
     }
     let mut watcher = DataspaceWatcher::new(Dataspace::of(root).with_key(key));
     let changes = watcher.changes(&selection, &run.facts)?.changes;
-    Ok(changes.iter().map(HiddenChange::of).collect())
+    // One that held there already is seen, though no program of the run had come to it.
+    let is_later = |change: &&FactChange| match change {
+        FactChange::Asserted(fact) => fact.at > at,
+        FactChange::Retracted { .. } => true,
+    };
+    let later = changes.iter().filter(is_later);
+    Ok(later.map(|change| HiddenChange::of(change, &run.facts)).collect())
 }
 
 /// Takes the edited files as they are now, if the workflow is trusted with them; returns the differences.

@@ -61,7 +61,7 @@ impl FoundBranch {
     /// Returns the number of records that are left out.
     #[must_use]
     pub fn left_out(&self) -> u64 {
-        self.present.seq.saturating_sub(self.cut.run.seq)
+        self.present.seq.saturating_sub(self.cut.seq + self.kept())
     }
 }
 
@@ -83,7 +83,7 @@ pub fn find_branch(
             return Err(BranchError::Refused { run: source.clone(), seq, why }.into());
         }
     };
-    let (run, here) = (source.clone(), cut.run.seq);
+    let (run, here) = (source.clone(), cut.seq);
     if let BranchPoint::Record(seq) = point
         && here != *seq
     {
@@ -115,7 +115,8 @@ fn search(dir: &RunDir, point: &BranchPoint) -> Result<CutSearch, Error> {
             find_causal_cut(dir, vec![CutSeed::Step { agent: agent.clone(), step: *step }])
         }
         BranchPoint::States { agent, states } => {
-            let seed = |state: &String| CutSeed::State { agent: agent.clone(), state: state.clone() };
+            let seed =
+                |state: &String| CutSeed::State { agent: agent.clone(), state: state.clone() };
             find_causal_cut(dir, states.iter().map(seed).collect())
         }
     };

@@ -23,6 +23,7 @@ mod plugin_programs;
 mod plugins;
 mod preflight;
 mod prepared_run;
+mod published_label;
 pub mod reachable_errors;
 pub mod recording;
 mod replay;

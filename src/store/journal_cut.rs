@@ -9,8 +9,10 @@ use super::record::{self, RecordError};
 use super::{Error, acknowledged, lock};
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::causal_cut::{CausalCut, CutSeed};
-use crate::domain::event::Record;
+use crate::domain::event::{Event, Record};
+use crate::domain::fact::{Fact, FactChange};
 use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
 
 /// The place where a run is cut for a branch.
 #[derive(Debug, Clone)]
@@ -19,8 +21,12 @@ pub struct JournalCut {
     pub run: Run,
     /// The number of the last record that is shared.
     pub seq: u64,
+    /// The time of that record.
+    pub at: Timestamp,
     /// The length of its journal up to there.
     pub length: u64,
+    /// The facts that held there and that the run saw only later, as one more record.
+    pub facts: Option<Record>,
     /// The later records that do not follow from the cut, numbered anew, in the batches they were written in.
     pub kept: Vec<Vec<Record>>,
     /// The first session of the run.
@@ -105,8 +111,13 @@ pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<C
         }
         if let Some(run) = run.take_if(|run| is_here(run)) {
             let (seq, length, kept) = (run.seq, extent.end, Vec::new());
-            let cut = JournalCut { run, seq, length, kept, first_session };
-            return Ok(CutSearch::Found(Box::new(cut)));
+            let at = records.last().map(|record| record.at).unwrap_or_default();
+            let mut later = Vec::new();
+            while let Some((records, _)) = batches.next()? {
+                later.extend(seen_facts(&records));
+            }
+            let cut = JournalCut { run, seq, at, length, facts: None, kept, first_session };
+            return with_facts(cut, later);
         }
     }
     Ok(CutSearch::Missing { last: run.map_or(0, |run| run.seq) })
@@ -130,6 +141,8 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
     let first_session = records.first().map(super::replay::first_session).unwrap_or_default();
     let mut fold = CausalCut::begin(seeds, &recorded);
     let (mut run, mut kept, mut is_shared) = (recorded.clone(), Vec::new(), true);
+    let mut at = records.last().map(|record| record.at).unwrap_or_default();
+    let mut later = Vec::new();
     while let Some((records, extent)) = batches.next()? {
         let mut after = Some(recorded);
         for record in &records {
@@ -140,7 +153,12 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
         }
         let Some(after) = after else { return Ok(CutSearch::Missing { last: extent.last }) };
         recorded = after;
+        let ended = records.last().map(|record| record.at).unwrap_or_default();
+        let facts = seen_facts(&records);
         let mut staying = fold.settle(&recorded, records);
+        if staying.is_empty() {
+            later.extend(facts);
+        }
         is_shared &= !staying.is_empty();
         for record in &mut staying {
             let seq = std::mem::replace(&mut record.seq, run.seq + 1);
@@ -149,7 +167,7 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
             }
         }
         if is_shared {
-            shared = extent;
+            (shared, at) = (extent, ended);
         } else if !staying.is_empty() {
             kept.push(staying);
         }
@@ -159,5 +177,38 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
     }
     let (seq, length) = (shared.last, shared.end);
     let first_session = first_session.to_owned();
-    Ok(CutSearch::Found(Box::new(JournalCut { run, seq, length, kept, first_session })))
+    with_facts(JournalCut { run, seq, at, length, facts: None, kept, first_session }, later)
+}
+
+/// Returns the facts that a batch has brought to the run.
+fn seen_facts(records: &[Record]) -> Vec<Fact> {
+    let changes = records.iter().filter_map(|record| match &record.event {
+        Event::FactsSeen { changes } => Some(changes),
+        _ => None,
+    });
+    let asserted = |change: &FactChange| match change {
+        FactChange::Asserted(fact) => Some(fact.clone()),
+        FactChange::Retracted { .. } => None,
+    };
+    changes.flatten().filter_map(asserted).collect()
+}
+
+/// Adds the facts of `later` that held at the cut already: the run had not come to a program that looks at them.
+fn with_facts(mut cut: JournalCut, later: Vec<Fact>) -> Result<CutSearch, Error> {
+    let mut held: Vec<Fact> = Vec::new();
+    for fact in later.into_iter().filter(|fact| fact.at <= cut.at) {
+        let is_same = |own: &Fact| own.label == fact.label && own.key == fact.key;
+        if cut.run.facts.get(&fact.label, Some(&fact.key)).is_none() && !held.iter().any(is_same) {
+            held.push(fact);
+        }
+    }
+    if !held.is_empty() {
+        let changes = held.into_iter().map(FactChange::Asserted).collect();
+        let record = Record::next(&cut.run, cut.at, Event::FactsSeen { changes });
+        if let Err(refused) = apply(&mut cut.run, &record) {
+            return Ok(CutSearch::Refused { seq: cut.seq, refused });
+        }
+        cut.facts = Some(record);
+    }
+    Ok(CutSearch::Found(Box::new(cut)))
 }

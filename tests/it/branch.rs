@@ -170,7 +170,8 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
     branch(&test, &with("I am done")).code(64).stderr_has("would not be accepted");
     branch(&test, &["--at", "3", "--reply", "x"]).code(64).stderr_has("that of one step");
     assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
-    let dry = test.raymond(&[&["branch", "t", "--dry-run"], &with("<goto>S5.md</goto>")[..]].concat());
+    let dry =
+        test.raymond(&[&["branch", "t", "--dry-run"], &with("<goto>S5.md</goto>")[..]].concat());
     dry.ok().stdout_has("main#3 in S3.md has its reply from you");
     branch(&test, &with("<goto>S5.md</goto>")).ok().ended("main", "done");
     assert_eq!(test.prompts()[5..], ["turn 5"], "neither S3.md nor S4.md is asked");
@@ -188,7 +189,10 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
 fn given_reply_comes_after_the_join_of_its_state_and_in_the_place_of_its_evaluator() {
     let test = Test::new()
         .prompt("START.md", "distribute")
-        .prompt("GATHER.md", "---\njoin: all\nevaluator: { prompt: CHECK.md }\n---\ngather {{results}}")
+        .prompt(
+            "GATHER.md",
+            "---\njoin: all\nevaluator: { prompt: CHECK.md }\n---\ngather {{results}}",
+        )
         .prompt("CHECK.md", "check")
         .prompt("W.md", "work on {{item}}")
         .rule(
@@ -202,7 +206,16 @@ fn given_reply_comes_after_the_join_of_its_state_and_in_the_place_of_its_evaluat
         .ok()
         .ended("main", "mine");
     assert_eq!(test.calls().len(), before);
-    let again = test.raymond(&["branch", "t", "--id", "c", "--at", "main#1", "--reply", "<goto>W.md</goto>"]);
+    let again = test.raymond(&[
+        "branch",
+        "t",
+        "--id",
+        "c",
+        "--at",
+        "main#1",
+        "--reply",
+        "<goto>W.md</goto>",
+    ]);
     again.ok().ended("main", "done");
     assert_eq!(test.calls().len(), before + 1, "only W.md, and nobody is forked");
 }

@@ -91,7 +91,9 @@ impl BranchArgs {
                 BranchPoint::Step { agent: agent.clone(), step: *step }
             }
             (Some(_), Some(agent)) => {
-                return Err(format!("with --agent {agent}, write --at STEP: the number of a step, such as 5"));
+                return Err(format!(
+                    "with --agent {agent}, write --at STEP: the number of a step, such as 5"
+                ));
             }
             (Some(point), None) => point.clone(),
             (None, agent) if !self.edit.is_empty() => self.edited_states(agent.as_ref())?,
@@ -113,9 +115,7 @@ impl BranchArgs {
 
     fn edited_states(&self, agent: Option<&AgentId>) -> Result<BranchPoint, String> {
         match self.edit.iter().find(|file| !is_state(file)) {
-            None => {
-                Ok(BranchPoint::States { agent: agent.cloned(), states: self.edit.clone() })
-            }
+            None => Ok(BranchPoint::States { agent: agent.cloned(), states: self.edit.clone() }),
             Some(other) => Err(format!(
                 "{other} is no state, so say where to branch off: --at RECORD, or --at AGENT#STEP"
             )),

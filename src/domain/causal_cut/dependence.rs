@@ -139,7 +139,8 @@ impl RecordDependence {
         self.needs.extend(stopped.clone());
         self.changes.extend(stopped);
         let Some(agent) = agent else { return };
-        let joined = agent.unjoined.numbers(agent.join_depth()).map(|number| agent.id.child(number));
+        let joined =
+            agent.unjoined.numbers(agent.join_depth()).map(|number| agent.id.child(number));
         let ended = joined.filter(|child| !before.agents.contains_key(child));
         self.needs.extend(ended.map(RunPart::Agent));
     }

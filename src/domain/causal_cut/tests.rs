@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::apply::tests::plausible::{Journal, pushes};
 use crate::domain::apply::tests::scene::{Scene, agent_id, goto, result, tag};
 use crate::domain::apply::{apply, begin};
-use crate::domain::event::{JoinFinished};
+use crate::domain::event::JoinFinished;
 use crate::domain::fact::Fact;
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::SessionId;

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-pub use self::publish::{DEFINITION_LABEL, INSTANCE_LABEL};
+pub use self::publish::{DEFINITION_LABEL, published_facts};
 pub use self::sought::sought_facts;
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};

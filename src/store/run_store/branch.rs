@@ -92,7 +92,8 @@ fn own_lines(
 ) -> Result<String, Error> {
     let journal = draft.journal();
     let mut lines = String::new();
-    for batch in cut.kept.iter().map(Vec::as_slice).chain([std::slice::from_ref(first)]) {
+    let kept = cut.kept.iter().map(Vec::as_slice);
+    for batch in kept.chain(cut.facts.iter().chain([first]).map(std::slice::from_ref)) {
         let last = batch.len().saturating_sub(1);
         for (place, record) in batch.iter().enumerate() {
             lines.push_str(&encode(record, place < last, &journal, Some(keys))?);

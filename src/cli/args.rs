@@ -25,7 +25,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use self::answerer::{AnswererArg, LiveAnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
-use self::branch::{BRANCH_HELP, BranchArgs};
+use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
 use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::diff::{DIFF_HELP, DiffArgs};
@@ -96,6 +96,9 @@ pub enum CliCommand {
     /// Start a run that shares the records of another up to a place, and continues differently
     #[command(after_help = BRANCH_HELP)]
     Branch(BranchArgs),
+    /// Start a run that continues from an earlier place of another, and takes its label
+    #[command(after_help = REWIND_HELP)]
+    Rewind(RewindArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
@@ -188,7 +191,8 @@ impl CliCommand {
             | Self::Start(RunArgs { options, .. })
             | Self::Resume(ResumeArgs { options, .. })
             | Self::Retry(RetryArgs { options, .. })
-            | Self::Branch(BranchArgs { options, .. }) => (&options.logging, &options.on_event),
+            | Self::Branch(BranchArgs { options, .. })
+            | Self::Rewind(RewindArgs { options, .. }) => (&options.logging, &options.on_event),
             Self::Workflow(WorkflowCommand::Start(args)) => {
                 (&args.options.logging, &args.options.on_event)
             }

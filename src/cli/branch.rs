@@ -1,35 +1,100 @@
-//! `raymond branch`: a run that shares the records of another, and continues differently.
+//! `raymond branch` and `raymond rewind`: a run that shares the records of another, and continues differently.
+
+use serde_json::{Value, json};
 
 use super::args::NewRunArgs;
-use super::args::branch::BranchArgs;
+use super::args::branch::{BranchArgs, RewindArgs};
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
+use super::options::RunOptions;
 use super::run::graph_setup;
 use super::{confirm, output, person, run_choice, settings};
-use crate::runtime::branch::{BranchRequest, FoundBranch, branch as branch_off, find_branch};
+use crate::domain::agent::Agent;
+use crate::domain::id::RunId;
+use crate::runtime::branch::{BranchRequest, branch as branch_off};
+use crate::runtime::branch_point::{FoundBranch, find_branch};
+use crate::store::layout::RunsRoot;
+use crate::store::view::is_held;
+
+/// The most agents that a plan names.
+const MAX_SHOWN: usize = 40;
 
 /// Runs `raymond branch`.
 ///
 /// # Errors
 /// [`Error`] if there is no such place, or the new run cannot begin.
 pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
-    person::must_act("branch a run")?;
+    if !args.dry_run {
+        person::must_act("branch a run")?;
+    }
     let root = args.dir.real_root()?;
     let id = run_choice::chosen(&args.named, &root)?;
     let point = args.point().map_err(Error::Usage)?;
     let found = find_branch(&root, &id, &point)?;
-    let before = found.cut.run.settings.clone();
-    let mut settings = settings::for_resume(&NewRunArgs::default(), &args.options, before)?;
-    settings.variables.extend(args.variables.iter().cloned());
-    settings::check_budget(args.options.budget, &settings, &found.cut.run)?;
-    let request = BranchRequest { id: args.id.clone(), edited: args.edit.clone() };
-    let prepared = confirm::confirmed(&args.options, |starter| {
-        branch_off(&root, &found, &request, settings.clone(), graph_setup(), starter)
-    })?;
-    if !args.options.json {
-        output::tell_fitted(&shared(&found, prepared.id().as_str()));
+    let request = BranchRequest {
+        id: args.id.clone(),
+        edited: args.edit.clone(),
+        reply: args.reply.clone(),
+        takes_label: false,
+        variables: args.variables.clone(),
+    };
+    branch_at(&root, &found, &request, &args.options, args.dry_run)
+}
+
+/// Runs `raymond rewind`: a branch that takes the label of a run which has been stopped, or has ended.
+///
+/// # Errors
+/// As [`branch`], and [`Error::Usage`] if the run is live.
+pub(super) fn rewind(args: &RewindArgs) -> Result<CliExitCode, Error> {
+    if !args.dry_run {
+        person::must_act("rewind a run")?;
     }
-    supervise_here(&args.options, &root, prepared)
+    let root = args.dir.real_root()?;
+    let id = run_choice::chosen(&args.named, &root)?;
+    if !args.dry_run {
+        refuse_live(&root, &id)?;
+    }
+    let found = find_branch(&root, &id, &args.to)?;
+    let request =
+        BranchRequest { id: args.id.clone(), takes_label: true, ..BranchRequest::default() };
+    branch_at(&root, &found, &request, &args.options, args.dry_run)
+}
+
+/// Two runs of one label would publish their states under it in turns.
+fn refuse_live(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
+    if !is_held(root, id)? {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{id} is running, and a rewound run takes its place; stop it first: raymond stop {id} --wait"
+    )))
+}
+
+fn branch_at(
+    root: &RunsRoot,
+    found: &FoundBranch,
+    request: &BranchRequest,
+    options: &RunOptions,
+    dry_run: bool,
+) -> Result<CliExitCode, Error> {
+    let before = found.cut.run.settings.clone();
+    let mut settings = settings::for_resume(&NewRunArgs::default(), options, before)?;
+    settings.variables.extend(request.variables.iter().cloned());
+    settings::check_budget(options.budget, &settings, &found.cut.run)?;
+    if dry_run {
+        return if options.json {
+            output::print_json(&as_json(found, request))
+        } else {
+            output::print(&as_text(found, request))
+        };
+    }
+    let prepared = confirm::confirmed(options, |starter| {
+        branch_off(root, found, request, settings.clone(), graph_setup(), starter)
+    })?;
+    if !options.json {
+        output::tell_fitted(&shared(found, prepared.id().as_str()));
+    }
+    supervise_here(options, root, prepared)
 }
 
 /// Returns what a branch shares with the run that it branches off.
@@ -37,8 +102,72 @@ fn shared(found: &FoundBranch, id: &str) -> String {
     let FoundBranch { source, cut, .. } = found;
     let live = cut.run.agents.len();
     let agents = if live == 1 { "1 agent lives".to_owned() } else { format!("{live} agents live") };
+    let kept = match found.kept() {
+        0 => String::new(),
+        1 => " with 1 later record".to_owned(),
+        kept => format!(" with {kept} later records"),
+    };
     format!(
-        "{id} branches off {source} after record {}: {agents} there, {} spent so far",
-        cut.run.seq, cut.run.total_cost_usd
+        "{id} branches off {source} after record {}{kept}: {agents} there, {} spent so far",
+        cut.seq, cut.run.total_cost_usd
     )
+}
+
+/// Returns what would follow from a branch.
+fn as_text(found: &FoundBranch, request: &BranchRequest) -> String {
+    let name = request.id.as_ref().map_or("a branch", RunId::as_str);
+    let mut lines = vec![shared(found, name)];
+    lines.push(format!(
+        "{} records are shared, {} later ones stay, {} are left out",
+        found.cut.seq,
+        found.kept(),
+        found.left_out()
+    ));
+    let agents = found.cut.run.agents.values();
+    lines.extend(agents.take(MAX_SHOWN).map(|agent| agent_line(agent, found, request)));
+    let more = found.cut.run.agents.len().saturating_sub(MAX_SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more agents")));
+    lines.join("\n") + "\n"
+}
+
+fn agent_line(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> String {
+    let next = match next_of(agent, found, request) {
+        "asked" => "is asked next",
+        "given" => "has its reply from you",
+        "waits" => "waits",
+        _ => "continues by itself",
+    };
+    format!("{}#{} in {} {next}", agent.id, agent.step, agent.place())
+}
+
+/// Returns the word for what comes next of an agent.
+fn next_of(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> &'static str {
+    if request.reply.is_some() && found.replied_agent() == Some(&agent.id) {
+        "given"
+    } else if agent.waits() {
+        "waits"
+    } else if agent.advances_itself() {
+        "continues"
+    } else {
+        "asked"
+    }
+}
+
+fn as_json(found: &FoundBranch, request: &BranchRequest) -> Value {
+    let agent = |agent: &Agent| {
+        json!({
+            "agent": agent.id,
+            "step": agent.step,
+            "state": agent.place(),
+            "next": next_of(agent, found, request),
+        })
+    };
+    json!({
+        "run": found.source,
+        "seq": found.cut.seq,
+        "kept": found.kept(),
+        "left_out": found.left_out(),
+        "agents": found.cut.run.agents.values().map(agent).collect::<Vec<_>>(),
+        "spent_usd": found.cut.run.total_cost_usd,
+    })
 }

@@ -107,6 +107,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Resume(args) => run::resume(&args),
         CliCommand::Retry(args) => retry::retry(&args),
         CliCommand::Branch(args) => branch::branch(&args),
+        CliCommand::Rewind(args) => branch::rewind(&args),
         CliCommand::Start(args) => start::start(&args),
         CliCommand::Answer(args) => answer::answer(&args),
         CliCommand::Signal(args) => signal::signal(&args),

@@ -63,6 +63,9 @@ pub struct Agent {
     /// The reminder that the next turn sends instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminder: Option<String>,
+    /// The reply that a person has given in the place of the turn of its step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_reply: Option<String>,
     /// The stage of the step: the work that is due, or the wait before it.
     #[serde(default, skip_serializing_if = "StepStage::is_first")]
     pub stage: StepStage,
@@ -135,6 +138,7 @@ impl Agent {
             turn: 0,
             reminders: 0,
             reminder: None,
+            given_reply: None,
             stage: StepStage::first(spec.task.as_deref()),
             hold: None,
             execution: AgentExecution::Prompts,

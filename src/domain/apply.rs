@@ -195,6 +195,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         let agent = record.event.agent().and_then(|agent| run.agents.get_mut(agent));
         if let Some(agent) = agent {
             agent.last_turn_ended = Some(record.at);
+            agent.given_reply = None;
         }
     }
     run.seq = record.seq;

@@ -22,6 +22,7 @@ pub mod budget_shortage;
 pub mod call_budget;
 pub mod capacity;
 pub mod cassette;
+pub mod causal_cut;
 pub mod consult;
 pub mod decide;
 pub mod effect;

@@ -3,6 +3,9 @@
 /// The label of these facts; the key is the label of the program that publishes.
 pub const STATE_LABEL: &str = "workflow/state";
 
+/// The label of the facts that tell the executions of programs; the key is the label of the program.
+pub const INSTANCE_LABEL: &str = "workflow-instance";
+
 /// The state of a program that has ended well.
 pub const COMPLETED: &str = "completed";
 

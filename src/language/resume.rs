@@ -5,6 +5,7 @@
 //! Code, or the judgement on the reply of one. A language is a reader and an interpreter behind this function. The
 //! actors only load its files and choose its words for people.
 
+pub mod given_reply;
 mod graph;
 mod program;
 mod script;
@@ -177,7 +178,10 @@ pub fn resume(
     environment: &ResumeEnvironment<'_>,
 ) -> ResumeOutcome {
     match workflow {
-        LoadedWorkflow::Prompts => resume_prompt(input, environment),
+        LoadedWorkflow::Prompts => match (&environment.agent.given_reply, input) {
+            (Some(text), ResumeInput::Entered) => given_reply::judge(text, environment),
+            (_, input) => resume_prompt(input, environment),
+        },
         LoadedWorkflow::Graph(graph) => resume_graph(graph, suspended, input, environment),
         LoadedWorkflow::Program(program, path) => resume_program(program, path, input, environment),
         LoadedWorkflow::Script(script) => resume_script(script, input, environment),

@@ -3,72 +3,43 @@
 //! The other run may be live: only its durable records are shared, and it is not changed. The workflow's files are those
 //! it was started with, with the named ones as they are now.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use uuid::Uuid;
 
 use super::RunRequest;
 use super::branch_error::BranchError;
+use super::branch_point::FoundBranch;
+use super::branch_sessions::check_sessions;
 use super::check::refuse_errors;
 use super::error::Error;
+use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
+use super::published_label::publish_label;
 use super::seals;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::SupervisorStart;
-use crate::domain::agent::Agent;
 use crate::domain::apply::apply;
-use crate::domain::branch::{BranchOrigin, HiddenChange};
-use crate::domain::branched_agents::{branched_agents, copied_sessions};
+use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
+use crate::domain::branched_agents::branched_agents;
 use crate::domain::event::{Event, Record, RunBranched};
-use crate::domain::fact::FactSelection;
-use crate::domain::id::{AgentId, RunId, SessionId};
+use crate::domain::fact::{FactChange, FactSelection};
+use crate::domain::id::{RunId, SessionId};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
-use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::turn_options::EnvValue;
-use crate::process::session_files::missing_sessions;
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
-use crate::store::journal_cut::{CutSearch, JournalCut, find_cut};
+use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, NewBranch};
 use crate::store::seal::pins_checksum;
-use crate::store::view::load_view;
-
-/// The place where a run branches off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BranchPoint {
-    /// After the last durable record.
-    Now,
-    /// After the record with this number.
-    Record(u64),
-    /// Before an agent's step.
-    Step {
-        /// The agent.
-        agent: AgentId,
-        /// The number of the step, from 1.
-        step: u64,
-    },
-    /// Before the first step in one of these states.
-    States(Vec<String>),
-}
-
-/// The place where a run branches off, as it was found.
-#[derive(Debug)]
-pub struct FoundBranch {
-    /// The run that is branched off.
-    pub source: RunId,
-    /// The place.
-    pub cut: JournalCut,
-    /// The run as it is by now.
-    pub present: Run,
-}
 
 /// The wishes for a branch.
 #[derive(Debug, Clone, Default)]
@@ -77,66 +48,12 @@ pub struct BranchRequest {
     pub id: Option<RunId>,
     /// The files of the workflow that are taken as they are now, by their paths below its folder.
     pub edited: Vec<String>,
-}
-
-/// Finds the place where a run branches off.
-///
-/// # Errors
-/// [`BranchError`] if there is none, or the run cannot be read.
-pub fn find_branch(
-    root: &RunsRoot,
-    source: &RunId,
-    point: &BranchPoint,
-) -> Result<FoundBranch, Error> {
-    let present = load_view(root, source)?.run;
-    let dir = root.run(source);
-    let at = |seq: u64| move |run: &Run| run.seq >= seq;
-    let search = match point {
-        BranchPoint::Now => {
-            let mut last = 0;
-            find_cut(&dir, |run| {
-                last = run.seq;
-                false
-            })?;
-            find_cut(&dir, at(last))
-        }
-        BranchPoint::Record(seq) => find_cut(&dir, at(*seq)),
-        BranchPoint::Step { agent, step } => {
-            find_cut(&dir, |run| run.agents.get(agent).is_some_and(|own| own.step == *step))
-        }
-        BranchPoint::States(states) => find_cut(&dir, |run| {
-            let is_there = |agent: &Agent| states.contains(&agent.shown_state().to_string());
-            run.agents.unordered().any(is_there)
-        }),
-    }?;
-    let run = || source.clone();
-    let cut = match (search, point) {
-        (CutSearch::Found(cut), _) => *cut,
-        (CutSearch::Missing { last }, BranchPoint::Record(seq)) => {
-            return Err(BranchError::NoRecord { run: run(), seq: *seq, last }.into());
-        }
-        (CutSearch::Missing { .. }, BranchPoint::Step { agent, step }) => {
-            return Err(
-                BranchError::NoStep { run: run(), agent: agent.clone(), step: *step }.into()
-            );
-        }
-        (CutSearch::Missing { .. }, BranchPoint::States(states)) => {
-            return Err(BranchError::NoState { run: run(), states: states.join(", ") }.into());
-        }
-        (CutSearch::Missing { last }, BranchPoint::Now) => {
-            return Err(BranchError::NothingLives { run: run(), seq: last }.into());
-        }
-    };
-    let here = cut.run.seq;
-    if let BranchPoint::Record(seq) = point
-        && here != *seq
-    {
-        return Err(BranchError::WithinStep { run: run(), seq: *seq, after: here }.into());
-    }
-    if cut.run.agents.is_empty() {
-        return Err(BranchError::NothingLives { run: run(), seq: here }.into());
-    }
-    Ok(FoundBranch { source: run(), cut, present })
+    /// The reply of the step that it branches off before, in the place of a turn.
+    pub reply: Option<String>,
+    /// True if it takes the label of the other run.
+    pub takes_label: bool,
+    /// Values for the placeholders of every state.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Makes the run that branches off.
@@ -151,7 +68,7 @@ pub fn branch(
     graphs: GraphSetup,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let FoundBranch { source, cut, present } = found;
+    let FoundBranch { source, cut, present, step } = found;
     let dir = root.run(source);
     let pins = pinned::load(&dir.pins())?;
     let terms =
@@ -163,10 +80,20 @@ pub fn branch(
     }
     let notes = take_edited(root, cut, request, &mut settings, &mut capture, &graphs, starter)?;
     let id = request.id.clone().unwrap_or_else(|| branch_id(source));
+    settings.label = request.takes_label.then(|| cut.run.label().to_owned());
     let agents = branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string()));
     let key = starter.state.key()?;
-    let hidden = hidden_changes(root, &cut.run, &key)?;
-    let origin = BranchOrigin { run: source.clone(), seq: cut.run.seq, hidden };
+    let hidden = hidden_changes(root, (&cut.run, present), cut.at, &key)?;
+    let kept = cut.kept.iter().map(|batch| batch.len() as u64).sum();
+    let reply = request.reply.as_ref().zip(step.as_ref()).map(|(text, (agent, step))| GivenReply {
+        agent: agent.clone(),
+        step: *step,
+        text: text.clone(),
+    });
+    if let Some(reply) = &reply {
+        check_given_reply((source, &cut.run), reply, &settings, &capture)?;
+    }
+    let origin = BranchOrigin { run: source.clone(), seq: cut.seq, kept, reply, hidden };
     let event = RunBranched { run: id, origin, agents, settings: settings.clone() };
     let record = Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)));
     let mut run = cut.run.clone();
@@ -188,12 +115,16 @@ pub fn branch(
         key,
         seal: (&starter.state, seal),
     };
+    let space = Dataspace::of(root).with_key(&parts.key);
     let store = LockedRun::branch(root, &dir, cut, &parts)?;
+    let unpublished = publish_label(&space, &run, request.takes_label).err();
+    let warnings = unpublished
+        .map(|error| format!("the states of its programs are not published yet: {error}"));
     Ok(PreparedRun {
         store,
         run,
         start: SupervisorStart::Resume(Box::new(settings), None),
-        warnings: Vec::new(),
+        warnings: warnings.into_iter().collect(),
         graphs,
         user_state: starter.state.clone(),
         pins,
@@ -203,49 +134,28 @@ pub fn branch(
     })
 }
 
-/// Checks that Claude Code still has the sessions that the branch copies.
-fn check_sessions(run: &Run, settings: &Settings) -> Result<(), Error> {
-    const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
-    let is_set = |env: &BTreeMap<String, EnvValue>| {
-        [CONFIG_DIR, "HOME"].iter().any(|name| env.contains_key(*name))
-    };
-    if settings.answerer != AnswererKind::Claude
-        || settings.options.env.as_ref().is_some_and(is_set)
-    {
-        return Ok(());
-    }
-    let given = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
-    let Some(folder) = given.or_else(|| Some(std::env::home_dir()?.join(".claude"))) else {
-        return Ok(());
-    };
-    let sessions = copied_sessions(run).map(|(_, session)| session.clone());
-    let missing = missing_sessions(&folder, sessions).map_err(|error| Error::Io {
-        doing: "look for sessions in",
-        path: folder.clone(),
-        error,
-    })?;
-    match copied_sessions(run).find(|(_, session)| missing.contains(*session)) {
-        None => Ok(()),
-        Some((agent, session)) => Err(BranchError::SessionGone {
-            agent: agent.clone(),
-            session: session.clone(),
-            folder: folder.display().to_string(),
-            more: missing.len() - 1,
-        }
-        .into()),
-    }
-}
-
 /// Returns the changes of facts since the cut, which the branch does not see.
-fn hidden_changes(root: &RunsRoot, run: &Run, key: &ProofKey) -> Result<Vec<HiddenChange>, Error> {
-    let labels = run.definitions.values().flat_map(|definition| &definition.labels);
+fn hidden_changes(
+    root: &RunsRoot,
+    (run, present): (&Run, &Run),
+    at: Timestamp,
+    key: &ProofKey,
+) -> Result<Vec<HiddenChange>, Error> {
+    // The programs that the other run has begun since may begin in the branch, too.
+    let labels = present.definitions.values().flat_map(|definition| &definition.labels);
     let selection = FactSelection::of_labels(labels);
     if selection.is_empty() {
         return Ok(Vec::new());
     }
     let mut watcher = DataspaceWatcher::new(Dataspace::of(root).with_key(key));
     let changes = watcher.changes(&selection, &run.facts)?.changes;
-    Ok(changes.iter().map(HiddenChange::of).collect())
+    // One that held there already is seen, though no program of the run had come to it.
+    let is_later = |change: &&FactChange| match change {
+        FactChange::Asserted(fact) => fact.at > at,
+        FactChange::Retracted { .. } => true,
+    };
+    let later = changes.iter().filter(is_later);
+    Ok(later.map(|change| HiddenChange::of(change, &run.facts)).collect())
 }
 
 /// Takes the edited files as they are now, if the workflow is trusted with them; returns the differences.

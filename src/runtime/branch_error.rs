@@ -42,14 +42,48 @@ pub enum BranchError {
         step: u64,
     },
     /// No agent was in the state.
-    #[error(
-        "no agent of {run} was in {states}; say where to branch off: --at RECORD, or --at AGENT#STEP"
-    )]
+    #[error("{agents} in {states}; say where to branch off: --at RECORD, or --at AGENT#STEP")]
     NoState {
-        /// The run.
-        run: RunId,
+        /// The run, and the agent if one was chosen: `no agent of t was`.
+        agents: String,
         /// The states.
         states: String,
+    },
+    /// A record that does not follow from the cut cannot happen without those that do.
+    #[error(
+        "record {seq} of {run} cannot be told from what follows from the cut ({why}); branch the whole run off at a record: --at RECORD"
+    )]
+    Refused {
+        /// The run.
+        run: RunId,
+        /// The number of the record.
+        seq: u64,
+        /// The reason.
+        why: String,
+    },
+    /// The step takes no turn of Claude Code whose reply could be given.
+    #[error(
+        "{agent}#{step} of {run} is no turn of a prompt that a reply could stand for: it executes a file, serves a graph or a program, or waits for an answer"
+    )]
+    NoTurn {
+        /// The run.
+        run: RunId,
+        /// The agent.
+        agent: AgentId,
+        /// The step.
+        step: u64,
+    },
+    /// The reply would not be accepted.
+    #[error("the reply for {agent}#{step} of {run} would not be accepted: {why}")]
+    WrongReply {
+        /// The run.
+        run: RunId,
+        /// The agent.
+        agent: AgentId,
+        /// The step.
+        step: u64,
+        /// The reason.
+        why: String,
     },
     /// No agent lived there.
     #[error(

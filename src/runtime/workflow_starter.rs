@@ -18,7 +18,7 @@ use super::workflow::Workflow;
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::permission::StarterConsent;
 use crate::domain::plugin::PlugIn;
-use crate::domain::published_state::STATE_LABEL;
+use crate::domain::published_state::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::run_origin::{
     MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, StartedRun, WorkflowStart, budget_of_started,
     is_program_file, narrower,
@@ -27,7 +27,6 @@ use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::hint::closest;
-use crate::language::program::interpreter::INSTANCE_LABEL;
 use crate::language::prompt::step;
 use crate::store;
 use crate::store::capture::WorkflowCapture;

@@ -1,19 +1,34 @@
-//! The place in a journal where another run branches off: the end of a batch of records, with the run as it was there.
+//! The place in a journal where another run branches off, with the run as it was there.
+//!
+//! A run is cut as a whole at the end of a batch of records, or [causally](crate::domain::causal_cut): then the records
+//! up to the first one that is left out are shared, and the later ones that do not follow from the cut are taken along.
 
-use super::journal::JournalReader;
+use super::journal::{JournalExtent, JournalReader};
 use super::layout::RunDir;
 use super::record::{self, RecordError};
 use super::{Error, acknowledged, lock};
 use crate::domain::apply::{ApplyError, apply, begin};
+use crate::domain::causal_cut::{CausalCut, CutSeed};
+use crate::domain::event::{Event, Record};
+use crate::domain::fact::{Fact, FactChange};
 use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
 
 /// The place where a run is cut for a branch.
 #[derive(Debug, Clone)]
 pub struct JournalCut {
-    /// The run as it was there.
+    /// The run as it was there, after the records that are taken along.
     pub run: Run,
+    /// The number of the last record that is shared.
+    pub seq: u64,
+    /// The time of that record.
+    pub at: Timestamp,
     /// The length of its journal up to there.
     pub length: u64,
+    /// The facts that held there and that the run saw only later, as one more record.
+    pub facts: Option<Record>,
+    /// The later records that do not follow from the cut, numbered anew, in the batches they were written in.
+    pub kept: Vec<Vec<Record>>,
     /// The first session of the run.
     pub first_session: String,
 }
@@ -28,6 +43,55 @@ pub enum CutSearch {
         /// The number of the last record.
         last: u64,
     },
+    /// A later record that would be taken along cannot happen without those that are left out.
+    Refused {
+        /// The number of that record.
+        seq: u64,
+        /// The reason.
+        refused: ApplyError,
+    },
+}
+
+/// The batches of a journal, without those of a live run that are not durable yet.
+struct DurableBatches {
+    journal: JournalReader,
+    durable: u64,
+}
+
+impl DurableBatches {
+    fn open(dir: &RunDir) -> Result<Self, Error> {
+        // Without a holder all that is whole counts: the note may claim less than is durable.
+        let is_live = lock::is_held(&dir.lock())?.is_some();
+        let durable = if is_live { acknowledged::read(&dir.journal()) } else { 0 };
+        Ok(Self { journal: JournalReader::open(&dir.journal())?, durable })
+    }
+
+    /// Returns the records of the next batch, and the part of the journal up to its end.
+    fn next(&mut self) -> Result<Option<(Vec<Record>, JournalExtent)>, Error> {
+        let mut records = Vec::new();
+        while let Some((seq, line)) = self.journal.read()? {
+            let record = record::decode(&line).map_err(|flaw| self.journal.damaged(seq, &flaw))?;
+            records.push(record);
+            let extent = self.journal.extent();
+            if extent.last == seq {
+                let is_durable = self.durable == 0 || extent.end <= self.durable;
+                return Ok(is_durable.then_some((records, extent)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Applies a record to the run as it was recorded.
+    fn apply(&self, run: &mut Option<Run>, record: &Record) -> Result<(), Error> {
+        let applied = match run {
+            None => begin(record).map(|(begun, _)| *run = Some(begun)),
+            Some(run) => apply(run, record).map(drop),
+        };
+        applied.map_err(|refused| {
+            let flaw = RecordError::Meaning(refused.to_string());
+            self.journal.damaged(record.seq, &flaw)
+        })
+    }
 }
 
 /// Finds the first place where a condition on the run holds. Records that were written together are never parted, and
@@ -36,34 +100,115 @@ pub enum CutSearch {
 /// # Errors
 /// [`Error::Damaged`], [`Error::Empty`], [`Error::Io`].
 pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<CutSearch, Error> {
-    // Without a holder all that is whole counts: the note may claim less than is durable.
-    let is_live = lock::is_held(&dir.lock())?.is_some();
-    let durable = if is_live { acknowledged::read(&dir.journal()) } else { 0 };
-    let mut journal = JournalReader::open(&dir.journal())?;
+    let mut batches = DurableBatches::open(dir)?;
     let (mut run, mut first_session) = (None::<Run>, String::new());
-    while let Some((seq, line)) = journal.read()? {
-        let damaged = |journal: &JournalReader, flaw: &RecordError| journal.damaged(seq, flaw);
-        let record = record::decode(&line).map_err(|flaw| damaged(&journal, &flaw))?;
-        let refused = |refused: ApplyError| RecordError::Meaning(refused.to_string());
-        let applied = match &mut run {
-            None => {
-                super::replay::first_session(&record).clone_into(&mut first_session);
-                begin(&record).map(|(begun, _)| run = Some(begun))
+    while let Some((records, extent)) = batches.next()? {
+        for record in &records {
+            if run.is_none() {
+                super::replay::first_session(record).clone_into(&mut first_session);
             }
-            Some(run) => apply(run, &record).map(drop),
-        };
-        applied.map_err(|error| damaged(&journal, &refused(error)))?;
-        let extent = journal.extent();
-        if durable > 0 && extent.end > durable {
-            break;
-        }
-        if extent.last != seq {
-            continue;
+            batches.apply(&mut run, record)?;
         }
         if let Some(run) = run.take_if(|run| is_here(run)) {
-            let length = extent.end;
-            return Ok(CutSearch::Found(Box::new(JournalCut { run, length, first_session })));
+            let (seq, length, kept) = (run.seq, extent.end, Vec::new());
+            let at = records.last().map(|record| record.at).unwrap_or_default();
+            let mut later = Vec::new();
+            while let Some((records, _)) = batches.next()? {
+                later.extend(seen_facts(&records));
+            }
+            let cut = JournalCut { run, seq, at, length, facts: None, kept, first_session };
+            return with_facts(cut, later);
         }
     }
     Ok(CutSearch::Missing { last: run.map_or(0, |run| run.seq) })
+}
+
+/// Finds what stays of a run whose agents are cut before some steps. The same records are looked at as by
+/// [`find_cut`].
+///
+/// # Errors
+/// As [`find_cut`].
+pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, Error> {
+    let mut batches = DurableBatches::open(dir)?;
+    let Some((records, mut shared)) = batches.next()? else {
+        return Ok(CutSearch::Missing { last: 0 });
+    };
+    let mut recorded = None;
+    for record in &records {
+        batches.apply(&mut recorded, record)?;
+    }
+    let Some(mut recorded) = recorded else { return Ok(CutSearch::Missing { last: 0 }) };
+    let first_session = records.first().map(super::replay::first_session).unwrap_or_default();
+    let mut fold = CausalCut::begin(seeds, &recorded);
+    let (mut run, mut kept, mut is_shared) = (recorded.clone(), Vec::new(), true);
+    let mut at = records.last().map(|record| record.at).unwrap_or_default();
+    let mut later = Vec::new();
+    while let Some((records, extent)) = batches.next()? {
+        let mut after = Some(recorded);
+        for record in &records {
+            if let Some(before) = &after {
+                fold.see(before, record);
+            }
+            batches.apply(&mut after, record)?;
+        }
+        let Some(after) = after else { return Ok(CutSearch::Missing { last: extent.last }) };
+        recorded = after;
+        let ended = records.last().map(|record| record.at).unwrap_or_default();
+        let facts = seen_facts(&records);
+        let mut staying = fold.settle(&recorded, records);
+        if staying.is_empty() {
+            later.extend(facts);
+        }
+        is_shared &= !staying.is_empty();
+        for record in &mut staying {
+            let seq = std::mem::replace(&mut record.seq, run.seq + 1);
+            if let Err(refused) = apply(&mut run, record) {
+                return Ok(CutSearch::Refused { seq, refused });
+            }
+        }
+        if is_shared {
+            (shared, at) = (extent, ended);
+        } else if !staying.is_empty() {
+            kept.push(staying);
+        }
+    }
+    if !fold.is_reached() {
+        return Ok(CutSearch::Missing { last: run.seq });
+    }
+    let (seq, length) = (shared.last, shared.end);
+    let first_session = first_session.to_owned();
+    with_facts(JournalCut { run, seq, at, length, facts: None, kept, first_session }, later)
+}
+
+/// Returns the facts that a batch has brought to the run.
+fn seen_facts(records: &[Record]) -> Vec<Fact> {
+    let changes = records.iter().filter_map(|record| match &record.event {
+        Event::FactsSeen { changes } => Some(changes),
+        _ => None,
+    });
+    let asserted = |change: &FactChange| match change {
+        FactChange::Asserted(fact) => Some(fact.clone()),
+        FactChange::Retracted { .. } => None,
+    };
+    changes.flatten().filter_map(asserted).collect()
+}
+
+/// Adds the facts of `later` that held at the cut already: the run had not come to a program that looks at them.
+fn with_facts(mut cut: JournalCut, later: Vec<Fact>) -> Result<CutSearch, Error> {
+    let mut held: Vec<Fact> = Vec::new();
+    for fact in later.into_iter().filter(|fact| fact.at <= cut.at) {
+        let is_same = |own: &Fact| own.label == fact.label && own.key == fact.key;
+        if cut.run.facts.get(&fact.label, Some(&fact.key)).is_none() && !held.iter().any(is_same) {
+            held.push(fact);
+        }
+    }
+    if !held.is_empty() {
+        let changes = held.into_iter().map(FactChange::Asserted).collect();
+        let record = Record::next(&cut.run, cut.at, Event::FactsSeen { changes });
+        if let Err(refused) = apply(&mut cut.run, &record) {
+            return Ok(CutSearch::Refused { seq: cut.seq, refused });
+        }
+        cut.facts = Some(record);
+    }
+    Ok(CutSearch::Found(Box::new(cut)))
 }

@@ -73,17 +73,151 @@ fn edited_state_branches_before_its_first_step_and_shows_the_difference() {
         .rule(always().reply("<result>gathered</result>"));
     test.run(&["START.md", "--stagger", "0s"]).ok().ended("main", "gathered");
     let test = test.prompt("GATHER.md", "---\njoin: all\n---\nsummarize {{results}}");
-    // The state is entered by the fork, so its workers are asked again, too.
+    // The state is entered by the fork. Its workers do not follow from it, so they are not asked again.
     branch(&test, &["--edit", "GATHER.md"]).ok().stderr_has("+summarize {{results}}");
-    assert_eq!(test.calls_with("distribute").len(), 1);
+    assert_eq!((test.calls_with("distribute").len(), test.calls_with("work on").len()), (1, 3));
     assert_eq!((test.calls_with("gather").len(), test.calls_with("summarize").len()), (1, 1));
     // After the last worker only the join follows.
     let joined = records(&test, "t").len() - 2;
     let last = test.raymond(&["branch", "t", "--id", "c", "--at", &joined.to_string()]);
     last.ok().ended("main", "gathered");
-    assert_eq!(test.calls_with("work on").len(), 6);
+    assert_eq!(test.calls_with("work on").len(), 3);
     assert_eq!(test.calls_with("gather").len(), 2, "c has the files that t was started with");
     branch(&test, &["--edit", "NOTES.txt"]).code(64).stderr_has("NOTES.txt is no state");
+}
+
+/// Returns a fan-out of a hundred agents that go from A.md to B.md, and are gathered.
+fn fan_out() -> Test {
+    let items: Vec<String> = (1..=100).map(|number| number.to_string()).collect();
+    let fork = format!(
+        r#"<fork next="GATHER.md" each='{}' as="item">A.md</fork>"#,
+        serde_json::to_string(&items).expect("JSON")
+    );
+    Test::new()
+        .prompt("START.md", "distribute")
+        .prompt("GATHER.md", "---\njoin: all\n---\ngather {{results}}")
+        .prompt("A.md", "draft {{item}}")
+        .prompt("B.md", "polish it")
+        .rule(when("distribute").reply(&fork).cost(0.01))
+        .rule(when("gather").reply("<result>gathered</result>").cost(0.01))
+        .rule(when("draft").reply("<goto>B.md</goto>").cost(0.01))
+        .rule(when("polish").reply("<result>polished</result>").cost(0.01))
+        .rule(always().reply("<result>shortened</result>").cost(0.01))
+}
+
+#[test]
+fn one_edited_prompt_of_a_fan_out_asks_only_the_states_that_follow() {
+    let test = fan_out();
+    test.run(&["START.md", "--stagger", "0s"]).ok().ended("main", "gathered");
+    assert_eq!(test.calls().len(), 202);
+    let journal = fs::read(test.journal_file()).expect("the journal");
+    let test = test.prompt("B.md", "shorten it");
+    branch(&test, &["--edit", "B.md"]).ok().ended("main", "gathered");
+    let again = &test.prompts()[202..];
+    let count = |text: &str| again.iter().filter(|prompt| prompt.starts_with(text)).count();
+    assert_eq!((count("shorten"), count("gather"), again.len()), (100, 1, 101));
+    assert!(again.last().is_some_and(|last| last.contains("shortened")), "the join sees the new");
+    assert_eq!(fs::read(test.journal_file()).expect("the journal"), journal, "t is as it was");
+    // 102 turns are shared and 101 asked; the rest of t is not paid by b.
+    assert!((spent(&test, "b") - 2.02).abs() < 1e-9, "{}", spent(&test, "b"));
+    // One agent alone takes only its own turn and the join with it.
+    let one = test.raymond(&["branch", "t", "--id", "c", "--agent", "main.7", "--at", "2"]);
+    one.ok().ended("main", "gathered");
+    assert_eq!(test.calls().len(), 202 + 101 + 2);
+    let log = records(&test, "c");
+    assert!(log.iter().zip(1..).all(|(record, seq)| record["seq"] == seq));
+    let branched = log.iter().find(|record| record["event"] == "run_branched").expect("a branch");
+    assert!(branched["origin"]["kept"].as_u64() > Some(0), "{branched}");
+    test.raymond(&["show", "c", "main.9"]).ok().stdout_has("polish it");
+    // A branch of such a branch has all of its records.
+    let again = test.raymond(&["branch", "c", "--id", "d", "--agent", "main.8", "--at", "2"]);
+    again.ok().ended("main", "gathered");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn child_that_its_parent_asks_again_is_left_out_with_all_that_it_did() {
+    let test = Test::new()
+        .prompt("START.md", "plan")
+        .prompt("NEXT.md", "decide")
+        .prompt("W.md", "work")
+        .rule(when("plan").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
+        .rule(always().reply("<result>done</result>"));
+    test.run(&["START.md"]).ok();
+    // main is asked again from its first step, so main.1 is born again.
+    branch(&test, &["--at", "main#1"]).ok();
+    assert_eq!(test.calls().len(), 6);
+    // The child does not follow from the second step of main, nor that step from the child.
+    let dry = test.raymond(&["branch", "t", "--at", "main#2", "--dry-run", "--json"]).ok().json();
+    assert_eq!((&dry["left_out"], &dry["agents"][0]["next"]), (&1.into(), &"asked".into()));
+    assert_eq!(dry["agents"].as_array().map(Vec::len), Some(1), "{dry}");
+    let dry = test.raymond(&["branch", "t", "--at", "main.1#1", "--dry-run"]);
+    dry.ok().stdout_has("main.1#1 in W.md is asked next").stdout_has("1 are left out");
+    assert!(!test.dir().join("runs/c").exists());
+    assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 2, "t and b");
+}
+
+#[test]
+fn given_reply_stands_for_the_turn_and_costs_nothing() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    let at = ["--at", "main#3", "--reply"];
+    let with = |text: &'static str| [&at[..], &[text]].concat();
+    branch(&test, &with("<goto>NOWHERE.md</goto>"))
+        .code(64)
+        .stderr_has("the reply for main#3 of t would not be accepted")
+        .stderr_has("NOWHERE.md");
+    branch(&test, &with("I am done")).code(64).stderr_has("would not be accepted");
+    branch(&test, &["--at", "3", "--reply", "x"]).code(64).stderr_has("that of one step");
+    assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
+    let dry =
+        test.raymond(&[&["branch", "t", "--dry-run"], &with("<goto>S5.md</goto>")[..]].concat());
+    dry.ok().stdout_has("main#3 in S3.md has its reply from you");
+    branch(&test, &with("<goto>S5.md</goto>")).ok().ended("main", "done");
+    assert_eq!(test.prompts()[5..], ["turn 5"], "neither S3.md nor S4.md is asked");
+    assert!((spent(&test, "b") - 0.03).abs() < 1e-9, "{}", spent(&test, "b"));
+    let log = records(&test, "b");
+    assert_eq!(log[3]["origin"]["reply"]["text"], "<goto>S5.md</goto>", "{}", log[3]);
+    let given = log[4..].iter().find(|record| record["event"] == "step_finished").expect("a step");
+    assert_eq!((&given["without_turn"], &given["cost_usd"]), (&true.into(), &0.0.into()));
+    test.raymond(&["show", "b", "main"]).ok().stdout_has("S5.md");
+    let calls = test.calls();
+    calls[5].assert_branches(&calls[1]);
+}
+
+#[test]
+fn given_reply_comes_after_the_join_of_its_state_and_in_the_place_of_its_evaluator() {
+    let test = Test::new()
+        .prompt("START.md", "distribute")
+        .prompt(
+            "GATHER.md",
+            "---\njoin: all\nevaluator: { prompt: CHECK.md }\n---\ngather {{results}}",
+        )
+        .prompt("CHECK.md", "check")
+        .prompt("W.md", "work on {{item}}")
+        .rule(
+            when("distribute")
+                .reply(r#"<fork next="GATHER.md" each='["a", "b"]' as="item">W.md</fork>"#),
+        )
+        .rule(always().reply("<result>done</result>"));
+    test.run(&["START.md", "--stagger", "0s"]).ok();
+    let before = test.calls().len();
+    branch(&test, &["--agent", "main", "--at", "2", "--reply", "<result>mine</result>"])
+        .ok()
+        .ended("main", "mine");
+    assert_eq!(test.calls().len(), before);
+    let again = test.raymond(&[
+        "branch",
+        "t",
+        "--id",
+        "c",
+        "--at",
+        "main#1",
+        "--reply",
+        "<goto>W.md</goto>",
+    ]);
+    again.ok().ended("main", "done");
+    assert_eq!(test.calls().len(), before + 1, "only W.md, and nobody is forked");
 }
 
 #[test]
@@ -149,6 +283,12 @@ fn wrong_places_are_named_and_leave_nothing() {
     branch(&test, &[]).code(64).stderr_has("branch off earlier");
     branch(&test, &["--at", "main#9"]).code(64).stderr_has("main of t never came to step 9");
     branch(&test, &["--at", "main.4#1"]).code(64).stderr_has("main.4 of t never came to step 1");
+    branch(&test, &["--agent", "main"]).code(64).stderr_has("say before which step of main");
+    branch(&test, &["--agent", "main", "--at", "9"]).code(64).stderr_has("never came to step 9");
+    branch(&test, &["--agent", "main", "--at", "main#2"]).code(64).stderr_has("write --at STEP");
+    branch(&test, &["--agent", "main.3", "--edit", "S2.md"])
+        .code(64)
+        .stderr_has("main.3 of t was never in S2.md");
     branch(&test, &["--at", "soon"]).code(64).stderr_has("such as 120");
     branch(&test, &["--edit", "OTHER.md"]).code(64).stderr_has("no agent of t was in OTHER.md");
     branch(&test, &["--at", "2", "--edit", "OTHER.md"])

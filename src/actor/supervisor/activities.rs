@@ -33,6 +33,12 @@ impl Supervisor {
         if is_recorded && self.is_pending(&id) {
             return;
         }
+        if let Some(fact) = self.run.kept_fact(&pending.activity) {
+            // The dataspace has it no longer, and no other run can take it.
+            let PendingActivity { workflow, suspended, report, .. } = pending;
+            let input = ResumeInput::Activity(Ok(ActivityResult::Claimed(Some(fact))));
+            return self.resume(workflow, suspended, input, report, ctx);
+        }
         let (turn, working_dir) = (agent.turn_id(), agent.spec.working_dir.clone());
         let activity = pending.activity.clone();
         let may_have_begun = self.may_have_begun.remove(&id);

@@ -12,9 +12,11 @@ use super::Supervisor;
 use super::activities::PendingActivity;
 use crate::actor::clock::now;
 use crate::actor::message::{AdvanceAgent, DispatchTurn, TakeTransition};
+use crate::domain::activity::ActivityResult;
 use crate::domain::advance::{Advance, AdvanceNext};
 use crate::domain::agent::Agent;
 use crate::domain::decide::{ProgramStart, TurnJudgement, TurnReport, program_started};
+use crate::domain::fact::KnownFacts;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::prompt::judgement::JudgedReply;
@@ -61,10 +63,12 @@ impl Supervisor {
             return;
         }
         let id = report.turn.agent.clone();
+        let others = self.facts_without_kept(&id, &input);
         let outcome = contained(|| {
             let Some(agent) = self.run.agents.get(&id) else { return Ok(None) };
             let source = self.context.source_of_agent(agent)?;
-            let environment = self.environment_of(agent, &*source);
+            let mut environment = self.environment_of(agent, &*source);
+            environment.facts = others.as_ref().unwrap_or(environment.facts);
             Ok(Some(resume(&workflow, suspended, input, &environment)))
         });
         match outcome {
@@ -72,6 +76,16 @@ impl Supervisor {
             Ok(None) => {}
             Err(failure) => self.fail_advance(report, failure, ctx),
         }
+    }
+
+    /// Returns the other facts if an agent takes one that only its run still has: the record of the advance ends it.
+    fn facts_without_kept(&self, id: &AgentId, input: &ResumeInput) -> Option<KnownFacts> {
+        let ResumeInput::Activity(Ok(ActivityResult::Claimed(Some(_)))) = input else {
+            return None;
+        };
+        let program = self.run.agents.get(id)?.program()?;
+        let fact = self.run.kept_fact(program.position.activity.as_ref()?)?;
+        Some(self.run.facts.without(&fact.label, &fact.key))
     }
 
     fn take_outcome(

@@ -1,22 +1,39 @@
-//! The arguments of `branch`.
+//! The arguments of `branch` and `rewind`.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::{DirArgs, NamedRunArgs, variable};
+use crate::cli::candidates::complete_agents;
 use crate::cli::options::RunOptions;
 use crate::domain::id::{AgentId, RunId, StateKind, StateName};
-use crate::runtime::branch::BranchPoint;
+use crate::runtime::branch_point::BranchPoint;
 
 pub(super) const BRANCH_HELP: &str = "Examples:
   raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with the file as it is now
   raymond branch RUN --at main.2#5           again from the fifth step of main.2
+  raymond branch RUN --agent main.2 --at 5   the same
   raymond branch RUN --at 120 --model opus   again from after record 120, with another model
   raymond branch RUN --at 120 --var tone=dry --id second-try
+  raymond branch RUN --at main.2#5 --reply '<goto>DONE.md</goto>'
+                                             with this reply of yours in the place of the fifth step's turn
+  raymond branch RUN --at main.2#5 --dry-run
+                                             what would be shared, left out and asked first
 
-The new run shares the records of the other one up to there, and nothing before is asked again. Agents that lived
-there live in it, each in a session of its own that begins at the last message before. A turn that was running there
-is asked again. The other run is not changed, and may be live. `raymond log RUN --json` shows the numbers of records,
-`raymond show RUN AGENT` those of steps.";
+The new run shares the records of the other one up to there, and nothing before is asked again. Before a step of an
+agent, only what follows from that step is left out: other agents keep what they have done. After a record, the whole
+run is left out. Agents that lived there live in the new run, each in a session of its own that begins at the last
+message before. A turn that was running there is asked again. The other run is not changed, and may be live. `raymond
+log RUN --json` shows the numbers of records, `raymond show RUN AGENT` those of steps.
+
+--dry-run --json prints { run, seq, kept, left_out, agents, spent_usd }.";
+
+pub(super) const REWIND_HELP: &str = "Examples:
+  raymond rewind RUN --to 120        a run that continues after record 120 in the place of RUN
+  raymond rewind RUN --to main#5     … before the fifth step of main
+
+It is a branch that takes the run's label: programs read it as @label, and what is published under it is about the new
+run from now on. The other run stays as it is, under its id. It has to be stopped: raymond stop RUN --wait.";
 
 /// Options of `branch`.
 #[derive(Debug, Clone, Args)]
@@ -25,10 +42,14 @@ pub struct BranchArgs {
     #[command(flatten)]
     pub named: NamedRunArgs,
 
-    /// Branch off after this record, or before this step: 120, or main.2#5 [default: with --edit before the first step
-    /// in that state, else now]
+    /// Branch off after this record, or before this step: 120, or main.2#5; with --agent the number of a step [default:
+    /// with --edit before the first step in that state, else now]
     #[arg(long, value_name = "RECORD|AGENT#STEP", value_parser = point)]
     pub at: Option<BranchPoint>,
+
+    /// Branch off before a step of this agent: --at STEP, or with --edit its first one in that state
+    #[arg(long, value_name = "ID", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    pub agent: Option<AgentId>,
 
     /// Take this file of the workflow as it is now; repeatable
     #[arg(long, value_name = "FILE")]
@@ -37,6 +58,14 @@ pub struct BranchArgs {
     /// Text for {{KEY}} in every state from now on; repeatable
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
+
+    /// Take this text as the reply of the step, in the place of a turn
+    #[arg(long, value_name = "TEXT")]
+    pub reply: Option<String>,
+
+    /// Show what would be shared, left out and asked first; make nothing
+    #[arg(long)]
+    pub dry_run: bool,
 
     /// Name the new run instead of letting raymond choose an id
     #[arg(long, value_parser = RunId::parse)]
@@ -55,21 +84,71 @@ impl BranchArgs {
     /// Returns the place where the run branches off.
     ///
     /// # Errors
-    /// A sentence, if an edited file is no state, so that the place is not known.
+    /// A sentence, if the options do not name one.
     pub fn point(&self) -> Result<BranchPoint, String> {
-        if let Some(point) = &self.at {
-            return Ok(point.clone());
+        let point = match (&self.at, &self.agent) {
+            (Some(BranchPoint::Record(step)), Some(agent)) => {
+                BranchPoint::Step { agent: agent.clone(), step: *step }
+            }
+            (Some(_), Some(agent)) => {
+                return Err(format!(
+                    "with --agent {agent}, write --at STEP: the number of a step, such as 5"
+                ));
+            }
+            (Some(point), None) => point.clone(),
+            (None, agent) if !self.edit.is_empty() => self.edited_states(agent.as_ref())?,
+            (None, Some(agent)) => {
+                return Err(format!(
+                    "say before which step of {agent}: --at STEP; `raymond show RUN {agent}` shows them"
+                ));
+            }
+            (None, None) => BranchPoint::Now,
+        };
+        match point {
+            BranchPoint::Step { .. } => Ok(point),
+            _ if self.reply.is_some() => {
+                Err("a reply is that of one step: --at AGENT#STEP".to_owned())
+            }
+            _ => Ok(point),
         }
-        if self.edit.is_empty() {
-            return Ok(BranchPoint::Now);
-        }
+    }
+
+    fn edited_states(&self, agent: Option<&AgentId>) -> Result<BranchPoint, String> {
         match self.edit.iter().find(|file| !is_state(file)) {
-            None => Ok(BranchPoint::States(self.edit.clone())),
+            None => Ok(BranchPoint::States { agent: agent.cloned(), states: self.edit.clone() }),
             Some(other) => Err(format!(
                 "{other} is no state, so say where to branch off: --at RECORD, or --at AGENT#STEP"
             )),
         }
     }
+}
+
+/// Options of `rewind`.
+#[derive(Debug, Clone, Args)]
+pub struct RewindArgs {
+    /// The run.
+    #[command(flatten)]
+    pub named: NamedRunArgs,
+
+    /// Continue after this record, or before this step: 120, or main.2#5
+    #[arg(long, value_name = "RECORD|AGENT#STEP", value_parser = point)]
+    pub to: BranchPoint,
+
+    /// Show what would be shared, left out and asked first; make nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Name the new run instead of letting raymond choose an id
+    #[arg(long, value_parser = RunId::parse)]
+    pub id: Option<RunId>,
+
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+
+    /// The options that each resume may change.
+    #[command(flatten)]
+    pub options: RunOptions,
 }
 
 /// Returns whether a file of a workflow is a state.

@@ -1,4 +1,5 @@
-//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts.
+//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts, and those of prompts whose
+//! reply a person has given.
 
 use super::Agent;
 use crate::domain::id::{StateKind, StepMode};
@@ -13,7 +14,7 @@ impl Agent {
         }
         let is_free = || self.task().is_none() && self.proposal().is_none() && !self.waits();
         StateKind::of(&self.current_state).filter(|kind| match kind.steps() {
-            StepMode::Asked => false,
+            StepMode::Asked => self.given_reply.is_some() && is_free(),
             StepMode::Executed | StepMode::Tagged => is_free(),
             StepMode::Watching => true,
         })

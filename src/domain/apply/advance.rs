@@ -11,6 +11,7 @@ use crate::domain::agent::{
 };
 use crate::domain::effect::Effect;
 use crate::domain::event::{AdvancePosition, Advanced, GraphProgress, NextAction, ProgramStatus};
+use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::join::PendingJoin;
@@ -23,6 +24,7 @@ pub(super) fn advanced(
     event: &Advanced,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
+    let taken = kept_fact_of(run, event);
     let agent = due(run, &event.turn)?;
     let opened = match (&event.next_action, &event.new_session) {
         (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
@@ -47,6 +49,9 @@ pub(super) fn advanced(
             run.given_usd =
                 run.given_usd.saturating_add(after).saturating_sub(before.unwrap_or_default());
         }
+    }
+    if let Some(Fact { label, key, .. }) = taken {
+        run.facts.change(&FactChange::Retracted { label, key });
     }
     let agent = due(run, &event.turn)?;
     if let Some(paid) = &event.task {
@@ -82,6 +87,13 @@ pub(super) fn advanced(
         effects.push(Effect::Proceed(id));
     }
     Ok(effects)
+}
+
+/// Returns the fact that a program has taken with this advance, if it is one that only its run still has. The dataspace
+/// does not tell its end.
+fn kept_fact_of(run: &Run, event: &Advanced) -> Option<Fact> {
+    let program = run.agents.get(&event.turn.agent)?.program()?;
+    run.kept_fact(program.position.activity.as_ref()?)
 }
 
 /// Gives an agent the graph state after the event, in a new execution if it enters the graph.

@@ -1,9 +1,11 @@
 //! A run that branches off another: its own name and settings, and sessions of their own for its agents.
 
 use super::ApplyError;
+use crate::domain::activity::Activity;
 use crate::domain::branch::BranchedAgent;
 use crate::domain::effect::Effect;
 use crate::domain::event::RunBranched;
+use crate::domain::published_state::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::session::SessionOrigin;
 
@@ -14,11 +16,18 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
             return Err(ApplyError::NoSession);
         }
     }
+    if let Some(reply) = &event.origin.reply
+        && !run.agents.contains_key(&reply.agent)
+    {
+        return Err(ApplyError::NoAgent(reply.agent.clone()));
+    }
     if event.agents.len() != run.agents.len() {
         return Err(ApplyError::NoSession);
     }
+    let label = run.label().to_owned();
     run.workflow_id = event.run.clone();
     run.settings = event.settings.clone();
+    rename(run, &label);
     run.branch = Some(event.origin.clone());
     run.status = RunStatus::Running;
     run.pause = None;
@@ -43,5 +52,30 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
             frame.session = session;
         }
     }
+    if let Some(reply) = &event.origin.reply
+        && let Some(agent) = run.agents.get_mut(&reply.agent)
+    {
+        agent.given_reply = Some(reply.text.clone());
+    }
     Ok(run.agents.keys().cloned().map(Effect::Proceed).collect())
+}
+
+/// Gives the programs that have the other run's label that of this run, under which they publish their states.
+fn rename(run: &mut Run, from: &str) {
+    let to = run.label().to_owned();
+    if to == from {
+        return;
+    }
+    for agent in run.agents.values_mut() {
+        let Some(own) = agent.execution.program_mut().filter(|own| own.label == from) else {
+            continue;
+        };
+        own.label.clone_from(&to);
+        if let Some(Activity::Assert { label, key, .. }) = &mut own.position.activity
+            && [INSTANCE_LABEL, STATE_LABEL].contains(&label.as_str())
+            && key == from
+        {
+            key.clone_from(&to);
+        }
+    }
 }

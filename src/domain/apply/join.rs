@@ -44,6 +44,7 @@ pub(super) fn join_finished(
     agent.retry_point = retry_point;
     if let Some(state) = &event.enters {
         agent.current_state = state.clone();
+        agent.given_reply = None;
     }
     for ended in run.finished.iter_mut().filter(|ended| is_joined(&ended.id, &parent, &forks)) {
         ended.parent_notified = true;

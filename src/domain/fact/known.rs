@@ -111,6 +111,15 @@ impl KnownFacts {
         }
     }
 
+    /// Returns these facts without one of them.
+    #[must_use]
+    pub fn without(&self, label: &str, key: &str) -> Self {
+        let mut others = self.clone();
+        let (label, key) = (label.to_owned(), key.to_owned());
+        others.change(&FactChange::Retracted { label, key });
+        others
+    }
+
     /// Applies a change.
     pub(in crate::domain) fn change(&mut self, change: &FactChange) {
         match change {

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use self::kept_result::record_of_result;
-pub use self::publish::{DEFINITION_LABEL, INSTANCE_LABEL};
+pub use self::publish::{DEFINITION_LABEL, published_facts};
 pub use self::sought::sought_facts;
 use super::checked_program::{Instruction, Program};
 use crate::domain::activity::{Activity, ActivityResult};

@@ -42,7 +42,8 @@ pub struct NewBranch<'a> {
 
 impl LockedRun {
     /// Makes the directory of a run that shares the records of `source` up to `cut`. The journal is shared as another
-    /// name of the same file, and so are the streams of the turns before the cut.
+    /// name of the same file, and so are the streams of the turns before the cut. Later records that do not follow from
+    /// the cut are written again, with proofs of this run.
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
@@ -59,8 +60,8 @@ impl LockedRun {
         }
         let draft = RunDir(root.runs().join(format!(".{id}.{}.new", std::process::id())));
         let keys = RunKeys::of(&dir, &cut.first_session, parts.key.clone());
-        let line = encode(&parts.record, &draft.journal(), Some(&keys))?;
-        let made = fill(&draft, source, cut, &line, parts).and_then(|lock| {
+        let lines = own_lines(cut, &parts.record, &draft, &keys)?;
+        let made = fill(&draft, source, cut, &lines, parts).and_then(|lock| {
             let (state, unsealed) = &parts.seal;
             let journal = Some(seal::seal_of_journal(&draft.journal())?);
             seal::save(state, &RunSeal { journal, ..unsealed.clone() })?;
@@ -82,11 +83,31 @@ impl LockedRun {
     }
 }
 
+/// Returns the lines of the records that are the run's own: those that are taken along, and its first one.
+fn own_lines(
+    cut: &JournalCut,
+    first: &Record,
+    draft: &RunDir,
+    keys: &RunKeys,
+) -> Result<String, Error> {
+    let journal = draft.journal();
+    let mut lines = String::new();
+    let kept = cut.kept.iter().map(Vec::as_slice);
+    for batch in kept.chain(cut.facts.iter().chain([first]).map(std::slice::from_ref)) {
+        let last = batch.len().saturating_sub(1);
+        for (place, record) in batch.iter().enumerate() {
+            lines.push_str(&encode(record, place < last, &journal, Some(keys))?);
+            lines.push('\n');
+        }
+    }
+    Ok(lines)
+}
+
 fn fill(
     draft: &RunDir,
     source: &RunDir,
     cut: &JournalCut,
-    line: &str,
+    lines: &str,
     parts: &NewBranch<'_>,
 ) -> Result<RunLock, Error> {
     for path in [draft.path(), &draft.steps(), &draft.inbox()] {
@@ -99,7 +120,7 @@ fn fill(
     share_steps(draft, source, &cut.run)?;
     share_cassette(draft, source)?;
     let lock = lock::acquire(&draft.lock(), &parts.run.workflow_id)?;
-    files::create(&draft.journal(), format!("{line}\n").as_bytes())?;
+    files::create(&draft.journal(), lines.as_bytes())?;
     files::sync_dir(draft.path())?;
     Ok(lock)
 }
@@ -116,7 +137,7 @@ fn share_journal(draft: &RunDir, source: &RunDir, cut: &JournalCut) -> Result<()
     let note = JournalBase {
         version: BASE_VERSION,
         run: cut.run.workflow_id.clone(),
-        seq: cut.run.seq,
+        seq: cut.seq,
         length: cut.length,
     };
     let path = note_beside(&draft.journal());

@@ -53,7 +53,7 @@ impl LockedRun {
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
         let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
-        let line = encode(first, &draft.journal(), keys.as_ref())?;
+        let line = encode(first, false, &draft.journal(), keys.as_ref())?;
         let made = fill(&draft, &line, &run, (parts.workflow, parts.cassette)).and_then(|lock| {
             if let Some((state, seal)) = &parts.seal {
                 seal::save(state, seal)?;
@@ -103,12 +103,14 @@ fn fill(
     Ok(lock)
 }
 
+/// Returns the line of a record; `has_more` if the next one was written together with it.
 pub(super) fn encode(
     record: &Record,
+    has_more: bool,
     journal: &Path,
     keys: Option<&RunKeys>,
 ) -> Result<String, Error> {
-    record::encode_before(record, false, keys.map(|keys| &keys.records))
+    record::encode_before(record, has_more, keys.map(|keys| &keys.records))
         .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
 }
 

@@ -7,18 +7,27 @@ use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::fact::Fact;
-use crate::domain::program_execution::ProgramEnding;
-use crate::domain::published_state::{COMPLETED, FAILED, STATE_LABEL, is_ending, running};
+use crate::domain::program_execution::{ProgramEnding, ProgramExecution};
+use crate::domain::published_state::{
+    COMPLETED, FAILED, INSTANCE_LABEL, STATE_LABEL, is_ending, running,
+};
 use crate::language::program::checked_program::{ProgramCondition, TextExpression};
-
-/// The label of the facts that tell the executions of programs.
-pub const INSTANCE_LABEL: &str = "workflow-instance";
 
 /// The label of the facts that tell the programs that are defined.
 pub const DEFINITION_LABEL: &str = "workflow/definition";
 
 /// The mark in the position of an execution that is published, and whose state is not yet.
 const INSTANCE_MARK: &str = "instance";
+
+/// Returns the labels and the values of the facts that tell of an execution at its position, as far as it has
+/// published them.
+#[must_use]
+pub fn published_facts(execution: &ProgramExecution) -> Vec<(&'static str, String)> {
+    let Some(published) = &execution.position.published else { return Vec::new() };
+    let state = (published != INSTANCE_MARK).then(|| (STATE_LABEL, published.clone()));
+    let instance = (INSTANCE_LABEL, shown::instance(execution));
+    [Some(instance), state].into_iter().flatten().collect()
+}
 
 impl ProgramInterpreter<'_> {
     /// Makes the fact due that says in which state the program is, unless it holds already.

@@ -1,0 +1,186 @@
+//! The dependence of a record: the parts of a run that it follows from, and those that it changes.
+//!
+//! Every event is named here, so that a new one cannot be forgotten. A cost is no dependence: what a turn has cost
+//! changes no other turn.
+
+use std::sync::Arc;
+
+use crate::domain::agent::Agent;
+use crate::domain::event::{
+    AdvancePosition, Advanced, Event, JoinFinished, NextAction, ProgramStatus, RoleRequested,
+    StepFinished,
+};
+use crate::domain::fork::agent_count;
+use crate::domain::id::AgentId;
+use crate::domain::run::Run;
+use crate::domain::transition::{TagName, Transition};
+
+/// A part of a run that a record follows from, or changes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RunPart {
+    /// An agent.
+    Agent(AgentId),
+    /// The recorded text of a program, by its checksum.
+    Program(Arc<str>),
+    /// The answers that were given ahead of time to the question with this name.
+    PreparedAnswers(String),
+}
+
+/// The parts that a record follows from, and those that it changes.
+#[derive(Debug, Default)]
+pub(super) struct RecordDependence {
+    /// The record cannot happen as it did unless all of these are as they were.
+    pub(super) needs: Vec<RunPart>,
+    /// All of these are other than they were if the record does not happen.
+    pub(super) changes: Vec<RunPart>,
+    /// The record is about the run as a whole: it happens to all of it or not at all.
+    pub(super) is_of_whole_run: bool,
+}
+
+impl RecordDependence {
+    /// Returns the dependence of an event on the run as it was before.
+    pub(super) fn of(before: &Run, event: &Event) -> Self {
+        let mut own = Self::default();
+        if let Some(id) = event.agent() {
+            own.needs.push(RunPart::Agent(id.clone()));
+            own.changes.push(RunPart::Agent(id.clone()));
+        }
+        let agent = event.agent().and_then(|id| before.agents.get(id));
+        match event {
+            Event::StepFinished(step) => own.step_finished(before, agent, step),
+            Event::Advanced(advanced) => own.advanced(agent, advanced),
+            Event::QuestionAnswered(answered) => {
+                if answered.used_answers.is_some() {
+                    let answers = RunPart::PreparedAnswers(answered.node.clone());
+                    own.needs.push(answers.clone());
+                    own.changes.push(answers);
+                }
+            }
+            Event::ProgramDefined(defined) => {
+                if !before.definitions.contains_key(&defined.program) {
+                    own.changes.push(RunPart::Program(defined.program.clone()));
+                }
+            }
+            Event::ProgramStarted(started) => {
+                own.needs.push(RunPart::Program(started.program.clone()));
+            }
+            Event::RoleRequested(requested) => own.role_requested(agent, requested),
+            Event::RoleResponded(_) => own.changes_program_of_role(before, agent),
+            Event::RoleDelegated(_) => own.changes_children(agent, 1),
+            Event::JoinFinished(finished) => own.join_finished(before, agent, finished),
+            Event::AgentFailed(failed) => {
+                own.ends(before, agent);
+                own.releases_roles(agent);
+                if failed.ends_run {
+                    own.needs.extend(all_agents(before));
+                    own.changes.extend(all_agents(before));
+                }
+            }
+            Event::AgentsRetried { agents } => {
+                let retried = agents.iter().map(|one| RunPart::Agent(one.agent.clone()));
+                own.changes.extend(retried);
+            }
+            Event::RunBranched(_) => own.is_of_whole_run = true,
+            // These are about no more than their agent.
+            Event::TransitionProposed(_)
+            | Event::QuestionTimedOut(_)
+            | Event::ProgramLogged(_)
+            | Event::JoinBegun(_)
+            | Event::TurnHeld(_)
+            | Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::CostCounted { .. }
+            | Event::AgentParked(_) => {}
+            // These come from outside, and are about no agent. Facts depend on their sources, which the cut knows.
+            Event::RunStarted(_)
+            | Event::FactsSeen { .. }
+            | Event::LimitReached { .. }
+            | Event::RunPaused { .. }
+            | Event::RunResumed { .. }
+            | Event::CommandReceived { .. } => {}
+        }
+        own
+    }
+
+    fn step_finished(&mut self, before: &Run, agent: Option<&Agent>, step: &StepFinished) {
+        if step.transition.tag() == TagName::Fork {
+            self.changes_children(agent, agent_count(&step.children).max(1));
+        }
+        let is_result = matches!(step.transition, Transition::Result { .. });
+        let is_end = agent.is_some_and(|agent| agent.stack.is_empty()) && step.restarted.is_none();
+        if is_result && is_end {
+            self.ends(before, agent);
+        }
+        self.releases_roles(agent);
+    }
+
+    fn advanced(&mut self, agent: Option<&Agent>, advanced: &Advanced) {
+        if matches!(advanced.next_action, NextAction::Agent { .. }) {
+            self.changes_children(agent, 1);
+        }
+        if let AdvancePosition::Program(progress) = &advanced.position
+            && progress.status == ProgramStatus::Failed
+        {
+            self.releases_roles(agent);
+        }
+    }
+
+    fn role_requested(&mut self, agent: Option<&Agent>, requested: &RoleRequested) {
+        let handles = agent.and_then(Agent::program).map(|program| &program.handles);
+        match handles.and_then(|handles| handles.get(&requested.handle)) {
+            Some(role) => self.changes.push(RunPart::Agent(role.clone())),
+            None => self.changes_children(agent, 1),
+        }
+    }
+
+    /// A join follows from the ends of those it waited for, and from those that it stops.
+    fn join_finished(&mut self, before: &Run, agent: Option<&Agent>, finished: &JoinFinished) {
+        let stopped = finished.stopped.iter().map(|stopped| RunPart::Agent(stopped.agent.clone()));
+        self.needs.extend(stopped.clone());
+        self.changes.extend(stopped);
+        let Some(agent) = agent else { return };
+        let joined =
+            agent.unjoined.numbers(agent.join_depth()).map(|number| agent.id.child(number));
+        let ended = joined.filter(|child| !before.agents.contains_key(child));
+        self.needs.extend(ended.map(RunPart::Agent));
+    }
+
+    /// The end of an agent goes on in the agent that waits for it alone. A join takes it in later.
+    fn ends(&mut self, before: &Run, agent: Option<&Agent>) {
+        let Some(ended) = agent else { return };
+        let parent = ended.id.parent().and_then(|parent| before.agents.named(parent));
+        if let Some(parent) = parent.filter(|parent| parent.awaited_agent() == Some(&ended.id)) {
+            self.changes.push(RunPart::Agent(parent.id.clone()));
+        }
+        self.changes_program_of_role(before, agent);
+    }
+
+    fn changes_program_of_role(&mut self, before: &Run, role: Option<&Agent>) {
+        let Some((role, mailbox)) = role.and_then(|role| Some((role, role.mailbox()?))) else {
+            return;
+        };
+        let parent = role.id.parent().and_then(|parent| before.agents.named(parent));
+        let serves = |program: &&Agent| {
+            program.program().is_some_and(|program| program.id == mailbox.execution)
+        };
+        self.changes
+            .extend(parent.filter(serves).map(|program| RunPart::Agent(program.id.clone())));
+    }
+
+    fn releases_roles(&mut self, agent: Option<&Agent>) {
+        let roles = agent.and_then(Agent::program).into_iter().flat_map(|own| own.handles.values());
+        self.changes.extend(roles.cloned().map(RunPart::Agent));
+    }
+
+    /// The children that an agent creates.
+    fn changes_children(&mut self, agent: Option<&Agent>, count: usize) {
+        let Some(agent) = agent else { return };
+        let first = agent.forked_count.saturating_add(1);
+        let born = (first..=u32::MAX).take(count).map(|number| agent.id.child(number));
+        self.changes.extend(born.map(RunPart::Agent));
+    }
+}
+
+fn all_agents(run: &Run) -> impl Iterator<Item = RunPart> {
+    run.agents.unordered().map(|agent| RunPart::Agent(agent.id.clone()))
+}

@@ -1,0 +1,77 @@
+//! Checks the reply that a person gives in the place of a turn, before a run is made with it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Map;
+
+use super::branch_error::BranchError;
+use super::error::Error;
+use crate::actor::clock::now;
+use crate::domain::agent::{Agent, StepStage};
+use crate::domain::branch::GivenReply;
+use crate::domain::id::{RunId, StepMode};
+use crate::domain::run::Run;
+use crate::domain::settings::Settings;
+use crate::domain::widening::PermissionCeiling;
+use crate::language::resume::workflow_cache::WorkflowCache;
+use crate::language::resume::{ResumeEnvironment, given_reply};
+use crate::language::source::WorkflowSource;
+use crate::store::capture::WorkflowCapture;
+
+/// Checks that the reply can stand in the place of the turn of its step, as the run is there.
+///
+/// # Errors
+/// [`BranchError::NoTurn`] if the step takes no turn there, [`BranchError::WrongReply`] if it would not be accepted.
+pub(super) fn check_given_reply(
+    (source, run): (&RunId, &Run),
+    reply: &GivenReply,
+    settings: &Settings,
+    capture: &WorkflowCapture,
+) -> Result<(), Error> {
+    let wrong = |why: String| {
+        let (agent, step) = (reply.agent.clone(), reply.step);
+        Error::from(BranchError::WrongReply { run: source.clone(), agent, step, why })
+    };
+    let agent = run.agents.get(&reply.agent).ok_or_else(|| no_turn(source, reply))?;
+    let is_asked = agent.current_state.steps() == Some(StepMode::Asked);
+    if !is_asked || !agent.stage.is_first() || agent.has_only_tasks() {
+        return Err(no_turn(source, reply));
+    }
+    let files = texts(capture);
+    let files: Box<dyn WorkflowSource> = Box::new(files);
+    let within = match agent.folder() {
+        Some(folder) => Some(files.within(&folder).map_err(|error| wrong(error.to_string()))?),
+        None => None,
+    };
+    let own = within.as_deref().unwrap_or(&*files);
+    // The results of a join come before the turn, and change nothing about its rules.
+    let mut joined: Agent = agent.clone();
+    joined.stage = StepStage::State { results: Some("[]".into()) };
+    let environment = ResumeEnvironment {
+        agent: &joined,
+        run: &run.workflow_id,
+        facts: &run.facts,
+        settings,
+        budget_left: run.budget_left(),
+        ceiling: &PermissionCeiling::of(settings),
+        source: own,
+        workflows: &WorkflowCache::default(),
+        builtins: &Map::new(),
+        working_dir: None,
+        limits: run.supervision_of(agent).limits(),
+        results_file: String::new(),
+        now: now(),
+    };
+    given_reply::check(&reply.text, &environment).map_err(wrong)
+}
+
+fn no_turn(run: &RunId, reply: &GivenReply) -> Error {
+    let (agent, step) = (reply.agent.clone(), reply.step);
+    BranchError::NoTurn { run: run.clone(), agent, step }.into()
+}
+
+/// Returns the texts of the workflow's files.
+fn texts(capture: &WorkflowCapture) -> BTreeMap<String, String> {
+    let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
+    capture.files.iter().map(|(name, file)| (name.clone(), text(&file.content))).collect()
+}

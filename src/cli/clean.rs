@@ -39,6 +39,11 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
     }
     let root = args.dir.real_root()?;
     let cleaner = RunCleaner { state: directories::user_state()?, root: &root, args };
+    if !args.dry_run
+        && let Err(error) = removal::remove_leftovers(&root)
+    {
+        output::warn(&error.to_string());
+    }
     let mut report = CleanReport::default();
     let mut removable = Vec::new();
     for id in cleaner.candidates()? {
@@ -56,9 +61,6 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
     if !cleaner.is_confirmed(&removable)? {
         output::tell("no run is removed");
         return Ok(CliExitCode::Success);
-    }
-    if let Err(error) = removal::remove_leftovers(&root) {
-        output::warn(&error.to_string());
     }
     for run in removable {
         match cleaner.remove(&run.id) {

@@ -21,6 +21,12 @@ use crate::domain::id::RunId;
 /// The beginning of the names of directories that are being removed. No run's id begins with a dot.
 const PREFIX: &str = ".removed-";
 
+/// The end of the names of drafts of runs' directories: `.RUN.PID.new`.
+const DRAFT_ENDING: &[u8] = b".new";
+
+/// The age at which a draft is no longer in the making.
+const DRAFT_SECONDS: u64 = 24 * 60 * 60;
+
 /// The greatest depth of directories that are open at a time. Deeper ones are moved up before they are removed.
 const MAX_DEPTH: usize = 64;
 
@@ -57,7 +63,7 @@ pub fn remove(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// Removes what an earlier removal has left that was cut short. Another process may do the same at the same time.
+/// Removes what an earlier removal, or the making of a run, has left that was cut short. Another process may do the same at the same time.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -75,9 +81,24 @@ pub fn remove_leftovers(root: &RunsRoot) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the name of a directory that is being removed.
+/// Returns the name of a directory that is being removed, or whose run was never made as a whole.
 fn leftover(runs: &OwnedFd) -> Result<Option<CString>, Errno> {
-    Ok(entries(runs)?.into_iter().find(|name| name.to_bytes().starts_with(PREFIX.as_bytes())))
+    let is_removal = |name: &CString| name.to_bytes().starts_with(PREFIX.as_bytes());
+    let is_left = |name: &CString| is_removal(name) || is_old_draft(runs, name);
+    Ok(entries(runs)?.into_iter().find(is_left))
+}
+
+/// Returns whether an entry is the draft of a run's directory whose process has died: it is made in seconds, and this
+/// one is a day old.
+fn is_old_draft(runs: &OwnedFd, name: &CString) -> bool {
+    let bytes = name.to_bytes();
+    if !bytes.starts_with(b".") || !bytes.ends_with(DRAFT_ENDING) {
+        return false;
+    }
+    let Ok(found) = statat(runs, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+    let changed = u64::try_from(found.st_mtime).unwrap_or_default();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.is_ok_and(|now| now.as_secs().saturating_sub(changed) >= DRAFT_SECONDS)
 }
 
 fn name(text: &str) -> CString {
@@ -260,5 +281,20 @@ mod tests {
         std::fs::create_dir_all(root.runs().join(".removed-s")).expect("made");
         remove_leftovers(&root).expect("removed");
         assert_eq!(std::fs::read_dir(root.runs()).expect("read").count(), 0);
+    }
+
+    #[test]
+    fn draft_of_a_run_is_left_over_once_it_is_old() {
+        let (_place, root, id) = run();
+        for draft in [".a.17.new", ".b.17.new", ".c.17.other"] {
+            std::fs::create_dir_all(root.runs().join(draft).join("steps")).expect("made");
+        }
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(DRAFT_SECONDS + 9);
+        let draft = std::fs::File::open(root.runs().join(".a.17.new")).expect("opened");
+        draft.set_times(std::fs::FileTimes::new().set_modified(old)).expect("set");
+        remove_leftovers(&root).expect("removed");
+        let left = |name: &str| root.runs().join(name).exists();
+        assert_eq!([".a.17.new", ".b.17.new", ".c.17.other"].map(left), [false, true, true]);
+        assert!(left(id.as_str()));
     }
 }

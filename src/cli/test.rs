@@ -1,10 +1,13 @@
 //! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
 
+mod case_answers;
 mod case_attempt;
 mod case_dir;
+mod case_options;
 mod case_process;
 mod case_report;
 mod case_run;
+mod case_trust;
 mod coverage;
 mod discovery;
 mod goldens;

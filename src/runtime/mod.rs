@@ -23,7 +23,7 @@ mod preflight;
 mod prepared_run;
 pub mod reachable_errors;
 pub mod recording;
-mod replay;
+pub mod replay;
 mod request;
 mod resume;
 pub mod run_facts;

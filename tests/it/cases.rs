@@ -180,6 +180,16 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         ("replies: { D.md: [x] }\nexpect: {}", "1:12: nothing in . asks for the replies of D.md"),
         ("replies: { A.md: [{ fail: boom }] }\nexpect: {}", "1:27: `boom` is no failure"),
         ("replies: none.yaml\nexpect: {}", "1:10: the replies tests/none.yaml cannot be read"),
+        (
+            "cassette: tapes\nreplies: x.yaml\nexpect: {}",
+            "1:1: a case has `replies` or a `cassette`, not both",
+        ),
+        ("strict_replay: true\nexpect: {}", "1:1: `strict_replay` is about a cassette"),
+        ("cassette: ../tapes\nexpect: {}", "1:11: `../tapes` is no path of a file here"),
+        (
+            "cassette: tapes\nexpect: {}",
+            "1:11: cassette: there is no folder `tapes` here; make one with `raymond record RUN -o DIR`",
+        ),
         ("files: { ../x: y }\nexpect: {}", "1:10: `../x` is no path of a file here"),
         ("", "1:1: there is no case in this file"),
     ];
@@ -188,6 +198,51 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         let outcome = test_of(&test, &[]);
         outcome.code(65).stderr_has(&format!("tests/ways.yaml:{message}"));
     }
+}
+
+/// Returns a workflow with two cases that are answered by a cassette, which a run by the script of the workflow made.
+fn recorded_flow() -> Test {
+    let cases = "cases:
+  - name: recorded
+    cassette: tapes/by-a
+    expect: { path: [START.md, A.md], result: done by A, no_warning: true }
+  - name: strict
+    input: something else
+    cassette: tapes/by-a
+    strict_replay: true
+    expect: { path: [START.md, A.md], result: done by A }
+";
+    let test = flow(cases);
+    test.run(&[".", "--agent", "scripted"]).ok();
+    test.raymond(&["record", "t", "-o", "tests/tapes/by-a"]).ok();
+    std::fs::remove_file(test.flow().join("replies.yaml")).expect("removed");
+    test
+}
+
+#[test]
+fn case_is_answered_by_the_cassette_beside_it() {
+    let test = recorded_flow();
+    test_of(&test, &[]).ok().stdout_has("2 cases, all passed");
+    test_of(&test, &["--kill-sweep", "--case", "recorded"]).ok().stdout_has(" kills)");
+    std::fs::write(test.flow().join("A.md"), "another prompt").expect("written");
+    let changed = test_of(&test, &[]);
+    changed.code(1).stdout_has("FAIL .: recorded").stdout_has("FAIL .: strict");
+    changed
+        .stdout_has("expected no warning and no reminder")
+        .stdout_has("the prompt is not the recorded one");
+}
+
+#[test]
+fn cassette_through_a_link_or_of_another_workflow_is_refused() {
+    let test = recorded_flow();
+    let tapes = test.flow().join("tests/tapes");
+    std::fs::rename(&tapes, test.root().join("tapes")).expect("moved");
+    std::os::unix::fs::symlink(test.root().join("tapes"), &tapes).expect("linked");
+    test_of(&test, &[]).code(65).stderr_has("tests/ways.yaml:3:15: cassette: the path");
+    std::fs::remove_file(&tapes).expect("removed");
+    std::fs::rename(test.root().join("tapes"), &tapes).expect("moved");
+    std::fs::remove_file(test.flow().join("A.md")).expect("removed");
+    test_of(&test, &[]).code(65).stderr_has("recorded of another workflow");
 }
 
 #[test]

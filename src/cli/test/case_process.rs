@@ -8,14 +8,16 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::TestSession;
+use super::case_answers;
 use super::case_dir::CaseDir;
+use super::case_options::options;
+use super::case_trust::is_trusted;
 use super::discovery::{LoadedCase, shown};
-use super::validation::{is_trusted, options, own_replies};
 use crate::cli::exit::Error;
 use crate::domain::id::RunId;
 use crate::domain::observed_run::ObservedRun;
 use crate::fault::STOP_AFTER;
-use crate::language::cases::{CaseReplies, CaseTexts};
+use crate::language::cases::CaseTexts;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::subreaper::ProcessPurpose;
 use crate::process::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
@@ -73,7 +75,7 @@ impl CaseProcess<'_> {
         let files = case.files.iter().map(|(path, text)| (path.as_str().to_owned(), text.clone()));
         let files = ScriptedFiles { write: files.collect(), delete: Vec::new() };
         files.apply(&self.dir.work(), &[], RUN).map_err(|why| format!("files: {why}"))?;
-        if let Some(text) = self.script()? {
+        if let Some(text) = case_answers::script(self.loaded)? {
             write(self.dir.replies(), &text)?;
         }
         if case.git {
@@ -111,41 +113,14 @@ impl CaseProcess<'_> {
         Ok(())
     }
 
-    /// Returns the script of the case, if it is not the workflow's own.
-    fn script(&self) -> Result<Option<String>, String> {
-        match &self.loaded.case.replies {
-            CaseReplies::Workflow => Ok(None),
-            CaseReplies::File(_, name) => {
-                let path = self.loaded.beside(name.as_str());
-                let read = std::fs::read_to_string(&path);
-                read.map(Some)
-                    .map_err(|error| format!("{}: cannot read it: {error}", path.display()))
-            }
-            CaseReplies::Keys(keys) => {
-                let own = own_replies(self.loaded);
-                let mut lines = Vec::new();
-                for (key, list) in own {
-                    if !keys.iter().any(|(_, other, _)| *other == key) {
-                        lines.push((key, list));
-                    }
-                }
-                lines.extend(keys.iter().map(|(_, key, list)| (key.clone(), list.clone())));
-                let line = |(key, list): &(String, String)| {
-                    format!("{}: {list}\n", serde_json::json!(key))
-                };
-                Ok(Some(lines.iter().map(line).collect()))
-            }
-        }
-    }
-
     /// Returns the arguments with which it begins.
     pub(super) fn run_arguments(&self) -> Vec<OsString> {
         let case = &self.loaded.case;
-        let entry = case.entry.as_ref().map_or("", |(_, entry)| entry);
-        let workflow = self.loaded.workflow.join(entry);
+        let workflow = self.loaded.entry_path();
         let workflow = workflow.canonicalize().unwrap_or(workflow);
         let mut arguments: Vec<OsString> = vec!["run".into(), workflow.into()];
-        let words = ["--agent", "scripted", "--id", RUN, "--on-wait", "exit", "--quiet", "--cwd"];
+        arguments.extend(case_answers::arguments(self.loaded));
+        let words = ["--id", RUN, "--on-wait", "exit", "--quiet", "--cwd"];
         arguments.extend(words.map(OsString::from));
         arguments.extend([self.dir.work().into(), OsString::from("--dir"), self.dir.runs().into()]);
         for (name, value) in [("stagger", "0s"), ("backoff", "1ms..5ms")] {

@@ -39,6 +39,14 @@ impl LoadedCase {
         format!("{}: {}", shown(&self.workflow), self.case.name)
     }
 
+    /// Returns the path of the workflow, with the state that the case begins with.
+    pub(super) fn entry_path(&self) -> PathBuf {
+        match &self.case.entry {
+            Some((_, entry)) if !entry.is_empty() => self.workflow.join(entry),
+            _ => self.workflow.clone(),
+        }
+    }
+
     /// Returns a file beside the case.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.file.parent().unwrap_or(Path::new(".")).join(name)

@@ -43,6 +43,7 @@ pub mod ledger;
 pub mod model;
 pub mod money;
 pub mod observed_run;
+pub mod observed_way;
 pub mod operation;
 pub mod option_switch;
 pub mod permission;

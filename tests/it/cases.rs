@@ -1,5 +1,8 @@
 //! `raymond test`: cases that hold and that do not, their mistakes, goldens, reports, kills.
 
+mod cassettes;
+mod coverage;
+
 use serde_json::Value;
 
 use crate::support::{RaymondOutcome, Test};
@@ -55,7 +58,7 @@ fn failed_case_shows_the_first_difference_and_the_line_of_the_expectation() {
         .stdout_has("3 of 4 states, 2 of 3 transitions");
     test_of(&test, &["--case", "by A", "--coverage"])
         .ok()
-        .stdout_has("never: START.md: <goto>C.md</goto>");
+        .stdout_has("never taken: START.md: <goto>C.md</goto>");
     assert_eq!(left(&test), 0, "no directory of a case is left");
     assert!(!test.dir().exists() && test.calls().is_empty(), "the user's runs are not touched");
 }
@@ -198,51 +201,6 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         let outcome = test_of(&test, &[]);
         outcome.code(65).stderr_has(&format!("tests/ways.yaml:{message}"));
     }
-}
-
-/// Returns a workflow with two cases that are answered by a cassette, which a run by the script of the workflow made.
-fn recorded_flow() -> Test {
-    let cases = "cases:
-  - name: recorded
-    cassette: tapes/by-a
-    expect: { path: [START.md, A.md], result: done by A, no_warning: true }
-  - name: strict
-    input: something else
-    cassette: tapes/by-a
-    strict_replay: true
-    expect: { path: [START.md, A.md], result: done by A }
-";
-    let test = flow(cases);
-    test.run(&[".", "--agent", "scripted"]).ok();
-    test.raymond(&["record", "t", "-o", "tests/tapes/by-a"]).ok();
-    std::fs::remove_file(test.flow().join("replies.yaml")).expect("removed");
-    test
-}
-
-#[test]
-fn case_is_answered_by_the_cassette_beside_it() {
-    let test = recorded_flow();
-    test_of(&test, &[]).ok().stdout_has("2 cases, all passed");
-    test_of(&test, &["--kill-sweep", "--case", "recorded"]).ok().stdout_has(" kills)");
-    std::fs::write(test.flow().join("A.md"), "another prompt").expect("written");
-    let changed = test_of(&test, &[]);
-    changed.code(1).stdout_has("FAIL .: recorded").stdout_has("FAIL .: strict");
-    changed
-        .stdout_has("expected no warning and no reminder")
-        .stdout_has("the prompt is not the recorded one");
-}
-
-#[test]
-fn cassette_through_a_link_or_of_another_workflow_is_refused() {
-    let test = recorded_flow();
-    let tapes = test.flow().join("tests/tapes");
-    std::fs::rename(&tapes, test.root().join("tapes")).expect("moved");
-    std::os::unix::fs::symlink(test.root().join("tapes"), &tapes).expect("linked");
-    test_of(&test, &[]).code(65).stderr_has("tests/ways.yaml:3:15: cassette: the path");
-    std::fs::remove_file(&tapes).expect("removed");
-    std::fs::rename(test.root().join("tapes"), &tapes).expect("moved");
-    std::fs::remove_file(test.flow().join("A.md")).expect("removed");
-    test_of(&test, &[]).code(65).stderr_has("recorded of another workflow");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::domain::id::AgentId;
 use crate::domain::observed_run::ObservedEnding;
 use crate::domain::printable::printable_line;
 use crate::language::cases::{CaseMismatch, PathDifference};
+use crate::language::coverage::PlacesCoverage;
 
 /// The most states of a path that are shown before its difference.
 const MAX_BEFORE: usize = 12;
@@ -115,27 +116,9 @@ pub(super) fn summary(
     let failed = reports.len() - passed;
     let mut text = String::from("\n");
     for one in coverage {
-        let workflow = printable_line(&one.workflow);
-        let entered = one.states - one.missed_states.len();
-        let taken = one.ways - one.missed_ways.len();
-        if one.missed_states.is_empty() && one.missed_ways.is_empty() && !lists_missed {
-            continue;
-        }
-        let ways = if one.ways > 0 {
-            format!(", {taken} of {} transitions", one.ways)
-        } else {
-            String::new()
-        };
-        let _ = writeln!(text, "{workflow}: {entered} of {} states{ways}", one.states);
-        if lists_missed {
-            for missed in one.missed_states.iter().chain(&one.missed_ways) {
-                let _ = writeln!(text, "  never: {}", printable_line(missed));
-            }
-        }
+        write_coverage(one, lists_missed, &mut text);
     }
-    let missed =
-        coverage.iter().any(|one| !one.missed_states.is_empty() || !one.missed_ways.is_empty());
-    if missed && !lists_missed {
+    if !lists_missed && coverage.iter().any(|one| is_incomplete(&one.places)) {
         text.push_str("--coverage lists what no case reaches\n");
     }
     let cases = if reports.len() == 1 { "1 case" } else { &format!("{} cases", reports.len()) };
@@ -147,6 +130,40 @@ pub(super) fn summary(
     text.trim_start_matches('\n').to_owned()
 }
 
+/// Returns whether the cases leave something out, as far as it is known.
+fn is_incomplete(places: &PlacesCoverage) -> bool {
+    !places.missed_states.is_empty() || !places.missed_ways.is_empty()
+}
+
+/// Writes the coverage of a workflow, if it is to be listed or leaves something out.
+fn write_coverage(one: &WorkflowCoverage, lists_missed: bool, text: &mut String) {
+    let places = &one.places;
+    if !is_incomplete(places) && !lists_missed {
+        return;
+    }
+    let workflow = printable_line(&one.workflow);
+    let entered = places.states - places.missed_states.len();
+    let taken = places.ways - places.missed_ways.len();
+    let ways = match places.ways {
+        0 => String::new(),
+        ways => format!(", {taken} of {ways} transitions"),
+    };
+    let _ = writeln!(text, "{workflow}: {entered} of {} states{ways}", places.states);
+    if !lists_missed {
+        return;
+    }
+    let lists = [
+        ("never entered", &places.missed_states),
+        ("never taken", &places.missed_ways),
+        ("not counted", &places.uncounted_ways),
+    ];
+    for (word, list) in lists {
+        for one in list {
+            let _ = writeln!(text, "  {word}: {}", printable_line(one));
+        }
+    }
+}
+
 /// Returns all as JSON.
 pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Value {
     let passed = reports.iter().filter(|report| report.has_passed()).count();
@@ -156,10 +173,11 @@ pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Val
         .map(|one| {
             json!({
                 "workflow": one.workflow,
-                "states": one.states,
-                "missed_states": one.missed_states,
-                "transitions": one.ways,
-                "missed_transitions": one.missed_ways,
+                "states": one.places.states,
+                "missed_states": one.places.missed_states,
+                "transitions": one.places.ways,
+                "missed_transitions": one.places.missed_ways,
+                "uncounted_transitions": one.places.uncounted_ways,
             })
         })
         .collect();

@@ -8,6 +8,7 @@ pub mod clean;
 mod examples;
 pub mod facts;
 pub mod import;
+pub mod live_cases;
 pub mod programs;
 pub mod readers;
 pub mod record;

@@ -6,7 +6,7 @@ use super::event::{AdvancePosition, Advanced, Event, Record};
 use super::id::{AgentId, Folder, StateKind, StateName};
 use super::money::Usd;
 use super::observed_way::{ObservedWay, ProgramMove, ProgramTrace};
-use super::run::{AgentEnding, Run};
+use super::run::{AgentEnding, PauseReason, Run};
 use super::turn::FailureCause;
 
 /// A run that is observed.
@@ -26,12 +26,16 @@ pub struct ObservedRun {
     pub endings: BTreeMap<AgentId, ObservedEnding>,
     /// The cost of the run.
     pub cost: Usd,
+    /// The cost of the run, and what it gave to runs that it has started.
+    pub committed: Usd,
     /// The number of turns.
     pub turns: u64,
     /// The number of records.
     pub records: u64,
     /// The reason why the run is paused.
     pub pause: Option<String>,
+    /// True if it is paused because its budget is used up.
+    pub is_out_of_money: bool,
     /// The reminders of agents, and what was warned of.
     pub warnings: Vec<String>,
     /// The exit code.
@@ -136,6 +140,8 @@ impl ObservedRun {
         }
         self.records = run.seq;
         self.cost = run.total_cost_usd;
+        self.committed = run.committed_usd();
+        self.is_out_of_money = matches!(run.pause, Some(PauseReason::Budget { .. }));
         self.pause = run.pause.as_ref().map(ToString::to_string);
     }
 

@@ -2,6 +2,8 @@
 
 mod cassettes;
 mod coverage;
+mod killed;
+mod live;
 
 use serde_json::Value;
 

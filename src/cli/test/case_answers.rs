@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::discovery::{LoadedCase, shown};
-use super::validation::CaseMistake;
+use super::discovery::{CaseMistake, LoadedCase, shown};
 use crate::language::cases::{CaseCassette, CaseReplies};
 use crate::language::position::SourcePlace;
 use crate::language::replies::{self, ScriptedReplies};

@@ -7,6 +7,7 @@ use crate::cli::exit::Error;
 use crate::language::cases::{self, TestCase};
 use crate::language::hint::closest;
 use crate::language::manifest;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::STARTS;
 use crate::plain_file;
 
@@ -32,6 +33,9 @@ pub(super) struct LoadedCase {
     /// The case.
     pub(super) case: TestCase,
 }
+
+/// A mistake of a case, with its place in the file.
+pub(super) type CaseMistake = (SourcePlace, String);
 
 impl LoadedCase {
     /// Returns its title: the workflow's folder and the name.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::case_report::CaseReport;
 use super::coverage::WorkflowCoverage;
 use super::discovery::shown;
+use super::junit::JunitCase;
 use crate::domain::id::AgentId;
-use crate::domain::observed_run::ObservedEnding;
 use crate::domain::printable::printable_line;
 use crate::language::cases::{CaseMismatch, PathDifference};
 use crate::language::coverage::PlacesCoverage;
@@ -36,10 +36,7 @@ pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
     if is_updated {
         return text;
     }
-    let paths = report.mismatches.iter().filter_map(|mismatch| mismatch.path.as_ref());
-    for difference in paths {
-        write_path(report, difference, &mut text);
-    }
+    write_paths(report, &mut text);
     text
 }
 
@@ -65,6 +62,14 @@ pub(super) fn messages(report: &CaseReport) -> Vec<(String, String)> {
         messages.push((place(at.line, at.column), message));
     }
     messages
+}
+
+/// Writes the paths of the agents for each path that differs.
+pub(super) fn write_paths(report: &CaseReport, text: &mut String) {
+    let paths = report.mismatches.iter().filter_map(|mismatch| mismatch.path.as_ref());
+    for difference in paths {
+        write_path(report, difference, text);
+    }
 }
 
 /// Writes the paths of the agents, and marks the first difference.
@@ -104,6 +109,19 @@ fn shortened(line: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// Returns the cases for the report that CI systems read.
+pub(super) fn junit_cases(reports: &[CaseReport]) -> Vec<JunitCase> {
+    let case = |report: &CaseReport| JunitCase {
+        suite: shown(&report.loaded.workflow),
+        name: report.loaded.case.name.clone(),
+        file: shown(&report.loaded.file),
+        seconds: report.duration.as_secs_f64(),
+        failures: messages(report),
+        skipped: None,
+    };
+    reports.iter().map(case).collect()
 }
 
 /// Returns the closing lines: the number of cases, and what they leave out.
@@ -184,12 +202,14 @@ pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Val
     json!({ "cases": cases, "passed": passed, "failed": reports.len() - passed, "coverage": coverage })
 }
 
-fn case_json(report: &CaseReport) -> Value {
+/// Returns the expectations that do not hold as JSON.
+pub(super) fn mismatches_json(report: &CaseReport) -> Value {
     let mismatch = |one: &CaseMismatch| json!({ "line": one.at.line, "column": one.at.column, "expected": one.expected, "found": one.found });
-    let result = match report.run.endings.get(&AgentId::main()) {
-        Some(ObservedEnding::Result(text)) => Some(text),
-        _ => None,
-    };
+    report.mismatches.iter().map(mismatch).collect()
+}
+
+fn case_json(report: &CaseReport) -> Value {
+    let result = report.run.result(&AgentId::main());
     let differences = report.sweep.iter().flat_map(|sweep| &sweep.differences);
     json!({
         "workflow": shown(&report.loaded.workflow),
@@ -198,7 +218,7 @@ fn case_json(report: &CaseReport) -> Value {
         "name": report.loaded.case.name,
         "status": if report.has_passed() { "passed" } else { "failed" },
         "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
-        "mismatches": report.mismatches.iter().map(mismatch).collect::<Vec<_>>(),
+        "mismatches": mismatches_json(report),
         "error": report.error,
         "result": result,
         "cost_usd": report.run.cost,

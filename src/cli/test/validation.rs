@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::case_answers;
 use super::case_options::refused_option;
-use super::discovery::{LoadedCase, meant, shown};
+use super::discovery::{CaseMistake, LoadedCase, meant, shown};
 use crate::cli::exit::Error;
 use crate::cli::subject::InspectedWorkflow;
 use crate::language::cases::{CaseReplies, Expectation};
@@ -12,9 +12,6 @@ use crate::language::graph::profile::GraphProfile;
 use crate::language::places::WorkflowPlaces;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::check::beginning;
-
-/// A mistake of a case, with its place in the file.
-pub(super) type CaseMistake = (SourcePlace, String);
 
 /// Returns the mistakes of a case, each with its place.
 ///

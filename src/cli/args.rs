@@ -9,6 +9,7 @@ pub mod diff;
 mod examples;
 pub mod facts;
 pub mod import;
+pub mod live_cases;
 pub mod programs;
 pub mod readers;
 pub mod record;

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
+use crate::process::owner;
 use crate::runtime;
 
 /// Runs a command line, program name included, and returns its exit code.
@@ -23,6 +24,9 @@ use crate::runtime;
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
+    }
+    if !owner::follow(std::env::var(owner::VARIABLE).ok().as_deref()) {
+        return CliExitCode::Interrupted.into();
     }
     let colours = ColorChoice::in_arguments(&arguments);
     colours.apply();

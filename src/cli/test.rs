@@ -1,22 +1,32 @@
 //! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
 
+mod case_answers;
 mod case_attempt;
+mod case_command;
 mod case_dir;
+mod case_observation;
+mod case_options;
+mod case_preparation;
 mod case_process;
 mod case_report;
 mod case_run;
+mod case_trust;
 mod coverage;
 mod discovery;
 mod goldens;
 mod junit;
 mod kill_sweep;
+mod live;
+mod live_case;
+mod live_report;
+mod live_terms;
 mod report;
 mod validation;
 
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use self::case_dir::CasesDir;
@@ -28,6 +38,7 @@ use super::args::cases::TestArgs;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
+use crate::process::cancellation::StopLevel;
 use crate::process::host;
 
 /// The settings that the runs of all cases share.
@@ -39,7 +50,27 @@ struct TestSession {
     dir: CasesDir,
     /// The number of runs at a time.
     permits: Semaphore,
+    /// The urgency with which live runs are told to stop.
+    stop: watch::Sender<StopLevel>,
     args: TestArgs,
+}
+
+impl TestSession {
+    fn begin(args: &TestArgs) -> Result<Rc<Self>, Error> {
+        let program = std::env::current_exe().map_err(|error| Error::Io {
+            doing: "find the program of",
+            path: "this process".into(),
+            error,
+        })?;
+        let jobs = args.jobs.map_or_else(host::cores, usize::from);
+        Ok(Rc::new(Self {
+            program,
+            dir: CasesDir::create()?,
+            permits: Semaphore::new(jobs),
+            stop: watch::Sender::new(StopLevel::None),
+            args: args.clone(),
+        }))
+    }
 }
 
 /// Runs `raymond test`.
@@ -47,10 +78,36 @@ struct TestSession {
 /// # Errors
 /// [`Error`] if there are no cases, or they cannot be run at all.
 pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
-    let files = discovery::case_files(&args.path)?;
+    let Some(loaded) = read_cases(args)? else { return Ok(CliExitCode::Invalid) };
+    if args.live.live {
+        return live::test(args, loaded);
+    }
+    let session = TestSession::begin(args)?;
+    let Some(reports) = actix::System::new().block_on(run_all(&session, loaded))? else {
+        output::tell("interrupted; nothing of the cases is left");
+        return Ok(CliExitCode::Interrupted);
+    };
+    let coverage = WorkflowCoverage::of_all(&reports);
+    if args.update {
+        goldens::update(&reports)?;
+    }
+    if let Some(path) = &args.junit {
+        junit::write(path, &report::junit_cases(&reports))?;
+    }
+    let has_failed = reports.iter().any(|report| !report.has_passed());
+    if args.json {
+        output::print_json(&report::json(&reports, &coverage))?;
+    } else {
+        output::print_styled(&report::summary(&reports, &coverage, args.coverage))?;
+    }
+    Ok(if has_failed { CliExitCode::AgentFailed } else { CliExitCode::Success })
+}
+
+/// Reads the cases that are asked for. `None` if one is wrong, which was told.
+fn read_cases(args: &TestArgs) -> Result<Option<Vec<LoadedCase>>, Error> {
     let mut loaded = Vec::new();
     let mut errors = Vec::new();
-    for file in &files {
+    for file in &discovery::case_files(&args.path)? {
         match discovery::load(file)? {
             Ok(cases) => loaded.extend(cases),
             Err(wrong) => errors.extend(wrong),
@@ -64,7 +121,7 @@ pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
         for error in &errors {
             output::complain(error);
         }
-        return Ok(CliExitCode::Invalid);
+        return Ok(None);
     }
     let total = loaded.len();
     loaded.retain(|case| {
@@ -73,36 +130,7 @@ pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
     if loaded.is_empty() {
         return Err(Error::Usage(discovery::no_such_case(&args.path, total, &args.cases)));
     }
-    let program = std::env::current_exe().map_err(|error| Error::Io {
-        doing: "find the program of",
-        path: "this process".into(),
-        error,
-    })?;
-    let jobs = args.jobs.map_or_else(host::cores, usize::from);
-    let session = Rc::new(TestSession {
-        program,
-        dir: CasesDir::create()?,
-        permits: Semaphore::new(jobs),
-        args: args.clone(),
-    });
-    let Some(reports) = actix::System::new().block_on(run_all(&session, loaded))? else {
-        output::tell("interrupted; nothing of the cases is left");
-        return Ok(CliExitCode::Interrupted);
-    };
-    let coverage = WorkflowCoverage::of_all(&reports);
-    if args.update {
-        goldens::update(&reports)?;
-    }
-    if let Some(path) = &args.junit {
-        junit::write(path, &reports)?;
-    }
-    let has_failed = reports.iter().any(|report| !report.has_passed());
-    if args.json {
-        output::print_json(&report::json(&reports, &coverage))?;
-    } else {
-        output::print_styled(&report::summary(&reports, &coverage, args.coverage))?;
-    }
-    Ok(if has_failed { CliExitCode::AgentFailed } else { CliExitCode::Success })
+    Ok(Some(loaded))
 }
 
 /// Runs all cases, and prints a line for each as it ends; returns them in their order. `None` if an interrupt came first.

@@ -56,6 +56,12 @@ impl Usd {
         Self(self.0 / 2)
     }
 
+    /// Returns the amount divided by a number, rounded down; by 0 it is not divided.
+    #[must_use]
+    pub fn divided(self, by: u32) -> Self {
+        Self(self.0.checked_div(u64::from(by)).unwrap_or(self.0))
+    }
+
     /// Returns whether it is no money.
     #[must_use]
     pub fn is_zero(&self) -> bool {

@@ -1,13 +1,12 @@
 //! A run as a test sees it: the path of each agent, and how each ended. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use super::event::{AdvancePosition, Event, Record};
+use super::event::{AdvancePosition, Advanced, Event, Record};
 use super::id::{AgentId, Folder, StateName, StepMode};
 use super::money::Usd;
-use super::run::{AgentEnding, Run};
-use super::transition::Transition;
+use super::observed_way::{ObservedWay, ProgramMove, ProgramTrace};
+use super::run::{AgentEnding, PauseReason, Run};
 use super::turn::FailureCause;
 
 /// A run that is observed.
@@ -15,20 +14,28 @@ use super::turn::FailureCause;
 pub struct ObservedRun {
     /// The states that agents passed, in the order of the journal.
     pub steps: Vec<ObservedStep>,
-    /// The transitions that were taken.
+    /// The transitions that were taken, and the ways between nodes.
     pub ways: BTreeSet<ObservedWay>,
+    /// The progress of programs, record by record.
+    pub moves: Vec<ProgramMove>,
+    /// The positions of the agents that are in programs.
+    pub traces: BTreeMap<AgentId, ProgramTrace>,
     /// The agents that were ever there.
     pub agents: BTreeSet<AgentId>,
     /// The agents that have ended.
     pub endings: BTreeMap<AgentId, ObservedEnding>,
     /// The cost of the run.
     pub cost: Usd,
+    /// The cost of the run, and what it gave to runs that it has started.
+    pub committed: Usd,
     /// The number of turns.
     pub turns: u64,
     /// The number of records.
     pub records: u64,
     /// The reason why the run is paused.
     pub pause: Option<String>,
+    /// True if it is paused because its budget is used up.
+    pub is_out_of_money: bool,
     /// The reminders of agents, and what was warned of.
     pub warnings: Vec<String>,
     /// The exit code.
@@ -42,41 +49,6 @@ pub struct ObservedStep {
     pub agent: AgentId,
     /// The state: `START.md`, `review/START.md`, `workflow.yaml#node`, `workflow.lisp#state`.
     pub place: String,
-}
-
-/// A transition from a state to another one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObservedWay {
-    /// The state that it leads from.
-    pub from: String,
-    /// The name of its tag.
-    pub tag: &'static str,
-    /// The state that it leads to, without its folder.
-    pub to: String,
-}
-
-impl ObservedWay {
-    /// Returns the ways of a transition from a state: one for each state that it enters.
-    #[must_use]
-    pub fn of(from: &str, transition: &Transition) -> Vec<Self> {
-        let forked: Vec<StateName> =
-            transition.forked().into_iter().map(|fork| fork.target).collect();
-        let entered: Vec<&StateName> = match transition.entered() {
-            Some((_, target)) if forked.is_empty() => vec![target],
-            _ => forked.iter().collect(),
-        };
-        let tag = transition.tag().name();
-        let last =
-            |name: &StateName| name.as_str().rsplit('/').next().unwrap_or_default().to_owned();
-        entered.into_iter().map(|to| Self { from: from.to_owned(), tag, to: last(to) }).collect()
-    }
-}
-
-impl fmt::Display for ObservedWay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, tag, to } = self;
-        write!(f, "{from}: <{tag}>{to}</{tag}>")
-    }
 }
 
 /// The ending of an agent.
@@ -109,25 +81,11 @@ impl ObservedRun {
             Event::AgentFailed(failed) if is_one_step(&failed.state) => {
                 self.step(&failed.turn.agent, place(folder, &failed.state, None));
             }
-            Event::Advanced(advanced) => {
-                let agent = &advanced.turn.agent;
-                match &advanced.position {
-                    AdvancePosition::Graph(progress) => {
-                        for visit in &progress.visits {
-                            let part = Some(&*visit.node);
-                            self.step(agent, place(folder, &advanced.file, part));
-                        }
-                    }
-                    AdvancePosition::Program(progress) => {
-                        let place = place(folder, &advanced.file, Some(&progress.state));
-                        if self.path(Some(agent)).last() != Some(&place.as_str()) {
-                            self.step(agent, place);
-                        }
-                    }
-                    AdvancePosition::Other(_) => {
-                        self.step(agent, place(folder, &advanced.file, None));
-                    }
-                }
+            Event::Advanced(advanced) => self.advance(folder, advanced),
+            Event::ProgramStarted(started) => {
+                let trace =
+                    ProgramTrace::begin(place(folder, &started.state, None), &started.start);
+                self.traces.insert(started.turn.agent.clone(), trace);
             }
             Event::TurnRejected(rejected) => {
                 let warning = format!(
@@ -137,6 +95,33 @@ impl ObservedRun {
                 self.warnings.push(warning);
             }
             _ => {}
+        }
+    }
+
+    fn advance(&mut self, folder: Option<&Folder>, advanced: &Advanced) {
+        let agent = &advanced.turn.agent;
+        match &advanced.position {
+            AdvancePosition::Graph(progress) => {
+                let onward = progress.visits.iter().skip(1).map(|visit| &visit.node);
+                let onward = onward.chain([&progress.node]);
+                for (visit, to) in progress.visits.iter().zip(onward) {
+                    let from = place(folder, &advanced.file, Some(&*visit.node));
+                    self.ways.insert(ObservedWay::from_node(from.clone(), &visit.outcome, to));
+                    self.step(agent, from);
+                }
+            }
+            AdvancePosition::Program(progress) => {
+                if let Some(trace) = self.traces.get_mut(agent) {
+                    self.moves.push(trace.go_on(&progress.state, &progress.position.entries));
+                }
+                let place = place(folder, &advanced.file, Some(&progress.state));
+                if self.path(Some(agent)).last() != Some(&place.as_str()) {
+                    self.step(agent, place);
+                }
+            }
+            AdvancePosition::Other(_) => {
+                self.step(agent, place(folder, &advanced.file, None));
+            }
         }
     }
 
@@ -155,6 +140,8 @@ impl ObservedRun {
         }
         self.records = run.seq;
         self.cost = run.total_cost_usd;
+        self.committed = run.committed_usd();
+        self.is_out_of_money = matches!(run.pause, Some(PauseReason::Budget { .. }));
         self.pause = run.pause.as_ref().map(ToString::to_string);
     }
 

@@ -16,5 +16,5 @@ pub use self::case_texts::CaseTexts;
 pub use self::compare::{CaseMismatch, PathDifference, mismatches};
 pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};
 pub use self::expected_status::ExpectedStatus;
-pub use self::file::{CaseFact, CaseReplies, CaseSetting, TestCase, read};
+pub use self::file::{CaseCassette, CaseFact, CaseReplies, CaseSetting, TestCase, read};
 pub(in crate::language) use self::keys::file_shape;

@@ -1,25 +1,32 @@
 //! The places of a workflow as a test names them: its states, the nodes of its graphs, the states of its programs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::graph::checked_graph::Graph;
+use super::graph::ways::ways;
+use super::program::taken_ways::ProgramStates;
 use super::prompt::workflow_map::{
     FolderGraph, FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use super::replies::key_of;
 use super::source::WorkflowSource;
 use crate::domain::id::StateName;
-use crate::domain::observed_run::ObservedWay;
+use crate::domain::observed_way::{ObservedWay, ObservedWayCase};
 
 /// The most states that are looked at.
 const MAX_STATES: usize = 10_000;
 
-/// The places of a workflow, and the transitions that its policies allow.
+/// The places of a workflow, the transitions that its policies allow, and the ways of its graphs and programs.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowPlaces {
     names: BTreeSet<String>,
     asked: BTreeSet<String>,
     files: BTreeSet<String>,
-    ways: BTreeSet<ObservedWay>,
+    pub(super) ways: BTreeSet<ObservedWay>,
+    /// The ways whose target is computed.
+    pub(super) computed_ways: BTreeSet<ObservedWay>,
+    /// The programs, by their places.
+    pub(super) programs: BTreeMap<String, ProgramStates>,
 }
 
 impl WorkflowPlaces {
@@ -59,17 +66,35 @@ impl WorkflowPlaces {
                 let nodes: Vec<String> = nodes.collect();
                 self.asked.extend(nodes.iter().cloned());
                 self.names.extend(nodes);
+                self.add_ways(name, graph);
             }
             FolderState::Program(program) => {
                 let Some(program) = &program.program else { return };
                 self.names
                     .extend(program.states.iter().map(|state| format!("{name}#{}", state.name)));
+                self.programs.insert(name.to_owned(), ProgramStates::of(program));
                 self.asked.extend(program.roles.iter().map(|role| format!("{name}#{}", role.name)));
             }
             FolderState::Graph(_)
             | FolderState::Beyond(..)
             | FolderState::Unreadable(_)
             | FolderState::Other => {}
+        }
+    }
+
+    fn add_ways(&mut self, name: &str, graph: &Graph) {
+        for (node, way) in graph
+            .nodes
+            .iter()
+            .flat_map(|(node, own)| ways(own).into_iter().map(move |way| (node, way)))
+        {
+            let case = way.case.outcome().map_or(ObservedWayCase::Any, ObservedWayCase::Outcome);
+            let own = ObservedWay { from: format!("{name}#{node}"), case, to: way.to.to_string() };
+            if way.is_computed() {
+                self.computed_ways.insert(own);
+            } else {
+                self.ways.insert(own);
+            }
         }
     }
 
@@ -97,10 +122,14 @@ impl WorkflowPlaces {
         self.asked.iter().map(String::as_str)
     }
 
-    /// Returns the transitions that its policies allow.
-    #[must_use]
-    pub fn ways(&self) -> &BTreeSet<ObservedWay> {
-        &self.ways
+    /// Adds the places of the same workflow that it reaches from another first state.
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.asked.extend(other.asked);
+        self.files.extend(other.files);
+        self.ways.extend(other.ways);
+        self.computed_ways.extend(other.computed_ways);
+        self.programs.extend(other.programs);
     }
 }
 

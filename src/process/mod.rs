@@ -28,6 +28,7 @@ pub mod message;
 pub mod notice;
 pub mod on_event_command;
 pub mod outcome;
+pub mod owner;
 pub mod partial_message_removal;
 pub mod plugin_process;
 pub mod pool;

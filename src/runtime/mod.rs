@@ -28,7 +28,7 @@ mod prepared_run;
 mod published_label;
 pub mod reachable_errors;
 pub mod recording;
-mod replay;
+pub mod replay;
 mod request;
 mod resume;
 pub mod run_facts;

@@ -161,6 +161,14 @@ pub(super) fn note(settings: &Settings, files: &CassetteFiles) -> Option<String>
     ))
 }
 
+/// Checks that a cassette can answer the prompts of a workflow.
+///
+/// # Errors
+/// [`Error::Cassette`] if it cannot be read, or is of another workflow.
+pub fn check(dir: &Path, workflow: &Workflow) -> Result<(), Error> {
+    check_workflow(dir, &read(dir)?.1, workflow)
+}
+
 /// Refuses the cassette of another workflow: one that begins with another state, or none of whose states is there.
 /// Prompts that were edited since are none.
 fn check_workflow(dir: &Path, cassette: &Cassette, workflow: &Workflow) -> Result<(), Error> {

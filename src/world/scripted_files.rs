@@ -53,6 +53,16 @@ pub fn read_text(root: &Path, path: &str, limit: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Returns a folder below a directory, under its real name.
+///
+/// # Errors
+/// The reason why it cannot be used: it is none, or a link leads out.
+pub fn folder_below(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let unusable = |error| format!("{}: {error}", root.display());
+    let folder = resolve(&root.canonicalize().map_err(unusable)?, path, FileAccess::Read)?;
+    if folder.is_dir() { Ok(folder) } else { Err(format!("there is no folder `{path}` here")) }
+}
+
 /// Refuses a path in a folder that is kept.
 fn check(root: &Path, kept: &[PathBuf], given: &str, wanted: FileAccess) -> Result<(), String> {
     let path = resolve(root, given, wanted)?;
@@ -101,6 +111,10 @@ mod tests {
         assert_eq!(read_text(&work, "b.md", 9).as_deref(), Some("b"));
         for path in ["out/secret", "../secret", "none"] {
             assert_eq!(read_text(&work, path, 9), None, "{path}");
+        }
+        assert_eq!(folder_below(&work, "flow").ok(), work.join("flow").canonicalize().ok());
+        for path in ["out", "none", "b.md"] {
+            assert!(folder_below(&work, path).is_err(), "{path}");
         }
         assert!(delete("out/secret").is_err() && delete("flow/START.md").is_err());
         assert!(ground.path().join("secret").exists());

@@ -1,5 +1,10 @@
 //! `raymond test`: cases that hold and that do not, their mistakes, goldens, reports, kills.
 
+mod cassettes;
+mod coverage;
+mod killed;
+mod live;
+
 use serde_json::Value;
 
 use crate::support::{RaymondOutcome, Test};
@@ -55,7 +60,7 @@ fn failed_case_shows_the_first_difference_and_the_line_of_the_expectation() {
         .stdout_has("3 of 4 states, 2 of 3 transitions");
     test_of(&test, &["--case", "by A", "--coverage"])
         .ok()
-        .stdout_has("never: START.md: <goto>C.md</goto>");
+        .stdout_has("never taken: START.md: <goto>C.md</goto>");
     assert_eq!(left(&test), 0, "no directory of a case is left");
     assert!(!test.dir().exists() && test.calls().is_empty(), "the user's runs are not touched");
 }
@@ -180,6 +185,16 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         ("replies: { D.md: [x] }\nexpect: {}", "1:12: nothing in . asks for the replies of D.md"),
         ("replies: { A.md: [{ fail: boom }] }\nexpect: {}", "1:27: `boom` is no failure"),
         ("replies: none.yaml\nexpect: {}", "1:10: the replies tests/none.yaml cannot be read"),
+        (
+            "cassette: tapes\nreplies: x.yaml\nexpect: {}",
+            "1:1: a case has `replies` or a `cassette`, not both",
+        ),
+        ("strict_replay: true\nexpect: {}", "1:1: `strict_replay` is about a cassette"),
+        ("cassette: ../tapes\nexpect: {}", "1:11: `../tapes` is no path of a file here"),
+        (
+            "cassette: tapes\nexpect: {}",
+            "1:11: cassette: there is no folder `tapes` here; make one with `raymond record RUN -o DIR`",
+        ),
         ("files: { ../x: y }\nexpect: {}", "1:10: `../x` is no path of a file here"),
         ("", "1:1: there is no case in this file"),
     ];

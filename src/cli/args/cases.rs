@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::live_cases::LiveArgs;
 use crate::cli::options::{ConsentArgs, parse_switch};
 
 pub(super) const TEST_HELP: &str = "Examples:
@@ -12,11 +13,16 @@ pub(super) const TEST_HELP: &str = "Examples:
   raymond test flow/tests/ways.yaml --case 'budget used up'
   raymond test --junit report.xml        for CI
   raymond test flow --kill-sweep         each case once more for each record: killed after it, and resumed
+  raymond test flow --live --models haiku,sonnet --times 5 --budget 2
 
 A case is a run with scripted replies: no model is called, nothing is spent, and Claude Code is not needed. Each runs
 in directories of its own, which are removed. Prints a line for each case, and for one that fails the path with the
 first difference and the line of the expectation. Exit code 0 if all hold, 1 if one does not, 65 if a file of cases is
 wrong. A workflow that asks for more than prompts has to be trusted: see `raymond trust`.
+
+--live runs the cases for real, with Claude Code: it costs money, at most --budget. Replies and cassettes are left
+out, the expectations hold as they are. Prints for each case and model how many runs passed, the 95 % interval of
+that rate, cost and time. Exit code 1 if a run did not hold, 75 if the budget left runs out.
 
 --json prints { cases, passed, failed, coverage }; each case has workflow, file, line, name, status, duration_ms,
 mismatches, error, result, cost_usd and turns.";
@@ -49,7 +55,7 @@ pub struct TestArgs {
     #[arg(long)]
     pub kill_sweep: bool,
 
-    /// The number of cases that run at a time [default: the cores]
+    /// The number of cases that run at a time [default: the cores; with --live 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub jobs: Option<u16>,
 
@@ -60,6 +66,10 @@ pub struct TestArgs {
     /// Trust the workflows that are tested.
     #[command(flatten)]
     pub trust: TrustSwitches,
+
+    /// The options of live tests.
+    #[command(flatten)]
+    pub live: LiveArgs,
 }
 
 /// Trust in the workflows that are tested.

@@ -1,16 +1,31 @@
 //! The directories of the cases: each has its own, and none is left behind.
+//!
+//! The directory of all of them has a lock that the tests hold while they run. The system drops it when they die, so
+//! the next tests find what killed ones have left, and remove it.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
 use uuid::Uuid;
 
 use crate::cli::exit::Error;
+use crate::plain_file;
+
+/// The beginning of the name of a directory of cases.
+const PREFIX: &str = "raymond-test-";
+
+/// The file whose lock the tests hold.
+const LOCK: &str = "lock";
 
 /// The directory of all cases of a test, which is removed with it.
 #[derive(Debug)]
-pub(super) struct CasesDir(PathBuf);
+pub(super) struct CasesDir {
+    path: PathBuf,
+    /// The lock, until the directory is gone.
+    _lock: File,
+}
 
 /// The directories of a case, which are removed with it.
 #[derive(Debug)]
@@ -24,18 +39,44 @@ fn make(path: &Path) -> Result<(), Error> {
     builder.create(path).map_err(failed)
 }
 
+/// Removes the directories whose tests were killed. What cannot be removed stays among the temporary files.
+fn remove_abandoned(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let is_of_tests = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        // The directory of temporary files may be everyone's.
+        let is_own =
+            entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        if !is_of_tests || !is_own {
+            continue;
+        }
+        let lock = plain_file::open(&entry.path().join(LOCK));
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 impl CasesDir {
-    /// Makes the directory, where the system has its temporary files.
+    /// Makes the directory, where the system has its temporary files, and removes those of tests that were killed.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(super) fn create() -> Result<Self, Error> {
-        let unique = Uuid::new_v4().simple().to_string();
         let temporary = std::env::temp_dir();
         let temporary = temporary.canonicalize().unwrap_or(temporary);
-        let path = temporary.join(format!("raymond-test-{}", &unique[..12]));
-        make(&path)?;
-        Ok(Self(path))
+        remove_abandoned(&temporary);
+        loop {
+            let unique = Uuid::new_v4().simple().to_string();
+            let path = temporary.join(format!("{PREFIX}{}", &unique[..12]));
+            make(&path)?;
+            let file = path.join(LOCK);
+            let failed = |error| Error::Io { doing: "make the lock", path: file.clone(), error };
+            let lock = File::create_new(&file).map_err(failed)?;
+            // Another test that looks just now for what is abandoned may have it, and then removes the directory.
+            if lock.try_lock().is_ok() {
+                return Ok(Self { path, _lock: lock });
+            }
+        }
     }
 
     /// Makes the directories of a run of a case.
@@ -43,7 +84,7 @@ impl CasesDir {
     /// # Errors
     /// [`Error::Io`].
     pub(super) fn case(&self, name: &str) -> Result<CaseDir, Error> {
-        let dir = CaseDir(self.0.join(name));
+        let dir = CaseDir(self.path.join(name));
         make(&dir.0)?;
         for path in [dir.runs(), dir.work(), dir.home(), dir.state()] {
             make(&path)?;
@@ -55,7 +96,7 @@ impl CasesDir {
 impl Drop for CasesDir {
     fn drop(&mut self) {
         // What cannot be removed is among the temporary files all the same.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 

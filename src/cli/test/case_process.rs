@@ -1,46 +1,49 @@
-//! The process of a case: its directories, its arguments, its environment, and what it leaves.
+//! The processes of a case: raymond itself, and what prepares its run.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use super::TestSession;
 use super::case_dir::CaseDir;
+use super::case_trust::is_trusted;
 use super::discovery::{LoadedCase, shown};
-use super::validation::{is_trusted, options, own_replies};
+use super::live_terms::LiveTerms;
 use crate::cli::exit::Error;
 use crate::domain::id::RunId;
-use crate::domain::observed_run::ObservedRun;
 use crate::fault::STOP_AFTER;
-use crate::language::cases::{CaseReplies, CaseTexts};
+use crate::process::cancellation::StopLevel;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::subreaper::ProcessPurpose;
-use crate::process::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
-use crate::process::turn_tail::for_each_begun;
+use crate::process::child::{
+    ChildEnvironment, ChildProcess, ChildProcessSpec, end_processes_of_run,
+};
+use crate::process::command::EnvironmentMarker;
+use crate::process::owner;
 use crate::runtime::OTHER_SCRIPT;
-use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::user_state::UserState;
-use crate::store::view::story;
-use crate::world::scripted_files::{ScriptedFiles, read_text};
 
 /// The id of the run of every case.
-const RUN: &str = "case";
+pub(super) const RUN: &str = "case";
 
-/// The time that a run has to end when its case has taken too long.
+/// The time that a scripted run has to end when its case has taken too long.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The largest file that is compared, in bytes.
-const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// The time that a live run has to end: its turns have the time of its option `--shutdown` first.
+const LIVE_GRACE: Duration = Duration::from_secs(30);
+
+/// The variables of this process that a scripted run gets.
+const PASSED_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TMPDIR"];
 
 /// The end of a process of a case.
 pub(super) enum CaseEnd {
     Exit(u8),
     Killed,
     TimedOut,
+    /// The tests were interrupted.
+    Interrupted,
 }
 
 /// A case and its directories.
@@ -48,6 +51,17 @@ pub(super) struct CaseProcess<'case> {
     pub(super) session: &'case TestSession,
     pub(super) loaded: &'case LoadedCase,
     pub(super) dir: &'case CaseDir,
+    /// The terms of a live run; `None` for a scripted one.
+    pub(super) live: Option<&'case LiveTerms>,
+}
+
+/// A process that is to be run to its end.
+struct CaseChild {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: ChildEnvironment,
+    limit: Duration,
+    grace: Duration,
 }
 
 impl CaseProcess<'_> {
@@ -57,162 +71,94 @@ impl CaseProcess<'_> {
     }
 
     /// Returns the directory of its runs.
-    fn root(&self) -> RunsRoot {
+    pub(super) fn root(&self) -> RunsRoot {
         RunsRoot::new(self.dir.runs())
     }
 
-    /// Writes the files of the case, makes its repository, and asserts its facts.
-    pub(super) async fn prepare(&self) -> Result<(), String> {
-        let case = &self.loaded.case;
-        let write = |path: PathBuf, text: &str| {
-            let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-            let written = made.and_then(|()| std::fs::write(&path, text));
-            written.map_err(|error| format!("{}: cannot write it: {error}", path.display()))
-        };
-        // A case comes with a workflow that may be untrusted: what it writes is confined as a reply's files are.
-        let files = case.files.iter().map(|(path, text)| (path.as_str().to_owned(), text.clone()));
-        let files = ScriptedFiles { write: files.collect(), delete: Vec::new() };
-        files.apply(&self.dir.work(), &[], RUN).map_err(|why| format!("files: {why}"))?;
-        if let Some(text) = self.script()? {
-            write(self.dir.replies(), &text)?;
-        }
-        if case.git {
-            let config =
-                "[user]\n\tname = Test\n\temail = test@localhost\n[init]\n\tdefaultBranch = main\n";
-            write(self.dir.home().join(".gitconfig"), config)?;
-            let words = [
-                &["init", "--quiet"][..],
-                &["add", "--all"],
-                &["commit", "--quiet", "--allow-empty", "--message", "The files of the case"],
-            ];
-            for words in words {
-                let arguments = words.iter().map(OsString::from).collect();
-                let exit = self.process(Path::new("git").to_owned(), arguments, None).await;
-                if !matches!(exit, Ok(CaseEnd::Exit(0))) {
-                    return Err(format!("git {} failed: {}", words[0], self.complaints().trim()));
-                }
-            }
-        }
-        for fact in &case.facts {
-            let key = fact.key.as_deref().unwrap_or(RUN);
-            let words =
-                ["signal", &fact.label, "--key", key, "--append", "--value", &fact.value, "--dir"];
-            let mut arguments: Vec<OsString> = words.iter().map(OsString::from).collect();
-            arguments.push(self.dir.runs().into());
-            let exit = self.raymond(arguments, None).await;
-            if !matches!(exit, Ok(CaseEnd::Exit(0))) {
-                return Err(format!(
-                    "the fact {} cannot be asserted: {}",
-                    fact.label,
-                    self.complaints().trim()
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the script of the case, if it is not the workflow's own.
-    fn script(&self) -> Result<Option<String>, String> {
-        match &self.loaded.case.replies {
-            CaseReplies::Workflow => Ok(None),
-            CaseReplies::File(_, name) => {
-                let path = self.loaded.beside(name.as_str());
-                let read = std::fs::read_to_string(&path);
-                read.map(Some)
-                    .map_err(|error| format!("{}: cannot read it: {error}", path.display()))
-            }
-            CaseReplies::Keys(keys) => {
-                let own = own_replies(self.loaded);
-                let mut lines = Vec::new();
-                for (key, list) in own {
-                    if !keys.iter().any(|(_, other, _)| *other == key) {
-                        lines.push((key, list));
-                    }
-                }
-                lines.extend(keys.iter().map(|(_, key, list)| (key.clone(), list.clone())));
-                let line = |(key, list): &(String, String)| {
-                    format!("{}: {list}\n", serde_json::json!(key))
-                };
-                Ok(Some(lines.iter().map(line).collect()))
-            }
-        }
-    }
-
-    /// Returns the arguments with which it begins.
-    pub(super) fn run_arguments(&self) -> Vec<OsString> {
-        let case = &self.loaded.case;
-        let entry = case.entry.as_ref().map_or("", |(_, entry)| entry);
-        let workflow = self.loaded.workflow.join(entry);
-        let workflow = workflow.canonicalize().unwrap_or(workflow);
-        let mut arguments: Vec<OsString> = vec!["run".into(), workflow.into()];
-        let words = ["--agent", "scripted", "--id", RUN, "--on-wait", "exit", "--quiet", "--cwd"];
-        arguments.extend(words.map(OsString::from));
-        arguments.extend([self.dir.work().into(), OsString::from("--dir"), self.dir.runs().into()]);
-        for (name, value) in [("stagger", "0s"), ("backoff", "1ms..5ms")] {
-            if !case.settings.iter().any(|setting| setting.name == name) {
-                arguments.extend([format!("--{name}").into(), value.into()]);
-            }
-        }
-        arguments.extend(case.input.iter().map(|input| format!("--input={input}").into()));
-        let pair = |option: &str, (key, value): &(String, String)| {
-            format!("--{option}={key}={value}").into()
-        };
-        arguments.extend(case.variables.iter().map(|one| pair("var", one)));
-        arguments.extend(case.answers.iter().map(|one| pair("answer", one)));
-        arguments.extend(options(&case.settings));
-        arguments
-    }
-
-    /// Returns the arguments with which it goes on after it was killed.
-    pub(super) fn resume_arguments(&self) -> Vec<OsString> {
-        let words = ["resume", RUN, "--on-wait", "exit", "--quiet", "--dir"];
-        let mut arguments: Vec<OsString> = words.map(OsString::from).into();
-        arguments.push(self.dir.runs().into());
-        arguments
-    }
-
-    /// Executes raymond, which dies after a record if `kill_after` says so.
+    /// Executes the raymond that runs the case, which dies after a record if `kill_after` says so.
     pub(super) async fn raymond(
         &self,
         arguments: Vec<OsString>,
         kill_after: Option<u64>,
     ) -> Result<CaseEnd, Error> {
-        self.process(self.session.program.clone(), arguments, kill_after).await
+        let program = self.session.program.clone();
+        let Some(live) = self.live else {
+            let mut variables = self.variables();
+            if self.dir.replies().is_file() {
+                variables.push((OTHER_SCRIPT.into(), self.dir.replies().into()));
+            }
+            let kill_after = kill_after.map(|record| record.to_string().into());
+            variables.extend(kill_after.map(|record| (STOP_AFTER.into(), record)));
+            let environment = ChildEnvironment::Only(variables);
+            let limit = Duration::from_millis(self.loaded.case.time_limit_ms);
+            return self
+                .execute(CaseChild { program, arguments, environment, limit, grace: GRACE })
+                .await;
+        };
+        // Claude Code needs the user's home and login; what bends scripted runs is left out.
+        let mut added = self.own_variables();
+        added.push(("XDG_STATE_HOME".into(), self.dir.state().into()));
+        let environment =
+            ChildEnvironment::Inherited { removed: &[OTHER_SCRIPT, STOP_AFTER], added };
+        let child =
+            CaseChild { program, arguments, environment, limit: live.limit, grace: LIVE_GRACE };
+        let end = self.execute(child).await?;
+        if !matches!(end, CaseEnd::Exit(_))
+            && let Ok(run) = RunId::parse(RUN)
+        {
+            end_processes_of_run(&EnvironmentMarker { run, dir: self.dir.runs() }).await;
+        }
+        Ok(end)
     }
 
-    async fn process(
+    /// Executes a program that prepares the run.
+    pub(super) async fn helper(
         &self,
         program: PathBuf,
         arguments: Vec<OsString>,
-        kill_after: Option<u64>,
     ) -> Result<CaseEnd, Error> {
+        let environment = ChildEnvironment::Only(self.variables());
+        let limit = Duration::from_millis(self.loaded.case.time_limit_ms);
+        self.execute(CaseChild { program, arguments, environment, limit, grace: GRACE }).await
+    }
+
+    /// Returns the environment of a scripted run: a home of its own, and little else.
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let mut variables: Vec<(OsString, OsString)> = vec![
+            ("HOME".into(), self.dir.home().into()),
+            ("XDG_STATE_HOME".into(), self.dir.state().into()),
+        ];
+        let inherited = PASSED_VARIABLES
+            .iter()
+            .filter_map(|name| Some((OsString::from(*name), std::env::var_os(name)?)));
+        variables.extend(inherited);
+        variables.extend(self.own_variables());
+        variables
+    }
+
+    /// Returns the variables that every raymond of a case gets: the trust, and this process as its owner.
+    fn own_variables(&self) -> Vec<(OsString, OsString)> {
+        // If the workflow cannot be read, the run says so.
+        let is_trusted = is_trusted(self.loaded, &self.session.args.trust).unwrap_or(false);
+        vec![
+            ("RAYMOND_TRUST".into(), is_trusted.to_string().into()),
+            (owner::VARIABLE.into(), std::process::id().to_string().into()),
+        ]
+    }
+
+    async fn execute(&self, spec: CaseChild) -> Result<CaseEnd, Error> {
+        let CaseChild { program, arguments, environment, limit, grace } = spec;
         let failed = |error| Error::Io { doing: "run a case with", path: program.clone(), error };
         let stderr = File::options()
             .append(true)
             .create(true)
             .open(self.dir.complaints())
             .map_err(failed)?;
-        let mut variables: Vec<(OsString, OsString)> = vec![
-            ("HOME".into(), self.dir.home().into()),
-            ("XDG_STATE_HOME".into(), self.dir.state().into()),
-        ];
-        let passed = ["PATH", "LANG", "LC_ALL", "TZ", "TMPDIR"];
-        let inherited =
-            passed.iter().filter_map(|name| Some((OsString::from(*name), std::env::var_os(name)?)));
-        variables.extend(inherited);
-        // If the workflow cannot be read, the run says so.
-        if is_trusted(self.loaded, &self.session.args.trust).unwrap_or(false) {
-            variables.push(("RAYMOND_TRUST".into(), "true".into()));
-        }
-        if self.dir.replies().is_file() {
-            variables.push((OTHER_SCRIPT.into(), self.dir.replies().into()));
-        }
-        variables.extend(kill_after.map(|record| (STOP_AFTER.into(), record.to_string().into())));
         let mut child = ChildProcess::start(ChildProcessSpec {
             program: program.clone(),
             arguments,
             cwd: Some(self.dir.work()),
-            environment: ChildEnvironment::Only(variables),
+            environment,
             stdin: Stdio::null(),
             stdout: Stdio::null(),
             stderr: stderr.into(),
@@ -220,15 +166,27 @@ impl CaseProcess<'_> {
             outlives_handle: false,
         })
         .map_err(failed)?;
-        let limit = Duration::from_millis(self.loaded.case.time_limit_ms);
-        match tokio::time::timeout(limit, child.exited()).await {
-            Ok(ProcessExit::Code(code)) => Ok(CaseEnd::Exit(u8::try_from(code).unwrap_or(u8::MAX))),
-            Ok(ProcessExit::Signal(_) | ProcessExit::Unseen) => Ok(CaseEnd::Killed),
-            Err(_) => {
-                child.end(GRACE).await;
-                Ok(CaseEnd::TimedOut)
-            }
+        let mut stop = self.session.stop.subscribe();
+        let unended = tokio::select! {
+            exit = child.exited() => return Ok(match exit {
+                ProcessExit::Code(code) => CaseEnd::Exit(u8::try_from(code).unwrap_or(u8::MAX)),
+                ProcessExit::Signal(_) | ProcessExit::Unseen => CaseEnd::Killed,
+            }),
+            () = tokio::time::sleep(limit) => CaseEnd::TimedOut,
+            _ = stop.wait_for(|level| *level > StopLevel::None) => CaseEnd::Interrupted,
+        };
+        // A second interrupt ends it at once.
+        let at_once = async move {
+            let _ = stop.wait_for(|level| *level == StopLevel::Now).await;
+        };
+        let ended = tokio::select! {
+            () = child.end(grace) => true,
+            () = at_once => false,
+        };
+        if !ended {
+            child.end(Duration::ZERO).await;
         }
+        Ok(unended)
     }
 
     /// Returns what it printed to stderr. The script is named as the case, not as the file that was made of it.
@@ -237,47 +195,10 @@ impl CaseProcess<'_> {
         self.named(&String::from_utf8_lossy(&bytes))
     }
 
-    fn named(&self, text: &str) -> String {
+    /// Returns a text with the names of the case in place of those of its directories.
+    pub(super) fn named(&self, text: &str) -> String {
         let script = self.dir.replies().display().to_string();
         let work = self.dir.work().display().to_string();
         text.replace(&script, &shown(&self.loaded.file)).replace(&work, "WORK")
-    }
-
-    /// Returns the run as its directory tells it, and the texts that it is compared by.
-    pub(super) fn observed(&self) -> (ObservedRun, CaseTexts) {
-        let mut run = ObservedRun::default();
-        let root = self.root();
-        let Ok(id) = RunId::parse(RUN) else { return (run, CaseTexts::default()) };
-        if let Ok(view) = story(&root, &id, |_, record| run.observe(record)) {
-            run.finish(&view.run);
-        }
-        run.rename(|text| self.named(text));
-        let mut turns = BTreeSet::new();
-        let _ = for_each_begun(&root.run(&id).steps(), |stem| {
-            turns.insert(stem.to_owned());
-        });
-        run.turns = turns.len() as u64;
-        let mut texts = CaseTexts::default();
-        for (_, expectation) in &self.loaded.case.expected {
-            if let Some(path) = expectation.file() {
-                let text = read_text(&self.dir.work(), path, MAX_FILE_BYTES);
-                texts.files.extend(text.map(|text| (path.to_owned(), text)));
-            }
-            if let Some((name, _)) = expectation.golden(&run, &CaseTexts::default()) {
-                let text = read_text(&self.loaded.beside(""), name, MAX_FILE_BYTES);
-                texts.goldens.extend(text.map(|text| (name.to_owned(), text)));
-            }
-        }
-        texts.facts = self.facts(&root).unwrap_or_default();
-        (run, texts)
-    }
-
-    fn facts(&self, root: &RunsRoot) -> Option<BTreeMap<String, Vec<String>>> {
-        let key = UserState::new(self.dir.state().join("raymond")).key().ok()?;
-        let mut facts = BTreeMap::<String, Vec<String>>::new();
-        for fact in Dataspace::of(root).with_key(&key).facts().ok()?.facts {
-            facts.entry(fact.label).or_default().push(fact.value);
-        }
-        Some(facts)
     }
 }

@@ -20,6 +20,19 @@ pub(super) struct CaseReport {
 }
 
 impl CaseReport {
+    /// Returns the report of a case that has not been run yet.
+    pub(super) fn new(loaded: LoadedCase) -> Self {
+        Self {
+            loaded,
+            duration: Duration::ZERO,
+            error: None,
+            mismatches: Vec::new(),
+            run: ObservedRun::default(),
+            texts: CaseTexts::default(),
+            sweep: None,
+        }
+    }
+
     /// Returns whether all that is expected holds.
     pub(super) fn has_passed(&self) -> bool {
         let is_swept = self.sweep.as_ref().is_none_or(KillSweep::has_passed);

@@ -1,16 +1,15 @@
 //! A case: it is run, compared, and killed after each of its records if that is asked for.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::TestSession;
-use super::case_attempt::attempt;
+use super::case_attempt::{AttemptKind, attempt};
 use super::case_report::CaseReport;
 use super::discovery::LoadedCase;
 use super::goldens;
 use super::kill_sweep;
 use crate::cli::exit::Error;
-use crate::domain::observed_run::ObservedRun;
-use crate::language::cases::{CaseTexts, mismatches};
+use crate::language::cases::mismatches;
 
 /// Runs a case, and compares it.
 pub(super) async fn run_case(
@@ -20,21 +19,13 @@ pub(super) async fn run_case(
 ) -> Result<CaseReport, Error> {
     let permit = session.permits.acquire().await;
     let begin = Instant::now();
-    let mut report = CaseReport {
-        loaded,
-        duration: Duration::ZERO,
-        error: None,
-        mismatches: Vec::new(),
-        run: ObservedRun::default(),
-        texts: CaseTexts::default(),
-        sweep: None,
-    };
-    match attempt(session, &report.loaded, &format!("{number}"), None).await? {
+    let mut report = CaseReport::new(loaded);
+    match attempt(session, &report.loaded, &format!("{number}"), AttemptKind::Scripted).await? {
         Ok((run, texts)) => {
             report.mismatches = mismatches(&report.loaded.case.expected, &run, &texts);
             (report.run, report.texts) = (run, texts);
         }
-        Err((error, run)) => (report.error, report.run) = (Some(error), run),
+        Err(failed) => (report.error, report.run) = (Some(failed.why), failed.run),
     }
     if session.args.update {
         report.mismatches.retain(|mismatch| !goldens::is_of_golden(&report.loaded, mismatch));

@@ -7,6 +7,7 @@ use crate::cli::exit::Error;
 use crate::language::cases::{self, TestCase};
 use crate::language::hint::closest;
 use crate::language::manifest;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::STARTS;
 use crate::plain_file;
 
@@ -33,10 +34,21 @@ pub(super) struct LoadedCase {
     pub(super) case: TestCase,
 }
 
+/// A mistake of a case, with its place in the file.
+pub(super) type CaseMistake = (SourcePlace, String);
+
 impl LoadedCase {
     /// Returns its title: the workflow's folder and the name.
     pub(super) fn title(&self) -> String {
         format!("{}: {}", shown(&self.workflow), self.case.name)
+    }
+
+    /// Returns the path of the workflow, with the state that the case begins with.
+    pub(super) fn entry_path(&self) -> PathBuf {
+        match &self.case.entry {
+            Some((_, entry)) if !entry.is_empty() => self.workflow.join(entry),
+            _ => self.workflow.clone(),
+        }
     }
 
     /// Returns a file beside the case.

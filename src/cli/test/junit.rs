@@ -4,64 +4,90 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::case_report::CaseReport;
-use super::discovery::shown;
-use super::report::messages;
 use crate::cli::exit::Error;
+
+/// A case in the report.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct JunitCase {
+    /// The workflow's folder.
+    pub(super) suite: String,
+    pub(super) name: String,
+    /// The file of the case.
+    pub(super) file: String,
+    pub(super) seconds: f64,
+    /// What does not hold, each with its place.
+    pub(super) failures: Vec<(String, String)>,
+    /// The reason why nothing is known about it.
+    pub(super) skipped: Option<String>,
+}
 
 /// Writes the report.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub(super) fn write(path: &Path, reports: &[CaseReport]) -> Result<(), Error> {
+pub(super) fn write(path: &Path, cases: &[JunitCase]) -> Result<(), Error> {
     let failed = |error| Error::Io { doing: "write the report", path: path.to_owned(), error };
-    std::fs::write(path, xml(reports)).map_err(failed)
+    std::fs::write(path, xml(cases)).map_err(failed)
 }
 
-fn xml(reports: &[CaseReport]) -> String {
-    let mut suites = BTreeMap::<String, Vec<&CaseReport>>::new();
-    for report in reports {
-        suites.entry(shown(&report.loaded.workflow)).or_default().push(report);
+fn xml(cases: &[JunitCase]) -> String {
+    let mut suites = BTreeMap::<&str, Vec<&JunitCase>>::new();
+    for case in cases {
+        suites.entry(&case.suite).or_default().push(case);
     }
-    let failures =
-        |reports: &[&CaseReport]| reports.iter().filter(|report| !report.has_passed()).count();
-    let all: Vec<&CaseReport> = reports.iter().collect();
+    let all: Vec<&JunitCase> = cases.iter().collect();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(text, "<testsuites tests=\"{}\" failures=\"{}\">", all.len(), failures(&all));
-    for (workflow, reports) in &suites {
-        let seconds: f64 = reports.iter().map(|report| report.duration.as_secs_f64()).sum();
-        let name = escaped(workflow);
-        let (tests, failed) = (reports.len(), failures(reports));
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failed}\" time=\"{seconds:.3}\">"
-        );
-        for report in reports {
-            let case = escaped(&report.loaded.case.name);
-            let file = escaped(&shown(&report.loaded.file));
-            let seconds = report.duration.as_secs_f64();
-            let _ = write!(
-                text,
-                "    <testcase classname=\"{name}\" name=\"{case}\" file=\"{file}\" time=\"{seconds:.3}\""
-            );
-            if report.has_passed() {
-                text.push_str("/>\n");
-                continue;
-            }
-            text.push_str(">\n");
-            for (at, message) in messages(report) {
-                let (at, message) = (escaped(&at), escaped(&message));
-                let _ = writeln!(
-                    text,
-                    "      <failure message=\"{message}\">{at}: {message}</failure>"
-                );
-            }
-            text.push_str("    </testcase>\n");
+    let _ = writeln!(text, "<testsuites {}>", counts(&all));
+    for (suite, cases) in &suites {
+        let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
+        let (name, counts) = (escaped(suite), counts(cases));
+        let _ = writeln!(text, "  <testsuite name=\"{name}\" {counts} time=\"{seconds:.3}\">");
+        for case in cases {
+            write_case(case, &mut text);
         }
         text.push_str("  </testsuite>\n");
     }
     text.push_str("</testsuites>\n");
     text
+}
+
+/// Returns the attributes with the numbers of cases.
+fn counts(cases: &[&JunitCase]) -> String {
+    let failures = cases.iter().filter(|case| !case.failures.is_empty()).count();
+    let skipped = cases.iter().filter(|case| case.is_skipped()).count();
+    let mut text = format!("tests=\"{}\" failures=\"{failures}\"", cases.len());
+    if skipped > 0 {
+        let _ = write!(text, " skipped=\"{skipped}\"");
+    }
+    text
+}
+
+impl JunitCase {
+    fn is_skipped(&self) -> bool {
+        self.failures.is_empty() && self.skipped.is_some()
+    }
+}
+
+fn write_case(case: &JunitCase, text: &mut String) {
+    let [suite, name, file] = [&case.suite, &case.name, &case.file].map(|part| escaped(part));
+    let seconds = case.seconds;
+    let _ = write!(
+        text,
+        "    <testcase classname=\"{suite}\" name=\"{name}\" file=\"{file}\" time=\"{seconds:.3}\""
+    );
+    if case.failures.is_empty() && case.skipped.is_none() {
+        text.push_str("/>\n");
+        return;
+    }
+    text.push_str(">\n");
+    for (at, message) in &case.failures {
+        let (at, message) = (escaped(at), escaped(message));
+        let _ = writeln!(text, "      <failure message=\"{message}\">{at}: {message}</failure>");
+    }
+    if let Some(why) = case.skipped.as_ref().filter(|_| case.is_skipped()) {
+        let _ = writeln!(text, "      <skipped message=\"{}\"/>", escaped(why));
+    }
+    text.push_str("    </testcase>\n");
 }
 
 /// Returns a text for XML, without the characters that it cannot have.

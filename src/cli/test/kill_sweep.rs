@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::TestSession;
-use super::case_attempt::{AttemptOutcome, attempt};
+use super::case_attempt::{AttemptKind, AttemptOutcome, attempt};
 use super::case_report::{CaseReport, KillSweep};
 use crate::cli::exit::Error;
 use crate::cli::output;
@@ -31,7 +31,7 @@ pub(super) async fn sweep(
     // Endings that already differ without a kill, such as by a checksum, are not compared.
     let again = {
         let _permit = session.permits.acquire().await;
-        attempt(session, &report.loaded, &format!("{number}-0"), None).await?
+        attempt(session, &report.loaded, &format!("{number}-0"), AttemptKind::Scripted).await?
     };
     let stable = again.map_or_else(|_| EndingsByAgent::new(), |(run, _)| run.endings);
     let last = report.run.records;
@@ -44,7 +44,7 @@ pub(super) async fn sweep(
     for record in (1..end).step_by(step_by) {
         let _permit = session.permits.acquire().await;
         let name = format!("{number}-{record}");
-        let outcome = attempt(session, &report.loaded, &name, Some(record)).await?;
+        let outcome = attempt(session, &report.loaded, &name, AttemptKind::Killed(record)).await?;
         sweep.kills += 1;
         if let Err(why) = judged(report, &stable, outcome) {
             sweep.differences.push((record, why));
@@ -62,7 +62,7 @@ fn judged(
     again: &EndingsByAgent,
     outcome: AttemptOutcome,
 ) -> Result<(), String> {
-    let (run, texts) = outcome.map_err(|(why, _)| why)?;
+    let (run, texts) = outcome.map_err(|failed| failed.why)?;
     let mut expected = report.loaded.case.expected.clone();
     expected.retain(|(_, one)| one.is_about_outcome());
     if let Some(mismatch) = mismatches(&expected, &run, &texts).into_iter().next() {

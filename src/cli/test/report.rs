@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::case_report::CaseReport;
 use super::coverage::WorkflowCoverage;
 use super::discovery::shown;
+use super::junit::JunitCase;
 use crate::domain::id::AgentId;
-use crate::domain::observed_run::ObservedEnding;
 use crate::domain::printable::printable_line;
 use crate::language::cases::{CaseMismatch, PathDifference};
+use crate::language::coverage::PlacesCoverage;
 
 /// The most states of a path that are shown before its difference.
 const MAX_BEFORE: usize = 12;
@@ -35,10 +36,7 @@ pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
     if is_updated {
         return text;
     }
-    let paths = report.mismatches.iter().filter_map(|mismatch| mismatch.path.as_ref());
-    for difference in paths {
-        write_path(report, difference, &mut text);
-    }
+    write_paths(report, &mut text);
     text
 }
 
@@ -64,6 +62,14 @@ pub(super) fn messages(report: &CaseReport) -> Vec<(String, String)> {
         messages.push((place(at.line, at.column), message));
     }
     messages
+}
+
+/// Writes the paths of the agents for each path that differs.
+pub(super) fn write_paths(report: &CaseReport, text: &mut String) {
+    let paths = report.mismatches.iter().filter_map(|mismatch| mismatch.path.as_ref());
+    for difference in paths {
+        write_path(report, difference, text);
+    }
 }
 
 /// Writes the paths of the agents, and marks the first difference.
@@ -105,6 +111,19 @@ fn shortened(line: &str) -> String {
     short
 }
 
+/// Returns the cases for the report that CI systems read.
+pub(super) fn junit_cases(reports: &[CaseReport]) -> Vec<JunitCase> {
+    let case = |report: &CaseReport| JunitCase {
+        suite: shown(&report.loaded.workflow),
+        name: report.loaded.case.name.clone(),
+        file: shown(&report.loaded.file),
+        seconds: report.duration.as_secs_f64(),
+        failures: messages(report),
+        skipped: None,
+    };
+    reports.iter().map(case).collect()
+}
+
 /// Returns the closing lines: the number of cases, and what they leave out.
 pub(super) fn summary(
     reports: &[CaseReport],
@@ -115,27 +134,9 @@ pub(super) fn summary(
     let failed = reports.len() - passed;
     let mut text = String::from("\n");
     for one in coverage {
-        let workflow = printable_line(&one.workflow);
-        let entered = one.states - one.missed_states.len();
-        let taken = one.ways - one.missed_ways.len();
-        if one.missed_states.is_empty() && one.missed_ways.is_empty() && !lists_missed {
-            continue;
-        }
-        let ways = if one.ways > 0 {
-            format!(", {taken} of {} transitions", one.ways)
-        } else {
-            String::new()
-        };
-        let _ = writeln!(text, "{workflow}: {entered} of {} states{ways}", one.states);
-        if lists_missed {
-            for missed in one.missed_states.iter().chain(&one.missed_ways) {
-                let _ = writeln!(text, "  never: {}", printable_line(missed));
-            }
-        }
+        write_coverage(one, lists_missed, &mut text);
     }
-    let missed =
-        coverage.iter().any(|one| !one.missed_states.is_empty() || !one.missed_ways.is_empty());
-    if missed && !lists_missed {
+    if !lists_missed && coverage.iter().any(|one| is_incomplete(&one.places)) {
         text.push_str("--coverage lists what no case reaches\n");
     }
     let cases = if reports.len() == 1 { "1 case" } else { &format!("{} cases", reports.len()) };
@@ -147,6 +148,40 @@ pub(super) fn summary(
     text.trim_start_matches('\n').to_owned()
 }
 
+/// Returns whether the cases leave something out, as far as it is known.
+fn is_incomplete(places: &PlacesCoverage) -> bool {
+    !places.missed_states.is_empty() || !places.missed_ways.is_empty()
+}
+
+/// Writes the coverage of a workflow, if it is to be listed or leaves something out.
+fn write_coverage(one: &WorkflowCoverage, lists_missed: bool, text: &mut String) {
+    let places = &one.places;
+    if !is_incomplete(places) && !lists_missed {
+        return;
+    }
+    let workflow = printable_line(&one.workflow);
+    let entered = places.states - places.missed_states.len();
+    let taken = places.ways - places.missed_ways.len();
+    let ways = match places.ways {
+        0 => String::new(),
+        ways => format!(", {taken} of {ways} transitions"),
+    };
+    let _ = writeln!(text, "{workflow}: {entered} of {} states{ways}", places.states);
+    if !lists_missed {
+        return;
+    }
+    let lists = [
+        ("never entered", &places.missed_states),
+        ("never taken", &places.missed_ways),
+        ("not counted", &places.uncounted_ways),
+    ];
+    for (word, list) in lists {
+        for one in list {
+            let _ = writeln!(text, "  {word}: {}", printable_line(one));
+        }
+    }
+}
+
 /// Returns all as JSON.
 pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Value {
     let passed = reports.iter().filter(|report| report.has_passed()).count();
@@ -156,22 +191,25 @@ pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Val
         .map(|one| {
             json!({
                 "workflow": one.workflow,
-                "states": one.states,
-                "missed_states": one.missed_states,
-                "transitions": one.ways,
-                "missed_transitions": one.missed_ways,
+                "states": one.places.states,
+                "missed_states": one.places.missed_states,
+                "transitions": one.places.ways,
+                "missed_transitions": one.places.missed_ways,
+                "uncounted_transitions": one.places.uncounted_ways,
             })
         })
         .collect();
     json!({ "cases": cases, "passed": passed, "failed": reports.len() - passed, "coverage": coverage })
 }
 
-fn case_json(report: &CaseReport) -> Value {
+/// Returns the expectations that do not hold as JSON.
+pub(super) fn mismatches_json(report: &CaseReport) -> Value {
     let mismatch = |one: &CaseMismatch| json!({ "line": one.at.line, "column": one.at.column, "expected": one.expected, "found": one.found });
-    let result = match report.run.endings.get(&AgentId::main()) {
-        Some(ObservedEnding::Result(text)) => Some(text),
-        _ => None,
-    };
+    report.mismatches.iter().map(mismatch).collect()
+}
+
+fn case_json(report: &CaseReport) -> Value {
+    let result = report.run.result(&AgentId::main());
     let differences = report.sweep.iter().flat_map(|sweep| &sweep.differences);
     json!({
         "workflow": shown(&report.loaded.workflow),
@@ -180,7 +218,7 @@ fn case_json(report: &CaseReport) -> Value {
         "name": report.loaded.case.name,
         "status": if report.has_passed() { "passed" } else { "failed" },
         "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
-        "mismatches": report.mismatches.iter().map(mismatch).collect::<Vec<_>>(),
+        "mismatches": mismatches_json(report),
         "error": report.error,
         "result": result,
         "cost_usd": report.run.cost,

@@ -67,6 +67,19 @@ pub enum CaseReplies {
     File(SourcePlace, FilePath),
     /// Keys of the case, each with its place and its list as JSON, in place of those of the workflow.
     Keys(Vec<(SourcePlace, String, String)>),
+    /// Those of a cassette.
+    Cassette(CaseCassette),
+}
+
+/// A cassette that answers the prompts of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseCassette {
+    /// The place of its path.
+    pub at: SourcePlace,
+    /// Its directory, beside the case.
+    pub dir: FilePath,
+    /// True if the agent fails whose prompt is not the recorded one.
+    pub is_strict: bool,
 }
 
 /// An option of `raymond run`.
@@ -151,6 +164,7 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
         expected: Vec::new(),
     };
     let mut expects = false;
+    let mut written = WrittenAnswers::default();
     for entry in fields.entries(value, Some(CASE)) {
         let value = &entry.value;
         match &*entry.key {
@@ -162,7 +176,14 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
             "facts" => case.facts = facts(value, fields),
             "files" => case.files = files(value, fields),
             "git" => case.git = fields.boolean(value).unwrap_or_default(),
-            "replies" => case.replies = replies(value, fields),
+            "replies" => written.replies = Some((entry.at, replies(value, fields))),
+            "cassette" => {
+                let dir = fields.read(value, FilePath::parse);
+                written.cassette = dir.map(|dir| (entry.at, value.at, dir));
+            }
+            "strict_replay" => {
+                written.strict = fields.boolean(value).map(|is_strict| (entry.at, is_strict));
+            }
             "settings" => case.settings = settings(value, fields),
             "time_limit" => case.time_limit_ms = fields.read(value, millis).unwrap_or_default(),
             "expect" => {
@@ -172,10 +193,43 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
             _ => {}
         }
     }
+    case.replies = written.chosen(fields);
     if !expects && matches!(value.value, YamlContent::Map(_)) {
         fields.wrong(value.at, "the key `expect` is missing here; a case without it shows nothing");
     }
     case
+}
+
+/// The keys of a case that say where its answers come from, with their places.
+#[derive(Debug, Default)]
+struct WrittenAnswers {
+    replies: Option<(SourcePlace, CaseReplies)>,
+    /// The place of the key, that of the path, and the path.
+    cassette: Option<(SourcePlace, SourcePlace, FilePath)>,
+    strict: Option<(SourcePlace, bool)>,
+}
+
+impl WrittenAnswers {
+    /// Returns the one source of the answers. Keys that contradict each other are mistakes.
+    fn chosen(self, fields: &mut FieldReader) -> CaseReplies {
+        let Some((key_at, at, dir)) = self.cassette else {
+            if let Some((at, _)) = self.strict {
+                fields.wrong(
+                    at,
+                    "`strict_replay` is about a cassette; write `cassette: DIR` beside it, or leave it out",
+                );
+            }
+            return self.replies.map_or(CaseReplies::Workflow, |(_, replies)| replies);
+        };
+        if self.replies.is_some() {
+            fields.wrong(
+                key_at,
+                "a case has `replies` or a `cassette`, not both; leave one of them out",
+            );
+        }
+        let is_strict = self.strict.is_some_and(|(_, is_strict)| is_strict);
+        CaseReplies::Cassette(CaseCassette { at, dir, is_strict })
+    }
 }
 
 fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {

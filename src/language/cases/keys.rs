@@ -39,6 +39,16 @@ pub(super) const CASE: &[KeySpec] = &[
         "The replies: a file beside the case, or keys that replace those of replies.yaml.",
         case_replies,
     ),
+    key(
+        "cassette",
+        "The directory of a cassette beside the case, which answers in place of replies.",
+        shape::text,
+    ),
+    key(
+        "strict_replay",
+        "True if an agent fails whose prompt differs from the one in the cassette.",
+        shape::boolean,
+    ),
     key("settings", "Options of `raymond run`, without dashes.", settings),
     key("time_limit", "The time after which the case fails; default 60s.", shape::duration),
     key("expect", "What is expected of the run.", expected),

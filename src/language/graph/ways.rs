@@ -39,6 +39,32 @@ pub enum GraphWayCase<'graph> {
     AnswerFailure(&'graph str),
 }
 
+impl GraphWayCase<'_> {
+    /// Returns the outcome of the node with which the way is taken, as it is recorded; `None` for any.
+    #[must_use]
+    pub fn outcome(self) -> Option<String> {
+        let word = match self {
+            Self::Always => return None,
+            Self::Success | Self::Joined => "success",
+            Self::Failure | Self::AnswerFailure(_) => "failure",
+            Self::True => "true",
+            Self::False => "false",
+            Self::Valid => "valid",
+            Self::Invalid => "invalid",
+            Self::Answer(answer) => answer,
+        };
+        Some(word.to_owned())
+    }
+}
+
+impl GraphWay<'_> {
+    /// Returns whether its target is computed when it is taken.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.to.contains("${")
+    }
+}
+
 /// Returns the ways from a node.
 #[must_use]
 pub fn ways(node: &GraphNode) -> Vec<GraphWay<'_>> {

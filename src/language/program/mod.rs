@@ -30,6 +30,7 @@ mod scopes;
 mod started_programs;
 mod starts;
 mod syntax_fixes;
+pub mod taken_ways;
 #[cfg(test)]
 mod tests;
 pub mod user_input;

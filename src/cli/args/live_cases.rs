@@ -1,0 +1,112 @@
+//! The arguments of `test --live`.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::domain::allowed_address::AllowedAddress;
+use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
+use crate::domain::time::millis;
+use crate::language::budget::budget;
+use crate::language::cases::CaseSetting;
+use crate::language::manifest::model;
+use crate::language::turn_options::tool_rule;
+
+/// The options of live tests.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Live")]
+pub struct LiveArgs {
+    /// Run the cases for real, with Claude Code, under a budget, and print how often each holds
+    #[arg(long, conflicts_with_all = ["update", "kill_sweep", "coverage"])]
+    pub live: bool,
+
+    /// The models of states that name none, one after another [default: those of the workflows]
+    #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = model, requires = "live")]
+    pub models: Vec<ModelName>,
+
+    /// The number of runs of each case with each model
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "live", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub times: u32,
+
+    /// The most that all runs together may cost, in US dollars
+    #[arg(long, value_name = "USD", default_value = "1.00", requires = "live", value_parser = budget)]
+    pub budget: Usd,
+
+    /// The time after which a run fails; the cases' own `time_limit` is for scripted runs
+    #[arg(long, value_name = "TIME", default_value = "15m", requires = "live", value_parser = millis)]
+    pub time_limit: u64,
+
+    /// The permissions of the runs.
+    #[command(flatten)]
+    pub permissions: LivePermissions,
+}
+
+/// The permissions that the person gives to live runs. A case only asks for them.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Live")]
+pub struct LivePermissions {
+    /// Permission mode of Claude Code, as for `raymond run`
+    #[arg(
+        long,
+        value_name = "MODE",
+        requires = "live",
+        conflicts_with = "dangerously_skip_permissions"
+    )]
+    pub permission_mode: Option<String>,
+
+    /// Allow a tool without asking in states that list it, as for `raymond run`; repeatable
+    #[arg(long, value_name = "RULE", requires = "live", value_parser = tool_rule)]
+    pub allow_tools: Vec<String>,
+
+    /// Allow graphs to fetch from this non-public address, as for `raymond run`; repeatable
+    #[arg(long, value_name = "ADDR", requires = "live", value_parser = str::parse::<AllowedAddress>)]
+    pub allow_address: Vec<AllowedAddress>,
+
+    /// Let Claude Code do everything without asking; only for disposable machines
+    #[arg(long, requires = "live")]
+    pub dangerously_skip_permissions: bool,
+}
+
+impl LivePermissions {
+    /// Returns whether a setting of a case is a permission.
+    #[must_use]
+    pub fn is_permission(setting: &str) -> bool {
+        ["permission_mode", "allow_tools", "allow_address"].contains(&setting)
+    }
+
+    /// Returns the option that the person would have to give for a setting of a case; `None` if it is given, or is no
+    /// permission.
+    #[must_use]
+    pub fn missing_for(&self, setting: &CaseSetting) -> Option<String> {
+        let value = setting.value.as_deref().unwrap_or_default();
+        let (option, is_given) = match &*setting.name {
+            "permission_mode" => {
+                let is_given = self.permission_mode.as_deref() == Some(value);
+                ("--permission-mode", is_given || self.dangerously_skip_permissions)
+            }
+            "allow_tools" => ("--allow-tools", self.allow_tools.iter().any(|rule| rule == value)),
+            "allow_address" => {
+                let own = value.parse::<AllowedAddress>();
+                ("--allow-address", own.is_ok_and(|own| self.allow_address.contains(&own)))
+            }
+            _ => return None,
+        };
+        (!is_given).then(|| format!("{option} '{value}'"))
+    }
+
+    /// Returns them as options of `raymond run`.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mode = self.permission_mode.iter();
+        arguments.extend(mode.map(|mode| format!("--permission-mode={mode}").into()));
+        let rules = self.allow_tools.iter();
+        arguments.extend(rules.map(|rule| format!("--allow-tools={rule}").into()));
+        let addresses = self.allow_address.iter();
+        arguments.extend(addresses.map(|address| format!("--allow-address={address}").into()));
+        let all = self.dangerously_skip_permissions;
+        arguments.extend(all.then(|| "--dangerously-skip-permissions".into()));
+        arguments
+    }
+}

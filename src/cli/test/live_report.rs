@@ -1,0 +1,204 @@
+//! What live tests come to: a line for each run, a table of cases and models, JSON.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use console::style;
+use serde_json::{Value, json};
+
+use super::discovery::shown;
+use super::junit::JunitCase;
+use super::live_case::LiveReport;
+use super::report::{messages, mismatches_json, write_paths};
+use crate::cli::exit::CliExitCode;
+use crate::cli::output;
+use crate::domain::id::AgentId;
+use crate::domain::live_results::{LIVE_HEADS, LiveEnd, LiveRow};
+use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
+use crate::domain::printable::printable_line;
+
+/// The number of failures that are told of a case and a model in the report for CI.
+const MAX_FAILURES: usize = 20;
+
+/// Returns the line of a run, and the lines about what does not hold.
+pub(super) fn line(report: &LiveReport, times: u32) -> String {
+    let word = match report.end {
+        LiveEnd::Passed => style("ok  ").green(),
+        LiveEnd::Failed => style("FAIL").red().bold(),
+        LiveEnd::CutOff => style("cut ").yellow(),
+        LiveEnd::NotRun => style("--  ").yellow(),
+    };
+    let case = &report.report;
+    let title = printable_line(&case.loaded.title());
+    let (model, number) = (model_of(report), report.task.number);
+    let (seconds, cost) = (case.duration.as_secs_f64(), case.run.committed);
+    let mut text = format!("{word} {title} [{model} {number}/{times}] ({seconds:.1}s, {cost})\n");
+    for (at, message) in messages(case) {
+        let _ = writeln!(text, "  {}", printable_line(&format!("{at}: {message}")));
+    }
+    write_paths(case, &mut text);
+    text
+}
+
+fn model_of(report: &LiveReport) -> &str {
+    report.task.model.as_ref().map_or("default", ModelName::as_str)
+}
+
+/// The results of all cases and models.
+pub(super) struct LiveSummary<'reports> {
+    /// The reports by the number of the case and the place of the model, in their order.
+    groups: Vec<(LiveRow, Vec<&'reports LiveReport>)>,
+    budget: Usd,
+    is_interrupted: bool,
+}
+
+impl<'reports> LiveSummary<'reports> {
+    /// Returns the results of these runs, which are sorted by case and model.
+    pub(super) fn of(reports: &'reports [LiveReport], budget: Usd, is_interrupted: bool) -> Self {
+        let groups = reports.chunk_by(|one, other| {
+            (one.task.case, &one.task.model) == (other.task.case, &other.task.model)
+        });
+        let group = |group: &'reports [LiveReport]| {
+            (LiveRow::of(group.iter().map(LiveReport::run)), group.iter().collect())
+        };
+        Self { groups: groups.map(group).collect(), budget, is_interrupted }
+    }
+
+    fn count(&self, end: LiveEnd) -> usize {
+        let reports = self.groups.iter().flat_map(|(_, reports)| reports);
+        reports.filter(|report| report.end == end).count()
+    }
+
+    fn cost(&self) -> Usd {
+        self.groups.iter().fold(Usd::ZERO, |sum, (row, _)| sum.saturating_add(row.cost))
+    }
+
+    /// Returns the exit code: an interrupt, then what does not hold or cannot begin, then what was left out.
+    pub(super) fn exit(&self) -> CliExitCode {
+        let reports = || self.groups.iter().flat_map(|(_, reports)| reports);
+        let has_failed =
+            reports().any(|report| report.end == LiveEnd::Failed || report.cannot_begin);
+        let is_complete = self.count(LiveEnd::CutOff) + self.count(LiveEnd::NotRun) == 0;
+        match (self.is_interrupted, has_failed, is_complete) {
+            (true, ..) => CliExitCode::Interrupted,
+            (false, true, _) => CliExitCode::AgentFailed,
+            (false, false, false) => CliExitCode::Paused,
+            (false, false, true) => CliExitCode::Success,
+        }
+    }
+
+    /// Returns the table and the closing lines.
+    pub(super) fn text(&self) -> String {
+        let heads = ["case", "model"].into_iter().chain(LIVE_HEADS).map(str::to_owned);
+        let mut rows: Vec<Vec<String>> = vec![heads.collect()];
+        for (row, reports) in &self.groups {
+            let Some(first) = reports.first() else { continue };
+            let title = printable_line(&first.report.loaded.title());
+            let mut cells = vec![title, model_of(first).to_owned()];
+            cells.extend(row.cells());
+            rows.push(cells);
+        }
+        let mut text = format!("\n{}", output::table(&rows));
+        let [passed, failed, cut_off, not_run] =
+            [LiveEnd::Passed, LiveEnd::Failed, LiveEnd::CutOff, LiveEnd::NotRun]
+                .map(|end| self.count(end));
+        let total = passed + failed + cut_off + not_run;
+        let (cost, budget) = (self.cost(), self.budget);
+        let _ = write!(text, "{total} runs: {passed} passed, {failed} failed");
+        if cut_off > 0 {
+            let _ = write!(text, ", {cut_off} ended by the budget");
+        }
+        if not_run > 0 {
+            let _ = write!(text, ", {not_run} not run ({})", self.reasons().join("; "));
+        }
+        let _ = writeln!(text, "\n{cost} of {budget} spent");
+        text
+    }
+
+    /// Returns the reasons why runs were not made, each once.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = BTreeSet::new();
+        for report in self.groups.iter().flat_map(|(_, reports)| reports) {
+            if report.end == LiveEnd::NotRun {
+                let why = report.report.error.as_deref().unwrap_or_default();
+                let why = why.strip_prefix("not run: ").unwrap_or(why);
+                reasons.insert(printable_line(why));
+            }
+        }
+        reasons.into_iter().collect()
+    }
+
+    /// Returns the cases for the report that CI systems read: one for each case and model.
+    pub(super) fn junit_cases(&self) -> Vec<JunitCase> {
+        let case = |(row, reports): &(LiveRow, Vec<&LiveReport>)| {
+            let first = reports.first()?;
+            let loaded = &first.report.loaded;
+            let failed =
+                reports.iter().filter(|one| one.end == LiveEnd::Failed || one.cannot_begin);
+            let failures = failed.flat_map(|one| messages(&one.report)).take(MAX_FAILURES);
+            let seconds = reports.iter().map(|one| one.report.duration.as_secs_f64()).sum();
+            let skipped = reports.iter().find_map(|one| match one.end {
+                LiveEnd::CutOff | LiveEnd::NotRun => one.report.error.clone(),
+                LiveEnd::Passed | LiveEnd::Failed => None,
+            });
+            Some(JunitCase {
+                suite: shown(&loaded.workflow),
+                name: format!("{} [{}]", loaded.case.name, model_of(first)),
+                file: shown(&loaded.file),
+                seconds,
+                failures: failures.collect(),
+                skipped: skipped.filter(|_| row.rate.runs == 0),
+            })
+        };
+        self.groups.iter().filter_map(case).collect()
+    }
+
+    /// Returns all as JSON.
+    pub(super) fn json(&self) -> Value {
+        let rows: Vec<Value> = self.groups.iter().filter_map(row_json).collect();
+        json!({
+            "live": rows,
+            "passed": self.count(LiveEnd::Passed),
+            "failed": self.count(LiveEnd::Failed),
+            "cut_off": self.count(LiveEnd::CutOff),
+            "not_run": self.count(LiveEnd::NotRun),
+            "cost_usd": self.cost(),
+            "budget_usd": self.budget,
+            "interrupted": self.is_interrupted,
+        })
+    }
+}
+
+fn row_json((row, reports): &(LiveRow, Vec<&LiveReport>)) -> Option<Value> {
+    let first = reports.first()?;
+    let loaded = &first.report.loaded;
+    let run = |one: &&LiveReport| {
+        json!({
+            "number": one.task.number,
+            "status": one.end.word(),
+            "duration_ms": one.run().duration_ms,
+            "cost_usd": one.run().cost,
+            "turns": one.report.run.turns,
+            "result": one.report.run.result(&AgentId::main()),
+            "mismatches": mismatches_json(&one.report),
+            "error": one.report.error,
+        })
+    };
+    Some(json!({
+        "workflow": shown(&loaded.workflow),
+        "file": shown(&loaded.file),
+        "line": loaded.case.at.line,
+        "name": loaded.case.name,
+        "model": first.task.model,
+        "passed": row.rate.passed,
+        "judged": row.rate.runs,
+        "cut_off": row.cut_off,
+        "not_run": row.not_run,
+        "pass_rate": row.rate.rate(),
+        "interval": row.rate.interval().map(|(low, high)| [low, high]),
+        "cost_usd": row.cost,
+        "median_ms": row.median_ms(),
+        "runs": reports.iter().map(run).collect::<Vec<_>>(),
+    }))
+}

@@ -10,6 +10,7 @@ mod examples;
 pub mod facts;
 pub mod import;
 pub mod live_cases;
+mod new_run;
 pub mod programs;
 pub mod readers;
 pub mod record;
@@ -19,12 +20,9 @@ pub mod trust;
 pub mod workflows;
 pub mod worktrees;
 
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::answerer::{AnswererArg, LiveAnswererArg, answerer, complete_answerers};
 use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
 use self::cases::{TEST_HELP, TestArgs};
@@ -35,6 +33,8 @@ use self::examples::{
 };
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::import::{IMPORT_HELP, ImportArgs};
+pub use self::new_run::NewRunArgs;
+use self::new_run::variable;
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
@@ -55,8 +55,6 @@ use super::logging::LoggingArgs;
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;
 use super::schema::SchemaArgs;
-use crate::domain::id::RunId;
-use crate::language::prompt::step::RESERVED;
 
 /// Run workflows of Claude Code agents, durably and supervised.
 #[derive(Debug, Parser)]
@@ -269,77 +267,6 @@ pub struct ResumeArgs {
     pub options: RunOptions,
 }
 
-/// Options that are fixed when a run starts.
-#[derive(Debug, Clone, Default, Args)]
-pub struct NewRunArgs {
-    /// Name the run instead of letting raymond choose an id
-    #[arg(long, value_parser = RunId::parse)]
-    pub id: Option<RunId>,
-
-    /// Text for {{input}} in the first state
-    #[arg(long, value_name = "TEXT")]
-    pub input: Option<String>,
-
-    /// Text for {{KEY}} in every state; repeatable
-    #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
-    pub variables: Vec<(String, String)>,
-
-    /// Name the run, as --id does; programs read it as @label
-    #[arg(long, value_name = "LABEL", value_parser = RunId::parse, conflicts_with = "id")]
-    pub label: Option<RunId>,
-
-    /// The branch that (artifact …) compares with; programs read it as @branch
-    #[arg(long, value_name = "BRANCH")]
-    pub branch: Option<String>,
-
-    /// Text for @context/KEY in programs; repeatable
-    #[arg(long = "context", value_name = "KEY=VALUE", value_parser = context)]
-    pub context: Vec<(String, String)>,
-
-    /// The source of the answers: claude, scripted for the workflow's replies.yaml, or replay:DIR for the
-    /// cassette that `raymond record` made; only claude calls a model [default: claude]
-    #[arg(long, value_name = "WHO", value_parser = answerer, add = ArgValueCompleter::new(complete_answerers))]
-    pub agent: Option<AnswererArg>,
-
-    /// With --agent replay:DIR, fail an agent whose prompt is not the recorded one
-    #[arg(long)]
-    pub strict_replay: bool,
-
-    /// With --agent replay:DIR, answer only the turns up to this record of the recorded run from the cassette; `raymond
-    /// log RUN --json` shows the numbers of records
-    #[arg(long, value_name = "SEQ", requires = "then", value_parser = clap::value_parser!(u64).range(1..))]
-    pub replay_until: Option<u64>,
-
-    /// The source of the answers after --replay-until: live for Claude Code, or scripted for the workflow's replies.yaml
-    #[arg(long, value_name = "WHO", requires = "replay_until")]
-    pub then: Option<LiveAnswererArg>,
-
-    /// The directory the agents work in [default: the current one]
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-
-    /// Start the workflow although `raymond check` finds errors in it
-    #[arg(long)]
-    pub no_check: bool,
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, _)) if RESERVED.contains(&key) => {
-            Err(format!("{{{{{key}}}}} is filled by raymond itself; choose another name"))
-        }
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write KEY=VALUE".to_owned()),
-    }
-}
-
-fn context(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write KEY=VALUE".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,11 +275,5 @@ mod tests {
     fn clap_definition_passes_debug_assert() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn variable_without_valid_name_is_refused() {
-        assert_eq!(variable("a=b=c"), Ok(("a".into(), "b=c".into())));
-        assert!(variable("state=x").is_err() && variable("=x").is_err() && variable("x").is_err());
     }
 }

@@ -10,7 +10,7 @@ use super::id::{AgentId, StateName};
 use super::ledger::LedgerLine;
 use super::money::Usd;
 use super::run_trace::{
-    TraceAspect, TracedEnding, TracedFile, TracedMoment, TracedRun, TracedText,
+    RunHistory, TraceAspect, TracedEnding, TracedFile, TracedMoment, TracedText,
 };
 
 /// The same of each of two runs.
@@ -112,7 +112,7 @@ impl RunDiff {
 
 /// Compares two runs, of `agent` alone if one is named. The moments of shared records are to be forgotten before.
 #[must_use]
-pub fn compare(a: &TracedRun, b: &TracedRun, agent: Option<&AgentId>) -> RunDiff {
+pub fn compare(a: &RunHistory, b: &RunHistory, agent: Option<&AgentId>) -> RunDiff {
     let is_named = |id: &AgentId| agent.is_none_or(|agent| agent == id);
     let agents: BTreeSet<&AgentId> = a.agents.keys().chain(b.agents.keys()).collect();
     let mut agents: Vec<&AgentId> = agents.into_iter().filter(|id| is_named(id)).collect();
@@ -243,8 +243,8 @@ fn way(moments: &[&TracedMoment]) -> Option<StepWay> {
 }
 
 fn results(
-    a: &TracedRun,
-    b: &TracedRun,
+    a: &RunHistory,
+    b: &RunHistory,
     is_named: impl Fn(&AgentId) -> bool,
 ) -> Vec<(AgentId, RunPair<Option<TracedEnding>>)> {
     let found = different(&a.endings, &b.endings).filter(|(id, _)| is_named(id));
@@ -258,8 +258,8 @@ fn cost_of(line: Option<&LedgerLine>) -> Usd {
 }
 
 /// Returns the costs of the states that differ, the largest difference first.
-fn state_costs(a: &TracedRun, b: &TracedRun) -> Vec<(StateName, RunPair<Usd>)> {
-    let costs = |run: &TracedRun| -> BTreeMap<StateName, Usd> {
+fn state_costs(a: &RunHistory, b: &RunHistory) -> Vec<(StateName, RunPair<Usd>)> {
+    let costs = |run: &RunHistory| -> BTreeMap<StateName, Usd> {
         let lines = run.costs.states.iter();
         lines.map(|(state, line)| (state.clone(), line.used.cost_usd)).collect()
     };
@@ -275,7 +275,7 @@ fn state_costs(a: &TracedRun, b: &TracedRun) -> Vec<(StateName, RunPair<Usd>)> {
     found
 }
 
-fn files(a: &TracedRun, b: &TracedRun, agent: Option<&AgentId>) -> Vec<FileDifference> {
+fn files(a: &RunHistory, b: &RunHistory, agent: Option<&AgentId>) -> Vec<FileDifference> {
     let is_of = |file: &Option<TracedFile>| {
         let by = file.iter().flat_map(|file| &file.by);
         agent.is_none_or(|agent| by.into_iter().any(|turn| turn.agent == *agent))

@@ -142,7 +142,7 @@ pub struct TracedTurn {
 
 /// The trace of a run.
 #[derive(Debug, Clone)]
-pub struct TracedRun {
+pub struct RunHistory {
     /// The run.
     pub run: RunId,
     /// The origin of its records.
@@ -198,11 +198,11 @@ impl TraceFold {
 
     /// Returns the trace. `run` is the run after the last record.
     #[must_use]
-    pub fn finish(self, run: &Run, traced: &dyn Fn(&str) -> TracedText) -> TracedRun {
+    pub fn finish(self, run: &Run, traced: &dyn Fn(&str) -> TracedText) -> RunHistory {
         let (lineage, inputs) = self.begun.unwrap_or_else(|| begin(run, traced));
         let ended = run.finished.iter().map(|ended| (ended.id.clone(), ending(ended, traced)));
         let live = run.agents.keys().map(|id| (id.clone(), TracedEnding::Live));
-        TracedRun {
+        RunHistory {
             run: run.workflow_id.clone(),
             lineage,
             inputs,
@@ -214,7 +214,7 @@ impl TraceFold {
     }
 }
 
-impl TracedRun {
+impl RunHistory {
     /// Removes the moments of the records up to this one, which another run shares.
     pub fn forget(&mut self, shared: u64) {
         for moments in self.agents.values_mut() {

@@ -9,7 +9,7 @@ use crate::domain::ended_turns::{EndedTurn, EndedTurns};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
 use crate::domain::run_diff::{RunDiff, RunPair, compare};
-use crate::domain::run_trace::{TraceFold, TracedRun, TracedText, TracedTurn};
+use crate::domain::run_trace::{RunHistory, TraceFold, TracedText, TracedTurn};
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
 use crate::language::cassette::conversation::without_conversation;
@@ -39,7 +39,7 @@ pub struct ComparedRun {
     /// The run.
     pub view: RunView,
     /// The trace, without the shared records.
-    pub trace: TracedRun,
+    pub trace: RunHistory,
     marks: TraceMarks,
 }
 

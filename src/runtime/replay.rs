@@ -19,7 +19,6 @@ use crate::domain::settings::{AnswererKind, CassetteSource, Settings};
 use crate::language::cassette::Cassette;
 use crate::language::cassette::conversation::ReplayedTurns;
 use crate::language::cassette::portable::PortableMarks;
-use crate::plain_file;
 use crate::store::cassette::CassetteFiles;
 use crate::store::layout::RunsRoot;
 use crate::store::view::story;
@@ -134,7 +133,7 @@ pub(super) fn until_runner(
     let replay = runner(settings, (root, run), steps.clone())?;
     let (mut turns, mut ended) = (ReplayedTurns::default(), EndedTurns::default());
     let cassette = replay.cassette();
-    if plain_file::is_there(&root.run(run).journal()) {
+    if root.run(run).journal().is_file() {
         let view = story(root, run, |before, record| ended.see(before, record))?;
         for turn in ended.finish(&view.run) {
             let place = place(turn.folder.as_ref(), &turn.state);

@@ -34,7 +34,7 @@ impl Traced {
         self
     }
 
-    fn finish(self) -> TracedRun {
+    fn finish(self) -> RunHistory {
         self.fold.finish(&self.scene.run, &|text| TracedText::from(text))
     }
 }
@@ -152,7 +152,7 @@ fn any_moments() -> impl Strategy<Value = Vec<(u32, u8)>> {
     prop::collection::vec((1..4_u32, any::<u8>()), 0..24)
 }
 
-fn trace(moments: &[(u32, u8)]) -> TracedRun {
+fn trace(moments: &[(u32, u8)]) -> RunHistory {
     let mut trace = Traced::begin().finish();
     for (seq, (agent, way)) in (2..).zip(moments) {
         let agent = AgentId::main().child(*agent);

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::RunRequest;
 use super::branch_error::BranchError;
+use super::branch_worktrees::{check_snapshots, keep_snapshots};
 use super::check::refuse_errors;
 use super::error::Error;
 use super::graphs::GraphSetup;
@@ -168,6 +169,7 @@ pub fn branch(
     let record = Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)));
     let mut run = cut.run.clone();
     apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
+    check_snapshots(root, &run)?;
     let pins = capture.pins();
     let seal = RunSeal {
         run: run.workflow_id.clone(),
@@ -185,6 +187,7 @@ pub fn branch(
         seal: (&starter.state, seal),
     };
     let store = LockedRun::branch(root, &dir, cut, &parts)?;
+    keep_snapshots(root, &run);
     Ok(PreparedRun {
         store,
         run,

@@ -6,11 +6,13 @@
 mod answerer;
 pub mod branch;
 pub mod branch_error;
+mod branch_worktrees;
 mod builder;
 pub mod check;
 mod create;
 pub mod directories;
 mod error;
+mod fact_activity;
 pub mod graphs;
 mod inputs;
 mod local_executor;

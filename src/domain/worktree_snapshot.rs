@@ -67,20 +67,22 @@ pub struct ChangedFiles {
     /// The paths of the files that it does not take up.
     pub left_out: Vec<String>,
     /// The number of files that it takes up.
-    pub count: usize,
+    count: usize,
     /// The number of their bytes.
     bytes: u64,
 }
 
 impl ChangedFiles {
-    /// Adds a file. The path of a repository inside the worktree ends in a slash. A file that was removed has no bytes.
-    pub fn add(&mut self, path: &str, bytes: u64) {
+    /// Adds a file; returns whether a snapshot takes it up. The path of a repository inside the worktree ends in a
+    /// slash. A file that was removed has no bytes.
+    pub fn add(&mut self, path: &str, bytes: u64) -> bool {
         if bytes > MAX_FILE_BYTES || path.ends_with('/') {
             self.left_out.push(path.to_owned());
-        } else {
-            self.count += 1;
-            self.bytes = self.bytes.saturating_add(bytes);
+            return false;
         }
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        true
     }
 
     /// Checks that a snapshot takes up so many bytes.
@@ -111,22 +113,20 @@ mod tests {
     #[test]
     fn large_files_and_repositories_are_left_out() {
         let mut changed = ChangedFiles::default();
-        changed.add("a", MAX_FILE_BYTES);
-        changed.add("gone", 0);
-        changed.add("big", MAX_FILE_BYTES + 1);
-        changed.add("vendor/x/", 0);
+        assert!(changed.add("a", MAX_FILE_BYTES) && changed.add("gone", 0));
+        assert!(!changed.add("big", MAX_FILE_BYTES + 1) && !changed.add("vendor/x/", 0));
         assert_eq!(
             (changed.count, &*changed.named()),
             (2, &["big".into(), "vendor/x/".into()][..])
         );
         assert_eq!(changed.check(), Ok(()));
-        (0..16).for_each(|_| changed.add("b", MAX_FILE_BYTES));
+        assert!((0..16).all(|_| changed.add("b", MAX_FILE_BYTES)));
         let why = changed.check().expect_err("too many bytes");
         assert!(
             why.starts_with("18 changed files have") && why.contains("snapshots: false"),
             "{why}"
         );
-        (0..30).for_each(|_| changed.add("c", u64::MAX));
+        assert!((0..30).all(|_| !changed.add("c", u64::MAX)));
         assert_eq!(changed.named().len(), NAMED_FILES);
     }
 

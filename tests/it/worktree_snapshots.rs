@@ -284,3 +284,22 @@ fn link_that_an_agent_wrote_does_not_lead_git_elsewhere() {
     let sprung = tree(&test, "t").join("sprung");
     assert!(!sprung.exists() && !test.dir().join("worktrees/t/sprung").exists());
 }
+
+#[test]
+fn many_files_and_file_that_became_a_directory_are_restored() {
+    for many in [1, 300] {
+        let test = place("");
+        let work = format!(
+            "for i in $(seq {many}); do echo $i > \"n $i\"; done; rm README; mkdir README; echo in > README/in"
+        );
+        test.script(&[
+            when("start").runs(&work).reply("<goto>SECOND.md</goto>"),
+            when("second").reply("<result>done</result>"),
+        ]);
+        test.run(&["START.md"]).ok();
+        branch(&test, "b", "main#2").ok();
+        let at = tree(&test, "b");
+        assert_eq!((read(&at, "README/in"), read(&at, "n 1")), ("in\n".into(), "1\n".into()));
+        assert_eq!(read(&at, &format!("n {many}")), format!("{many}\n"));
+    }
+}

@@ -33,6 +33,9 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
 /// The number of bytes that are kept of git's list of changed files.
 const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
 
+/// The most files that git is told by their names. Of more it looks for the changes itself.
+const MAX_LISTED: usize = 200;
+
 /// The most files that a snapshot leaves out: git is told each of them.
 const MAX_LEFT_OUT: usize = 500;
 
@@ -197,22 +200,36 @@ impl Snapshotter<'_> {
                 .into());
         }
         let (tree, paths) = (known.tree.clone(), paths.to_vec());
-        let measured = move |_: &_| measure(&tree, &paths);
-        let (changed, excluded) = blocking(self.git.shared, measured).await?;
-        changed.check()?;
-        if excluded.len() > MAX_LEFT_OUT {
-            return Err(format!("{} files are too large for a snapshot", excluded.len()).into());
+        let sorted = blocking(self.git.shared, move |_| SortedPaths::of(&tree, &paths)).await?;
+        sorted.changed.check()?;
+        if sorted.excluded.len() > MAX_LEFT_OUT {
+            let count = sorted.excluded.len();
+            return Err(format!("{count} files are too large for a snapshot").into());
         }
-        if changed.count > 0 {
+        if !sorted.included.is_empty() && !self.add_listed(known, &sorted.included).await? {
             let words = ["add", "--all", "--sparse", "--", "."].map(OsString::from);
-            let words: Vec<OsString> = words.into_iter().chain(excluded).collect();
+            let words: Vec<OsString> = words.into_iter().chain(sorted.excluded).collect();
             let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
             // 1: some of them cannot be read; the others are added.
             if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
                 return Err(refusal(&words, &ended).into());
             }
         }
-        Ok(changed)
+        Ok(sorted.changed)
+    }
+
+    /// Adds a few files by their names, so that git need not look for changes again; returns whether all were added.
+    async fn add_listed(
+        &self,
+        known: &KnownWorktree,
+        paths: &[OsString],
+    ) -> Result<bool, OperationError> {
+        if paths.len() > MAX_LISTED {
+            return Ok(false);
+        }
+        let words = ["update-index", "--add", "--remove", "--replace", "--"].map(OsString::from);
+        let words: Vec<OsString> = words.into_iter().chain(paths.iter().cloned()).collect();
+        Ok(self.ended(known, &words, MAX_LIST_BYTES).await?.exit == ProcessExit::Code(0))
     }
 
     async fn stdout(
@@ -253,19 +270,30 @@ pub(super) fn index_files(tree: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// Returns the changed files in git's list, and the arguments that exclude those that are left out.
-fn measure(tree: &Path, list: &[u8]) -> (ChangedFiles, Vec<OsString>) {
-    let (mut changed, mut excluded) = (ChangedFiles::default(), Vec::new());
-    for path in list.split(|&byte| byte == 0).filter(|path| !path.is_empty()) {
-        let path = OsStr::from_bytes(path);
-        let bytes = tree.join(path).symlink_metadata().map_or(0, |file| file.len());
-        let before = changed.left_out.len();
-        changed.add(&path.to_string_lossy(), bytes);
-        if changed.left_out.len() > before {
-            let mut argument = OsString::from(":(exclude,literal)");
-            argument.push(path);
-            excluded.push(argument);
+/// The changed files in git's list.
+#[derive(Debug, Default)]
+struct SortedPaths {
+    changed: ChangedFiles,
+    /// The paths that the snapshot takes up.
+    included: Vec<OsString>,
+    /// The arguments that exclude the others.
+    excluded: Vec<OsString>,
+}
+
+impl SortedPaths {
+    fn of(tree: &Path, list: &[u8]) -> Self {
+        let mut sorted = Self::default();
+        for path in list.split(|&byte| byte == 0).filter(|path| !path.is_empty()) {
+            let path = OsStr::from_bytes(path);
+            let bytes = tree.join(path).symlink_metadata().map_or(0, |file| file.len());
+            if sorted.changed.add(&path.to_string_lossy(), bytes) {
+                sorted.included.push(path.to_owned());
+            } else {
+                let mut argument = OsString::from(":(exclude,literal)");
+                argument.push(path);
+                sorted.excluded.push(argument);
+            }
         }
+        sorted
     }
-    (changed, excluded)
 }

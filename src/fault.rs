@@ -5,7 +5,7 @@
 //! reached for the third time. Failpoints exist only in a build with the feature `test-fakes`.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 41] = [
+pub const POINTS: [&str; 43] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -40,6 +40,8 @@ pub const POINTS: [&str; 41] = [
     "dataspace.marked",
     "dataspace.moved",
     "dataspace.applied",
+    "snapshot.made",
+    "snapshot.after",
     "worktree.noted",
     "worktree.added",
     "worktree.unlocked",

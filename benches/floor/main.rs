@@ -3,7 +3,7 @@
 //!
 //! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two. Names
 //! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `order`, `nodes`, `pictures`,
-//! `conversation`, `tags`, `stream`, `spawns`, `warm`. With `--dir=FOLDER` the runs are written there instead of into the
+//! `conversation`, `tags`, `stream`, `spawns`, `warm`, `snapshots`. With `--dir=FOLDER` the runs are written there instead of into the
 //! build's folder. At the end each goal stands beside its measurement. A figure that cannot be taken says why
 //! and does not stop the others: the benchmark measures and does not judge. Nothing is subtracted from
 //! raymond's times.
@@ -25,6 +25,7 @@ mod order;
 mod pictures;
 mod raymond;
 mod scale;
+mod snapshots;
 mod spawn;
 mod spawns;
 mod spent;
@@ -53,7 +54,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 type Figure = (&'static str, fn(&BenchFolder, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 13] = [
+const FIGURES: [Figure; 14] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
     ("agents", agents::figure),
@@ -67,6 +68,7 @@ const FIGURES: [Figure; 13] = [
     ("stream", stream::figure),
     ("spawns", spawns::figure),
     ("warm", warm::figure),
+    ("snapshots", snapshots::figure),
 ];
 
 fn main() -> ExitCode {

@@ -11,6 +11,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::SnapshotCommit;
 
 /// The outcome of looking up an agent's directory, or of making it.
 #[derive(Debug)]
@@ -58,6 +59,13 @@ pub trait ActivityExecutor {
         agent: AgentId,
         base: Option<String>,
     ) -> LocalFuture<LookupOutcome<()>>;
+
+    /// Makes a snapshot of an agent's worktree after a turn of it, or of an agent that works in it.
+    fn snapshot(
+        self: Rc<Self>,
+        tree: AgentId,
+        turn: TurnId,
+    ) -> LocalFuture<LookupOutcome<SnapshotCommit>>;
 
     /// Returns the path of an agent's working directory, for a graph that asks for it.
     fn working_dir(&self, _home: &WorkingDir) -> Option<String> {

@@ -18,6 +18,7 @@ use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
 use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::store::writer::WriteOutcome;
 
@@ -122,6 +123,8 @@ pub struct ActivityDone {
     pub turn: TurnId,
     /// The outcome of the activity.
     pub outcome: ActivityOutcome,
+    /// The files of the agent's worktree after it, if a snapshot of them was due.
+    pub snapshot: Option<Box<WorktreeSnapshot>>,
 }
 
 /// To an agent: the run is to hold still. Plug-ins that are being asked about its turn are not waited for; they

@@ -48,6 +48,7 @@ use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::turn::TurnId;
 use crate::domain::turn_concurrency::TurnThrottle;
+use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::fault::point;
 use crate::store;
 use crate::store::run_store::LockedRun;
@@ -232,12 +233,25 @@ impl Supervisor {
     /// Commits a batch of events: applies them, and hands their records to the journal as one write. After an event
     /// that is refused, the rest of the batch is dropped: it was decided on a run that did not come about.
     fn commit_all(&mut self, events: Vec<Event>, ctx: &mut Ctx<Self>) {
+        self.commit_step(events, None, ctx);
+    }
+
+    /// Commits the events of a step. Its snapshot is in the first record, unless it is the one that the run has.
+    fn commit_step(
+        &mut self,
+        events: Vec<Event>,
+        snapshot: Option<Box<WorktreeSnapshot>>,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let mut snapshot = snapshot.filter(|new| {
+            self.run.worktrees.get(&new.tree).is_none_or(|known| *known != new.outcome)
+        });
         point("commit.before");
         let at = now();
         let mut records = Vec::with_capacity(events.len());
         let mut due_effects = Vec::with_capacity(events.len());
         for event in events {
-            let record = Record::next(&self.run, at, event);
+            let record = Record { snapshot: snapshot.take(), ..Record::next(&self.run, at, event) };
             match apply(&mut self.run, &record) {
                 Ok(effects) => due_effects.push((effects, self.run.total_cost_usd)),
                 Err(refused) => {

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::args::clean::CleanArgs;
 use super::exit::{CliExitCode, Error};
+use super::worktrees::{done, git_runtime};
 use super::{confirm, output, person, run_choice, status_word};
 use crate::actor::clock::now;
 use crate::domain::id::RunId;
@@ -16,7 +17,7 @@ use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
-use crate::runtime::graphs::working_dirs;
+use crate::runtime::graphs::{working_dirs, world_of};
 use crate::runtime::{directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
@@ -232,9 +233,23 @@ impl RunCleaner<'_> {
         let run = load_view(self.root, id).map_err(CleanRefusal::Unreadable)?.run;
         self.check(id, &run, "resumed")?;
         Dataspace::of(self.root).with_key(&self.state.key()?).ended(id)?;
+        self.remove_snapshots(id, &run)?;
         let bytes = removal::remove(self.root, id)?;
         seal::remove(&self.state, self.root, id)?;
         Ok(bytes)
+    }
+
+    /// Removes the refs of the snapshots of a run's worktrees. They stay if git cannot remove them.
+    fn remove_snapshots(&self, id: &RunId, run: &Run) -> Result<(), CleanRefusal> {
+        if run.worktrees.is_empty() && !self.root.worktrees(id).exists() {
+            return Ok(());
+        }
+        let world = world_of(self.root, id, &run.settings);
+        let removed = git_runtime(self.root, id)?.block_on(world.remove_snapshots());
+        if let Err(error) = done(removed) {
+            output::warn(&format!("the snapshots of the worktrees of {id} stay in git: {error}"));
+        }
+        Ok(())
     }
 
     fn print(&self, report: &CleanReport) -> Result<CliExitCode, Error> {

@@ -13,6 +13,7 @@ use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
+use crate::domain::worktree_snapshot::SnapshotOutcome;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::store::layout::RunsRoot;
@@ -202,12 +203,14 @@ impl RunWorktrees<'_> {
     }
 
     fn as_json(&self, record: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Value {
+        let snapshot = self.view.run.worktrees.get(&record.agent).and_then(SnapshotOutcome::taken);
         let mut value = json!({
             "agent": record.agent,
             "live": self.is_live(&record.agent),
             "branch": record.branch,
             "directory": self.directory(&record.agent),
             "base": record.base,
+            "snapshot": snapshot.map(|taken| &taken.commit),
         });
         let sight = match seen {
             Ok(sight) => sight,

@@ -127,6 +127,7 @@ impl Agent {
     ) -> Self {
         if spec.options.worktree {
             spec.working_dir.tree = Some(id.clone());
+            spec.working_dir.unsnapshotted = spec.options.no_snapshots;
         }
         Self {
             id,

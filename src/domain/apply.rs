@@ -142,6 +142,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         branch: None,
         agents: [main].into_iter().collect(),
         used_answers: BTreeMap::new(),
+        worktrees: BTreeMap::new(),
         definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
         facts: KnownFacts::default(),
         finished: Vec::new(),
@@ -197,6 +198,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
             agent.last_turn_ended = Some(record.at);
             agent.given_reply = None;
         }
+    }
+    if let Some(snapshot) = &record.snapshot {
+        run.worktrees.insert(snapshot.tree.clone(), snapshot.outcome.clone());
     }
     run.seq = record.seq;
     Ok(effects)

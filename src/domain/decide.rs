@@ -48,6 +48,7 @@ use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
 use super::turn_cost::TurnCost;
+use super::worktree_snapshot::WorktreeSnapshot;
 
 /// The report of an agent to the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub struct TurnReport {
     pub allowed: TransitionPolicy,
     /// The verdicts of plug-ins.
     pub verdicts: Vec<PluginVerdict>,
+    /// The files of the agent's worktree at the end of the turn, if a snapshot of them was due.
+    pub snapshot: Option<Box<WorktreeSnapshot>>,
 }
 
 /// The result of a turn.
@@ -133,6 +136,7 @@ impl TurnReport {
             stagger_ms: None,
             allowed: TransitionPolicy::default(),
             verdicts: Vec::new(),
+            snapshot: None,
         }
     }
 }

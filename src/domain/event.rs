@@ -46,6 +46,7 @@ use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::TurnId;
 use super::turn_cost::TurnCost;
+use super::worktree_snapshot::WorktreeSnapshot;
 
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct Record {
     pub at: Timestamp,
     /// The folder of its agent's state below the run's root, if it is another one.
     pub folder: Option<Folder>,
+    /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
+    pub snapshot: Option<Box<WorktreeSnapshot>>,
     /// The event.
     pub event: Event,
 }
@@ -65,7 +68,8 @@ impl Record {
     #[must_use]
     pub fn next(run: &Run, at: Timestamp, event: Event) -> Self {
         let agent = event.agent().and_then(|id| run.agents.get(id));
-        Self { seq: run.seq + 1, at, folder: agent.and_then(Agent::folder), event }
+        let folder = agent.and_then(Agent::folder);
+        Self { seq: run.seq + 1, at, folder, snapshot: None, event }
     }
 }
 

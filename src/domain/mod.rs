@@ -96,3 +96,4 @@ pub mod widening;
 pub mod workflow_pins;
 pub mod working_dir;
 pub mod worktree;
+pub mod worktree_snapshot;

@@ -247,7 +247,13 @@ mod tests {
             until: Timestamp(1_768_487_422_123),
             reason: String::new(),
         });
-        let record = &PublicRecord::from(Record { seq: 7, at: Timestamp(0), folder: None, event });
+        let record = &PublicRecord::from(Record {
+            seq: 7,
+            at: Timestamp(0),
+            folder: None,
+            snapshot: None,
+            event,
+        });
         let told =
             HostMessage::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
         assert_eq!(

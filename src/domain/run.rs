@@ -26,6 +26,7 @@ use super::refusal::ToolRefusals;
 use super::settings::Settings;
 use super::supervision::SupervisionPolicy;
 use super::time::Timestamp;
+use super::worktree_snapshot::SnapshotOutcome;
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
@@ -81,6 +82,9 @@ pub struct Run {
     /// The number of answers given ahead of time that are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used_answers: BTreeMap<String, u32>,
+    /// The last snapshot of each worktree, by the agent that the worktree belongs to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub worktrees: BTreeMap<AgentId, SnapshotOutcome>,
     /// The programs of its program executions, by the checksum of their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub definitions: BTreeMap<Arc<str>, ProgramSource>,

@@ -15,6 +15,9 @@ pub struct WorkingDir {
     /// The agent that owns the worktree; `None` for the run's own directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<AgentId>,
+    /// No snapshots of the worktree are made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsnapshotted: bool,
     /// The directory below the worktree or the run's directory; `None` for that directory itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
@@ -34,7 +37,13 @@ impl WorkingDir {
             (Some(own), Some(below)) => Some(own.join(below)),
             (own, below) => below.or(own.as_ref()).cloned(),
         };
-        Self { tree: self.tree.clone(), cwd }
+        Self { cwd, ..self.clone() }
+    }
+
+    /// Returns the agent that owns the worktree, if snapshots of it are made.
+    #[must_use]
+    pub fn snapshot_tree(&self) -> Option<&AgentId> {
+        self.tree.as_ref().filter(|_| !self.unsnapshotted)
     }
 }
 
@@ -45,11 +54,12 @@ mod tests {
     #[test]
     fn relative_folder_is_appended_to_working_dir() {
         let folder = |text: &str| Folder::parse(text).expect("a folder");
-        let working_dir = WorkingDir { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
+        let working_dir =
+            WorkingDir { tree: Some(AgentId::main()), unsnapshotted: true, cwd: Some(folder("a")) };
         assert_eq!(working_dir.below(None), working_dir);
         let below = working_dir.below(Some(&folder("b/c")));
         assert_eq!(below.cwd, Some(folder("a/b/c")));
-        assert_eq!(below.tree, working_dir.tree);
+        assert_eq!((&below.tree, below.snapshot_tree()), (&working_dir.tree, None));
         assert_eq!(WorkingDir::default().below(Some(&folder("b"))).cwd, Some(folder("b")));
         assert!(WorkingDir::default().is_usual() && !working_dir.is_usual());
     }

@@ -37,6 +37,18 @@ pub fn backup_ref(run: &RunId, agent: &AgentId, number: u32) -> String {
     if number == 0 { name } else { format!("{name}-{number}") }
 }
 
+/// Returns the ref from which all snapshots of an agent's worktree are reachable.
+#[must_use]
+pub fn snapshot_ref(run: &RunId, agent: &AgentId) -> String {
+    format!("{}{}", snapshot_refs(run), last(agent))
+}
+
+/// Returns the prefix of the refs of the snapshots of a run's worktrees.
+#[must_use]
+pub fn snapshot_refs(run: &RunId) -> String {
+    format!("refs/{NAMESPACE}/snapshots/{run}/")
+}
+
 /// Returns an agent as the last part of a branch's name, without `~`.
 fn last(agent: &AgentId) -> String {
     agent.file_name().replace('~', "-")
@@ -216,7 +228,8 @@ mod tests {
         };
         let event = Event::RunStarted(Box::new(started));
         let (mut run, _) =
-            begin(&Record { seq: 1, at: Timestamp(1), folder: None, event }).expect("it begins");
+            begin(&Record { seq: 1, at: Timestamp(1), folder: None, snapshot: None, event })
+                .expect("it begins");
         assert!(unused_worktrees(&run).is_empty());
         let ended = |id: AgentId| FinishedAgent {
             id,
@@ -251,6 +264,13 @@ mod tests {
             let why = branch(&run(id), &agent).expect_err("refused");
             assert!(why.contains(wrong) && why.ends_with("choose another --id"), "{why}");
         }
+    }
+
+    #[test]
+    fn refs_of_a_run_have_its_prefix() {
+        let name = snapshot_ref(&run("r"), &AgentId::main().child(2));
+        assert_eq!(name, "refs/raymond/snapshots/r/main.2");
+        assert!(name.starts_with(&snapshot_refs(&run("r"))));
     }
 
     #[test]

@@ -8,11 +8,13 @@
 
 mod worktree_record;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use self::worktree_record::{WorktreeRecord, WorktreeStage};
 use crate::domain::id::AgentId;
 use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::SnapshotOutcome;
 
 /// The variables that name a repository to git. They are set if a git hook has started raymond, and in a worktree they
 /// would name the wrong repository.
@@ -35,13 +37,26 @@ pub const REPOSITORY: [&str; 11] = [
 pub struct WorkingDirs {
     root: PathBuf,
     trees: PathBuf,
+    snapshots: BTreeMap<AgentId, SnapshotOutcome>,
 }
 
 impl WorkingDirs {
     /// Returns the working directories of a run that works in `root` and has its worktrees in `trees`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), trees: trees.into() }
+        Self { root: root.into(), trees: trees.into(), snapshots: BTreeMap::new() }
+    }
+
+    /// Returns the same working directories, with these snapshots of worktrees, by their agents.
+    #[must_use]
+    pub fn with_snapshots(self, snapshots: BTreeMap<AgentId, SnapshotOutcome>) -> Self {
+        Self { snapshots, ..self }
+    }
+
+    /// Returns the snapshot that an agent's worktree begins with if it has to be made.
+    #[must_use]
+    pub fn snapshot(&self, agent: &AgentId) -> Option<&SnapshotOutcome> {
+        self.snapshots.get(agent)
     }
 
     /// Returns the run's own directory.
@@ -151,7 +166,11 @@ mod tests {
         let agent = AgentId::main().child(1);
         let at = |tree: bool, cwd: &str| {
             let cwd = (!cwd.is_empty()).then(|| Folder::parse(cwd).expect("a folder"));
-            working_dirs.directory(&WorkingDir { tree: tree.then(|| agent.clone()), cwd })
+            working_dirs.directory(&WorkingDir {
+                tree: tree.then(|| agent.clone()),
+                cwd,
+                ..WorkingDir::default()
+            })
         };
         assert_eq!(at(false, ""), Ok(root.clone()));
         assert_eq!(at(false, "a/b"), Ok(root.join("a/b")));
@@ -166,6 +185,7 @@ mod tests {
             branch: "b".into(),
             base: "0".into(),
             prefix: prefix.into(),
+            snapshot: None,
             stage,
         };
         working_dirs.write_record(&record("web", WorktreeStage::Creating)).expect("noted");

@@ -11,6 +11,7 @@ use super::RunRequest;
 use super::branch_error::BranchError;
 use super::branch_point::FoundBranch;
 use super::branch_sessions::check_sessions;
+use super::branch_worktrees::{check_snapshots, keep_snapshots};
 use super::check::refuse_errors;
 use super::error::Error;
 use super::given_reply::check_given_reply;
@@ -99,6 +100,7 @@ pub fn branch(
     let mut run = cut.run.clone();
     apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
     check_sessions(&run, &settings)?;
+    check_snapshots(root, &run)?;
     let pins = capture.pins();
     let seal = RunSeal {
         run: run.workflow_id.clone(),
@@ -120,6 +122,7 @@ pub fn branch(
     let unpublished = publish_label(&space, &run, request.takes_label).err();
     let warnings = unpublished
         .map(|error| format!("the states of its programs are not published yet: {error}"));
+    keep_snapshots(root, &run);
     Ok(PreparedRun {
         store,
         run,

@@ -121,6 +121,12 @@ pub enum BranchError {
         /// The run.
         run: RunId,
     },
+    /// A worktree cannot begin with its snapshot.
+    #[error("{why}; branch off elsewhere")]
+    Worktree {
+        /// The reason.
+        why: String,
+    },
     /// The workflow has no such file.
     #[error(
         "{file}: there is no such file in the workflow's folder {folder}; name it by its path below that folder"

@@ -95,8 +95,13 @@ pub fn create(
         variables,
         settings,
     };
-    let first =
-        Record { seq: 1, at: now(), folder: None, event: Event::RunStarted(Box::new(beginning)) };
+    let first = Record {
+        seq: 1,
+        at: now(),
+        folder: None,
+        snapshot: None,
+        event: Event::RunStarted(Box::new(beginning)),
+    };
     let parts = NewRun {
         workflow: Some(&examined.capture),
         cassette: cassette.as_ref(),

@@ -12,6 +12,7 @@ use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::stay_up::StayUp;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
+use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
 use crate::language::resume::workflow_cache::WorkflowCache;
@@ -129,6 +130,15 @@ pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceEx
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = (root.run(id).steps(), StepProofs::default());
     world(working_dirs(root, id, settings), steps, marker, OwnTypeRegistry::default(), settings)
+}
+
+/// Returns the world of a run's agents, whose worktrees begin with the run's snapshots of them.
+pub(super) fn world_of_run(root: &RunsRoot, run: &Run) -> WorkspaceExecutor {
+    let (id, settings) = (&run.workflow_id, &run.settings);
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
+    let steps = (root.run(id).steps(), StepProofs::default());
+    let working_dirs = working_dirs(root, id, settings).with_snapshots(run.worktrees.clone());
+    world(working_dirs, steps, marker, OwnTypeRegistry::default(), settings)
 }
 
 /// Returns the built-in variables of graphs.

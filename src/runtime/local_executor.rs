@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
+use super::fact_activity::changed;
 use super::operation_checks::{check_named_files, not_trusted, script_of};
 use super::run_launcher::{ProgramStarter, StartFailure};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
-use crate::actor::clock::now;
 use crate::actor::command_tasks::CommandTasks;
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
@@ -25,8 +25,9 @@ use crate::domain::run_origin::WorkflowStart;
 use crate::domain::shell_command::ShellCommand;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::SnapshotCommit;
 use crate::store;
-use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
+use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher};
 use crate::store::workflow::WorkflowDir;
 use crate::world::outcome::InspectionOutcome;
 use crate::world::perform::WorkspaceExecutor;
@@ -202,37 +203,6 @@ impl LocalActivityExecutor {
     }
 }
 
-fn changed(
-    space: &Dataspace,
-    step: &DataspaceStep,
-    source: &str,
-    activity: &Activity,
-) -> Result<ActivityResult, store::Error> {
-    space.settled(step)?;
-    match activity {
-        Activity::Assert { label, key, value } => {
-            let statement = FactStatement { label, key, value, source, at: now() };
-            let asserted = space.assert(statement, Some(step))?;
-            if let Some(replaced) = asserted.replaced {
-                return Ok(ActivityResult::Replaced(replaced, asserted.dropped));
-            }
-        }
-        Activity::Retract { label, key } => {
-            space.retract(label, key, Some(step))?;
-        }
-        Activity::Claim { label, key, seq } => {
-            return space.claim(label, key, *seq, step).map(ActivityResult::Claimed);
-        }
-        Activity::Operation(_)
-        | Activity::Command(_)
-        | Activity::Commands(_)
-        | Activity::StartWorkflow(_)
-        | Activity::Bases { .. }
-        | Activity::Changes { .. } => {}
-    }
-    Ok(ActivityResult::Done)
-}
-
 fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
     match inspection {
         InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
@@ -278,6 +248,14 @@ impl ActivityExecutor for LocalActivityExecutor {
         base: Option<String>,
     ) -> LocalFuture<LookupOutcome<()>> {
         Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
+    }
+
+    fn snapshot(
+        self: Rc<Self>,
+        tree: AgentId,
+        turn: TurnId,
+    ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
+        Box::pin(async move { found(self.world.snapshot(&tree, &turn).await) })
     }
 
     fn working_dir(&self, working_dir: &WorkingDir) -> Option<String> {

@@ -134,7 +134,7 @@ fn launch_parts(
         one_at_a_time: Mutex::default(),
     };
     let starting = (settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
-    let working_dirs = working_dirs(root, id, settings);
+    let working_dirs = working_dirs(root, id, settings).with_snapshots(run.worktrees.clone());
     let performer = graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting);
     Ok(LaunchParts { scope, runner, performer, marker })
 }

@@ -27,6 +27,7 @@ use crate::domain::event::{Event, Record};
 use crate::domain::id::Folder;
 use crate::domain::json_mistake::mistake;
 use crate::domain::time::Timestamp;
+use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::proof::{PROOF_LENGTH, ProofKey};
 
 /// The format of the lines that this program writes, and the newest that it reads.
@@ -93,7 +94,7 @@ pub fn encode_before(
     more: bool,
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
-    let Record { seq, at, folder, event } = record;
+    let Record { seq, at, folder, snapshot, event } = record;
     let stored = StoredEvent::from(event.clone());
     let event = serde_json::to_string(&stored).map_err(|error| mistake(&error))?;
     let event =
@@ -103,6 +104,10 @@ pub fn encode_before(
     if let Some(folder) = folder {
         let folder = serde_json::to_string(folder).map_err(|error| mistake(&error))?;
         line.extend([",\"folder\":", &folder]);
+    }
+    if let Some(snapshot) = snapshot {
+        let snapshot = serde_json::to_string(snapshot).map_err(|error| mistake(&error))?;
+        line.extend([",\"snapshot\":", &snapshot]);
     }
     if let Some(key) = key {
         let proof = key.proof(PURPOSE, line.as_bytes());
@@ -180,6 +185,8 @@ struct RecordHead {
     at: Timestamp,
     #[serde(default)]
     folder: Option<Folder>,
+    #[serde(default)]
+    snapshot: Option<Box<WorktreeSnapshot>>,
 }
 
 fn first_format() -> u32 {
@@ -198,7 +205,8 @@ pub fn time(line: &[u8]) -> Option<Timestamp> {
 /// [`RecordError::Newer`] and [`RecordError::Meaning`].
 pub fn decode(line: &str) -> Result<Record, RecordError> {
     let meaning = |error: serde_json::Error| RecordError::Meaning(mistake(&error));
-    let RecordHead { format, seq, at, folder } = serde_json::from_str(line).map_err(meaning)?;
+    let RecordHead { format, seq, at, folder, snapshot } =
+        serde_json::from_str(line).map_err(meaning)?;
     let stored: StoredEvent = match format {
         FORMAT => serde_json::from_str(line).map_err(meaning)?,
         newer if newer > FORMAT => return Err(RecordError::Newer { format: newer }),
@@ -211,7 +219,7 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
     let event = Event::from(stored);
     // Some events without an agent have a folder of their own.
     let folder = folder.filter(|_| event.agent().is_some());
-    Ok(Record { seq, at, folder, event })
+    Ok(Record { seq, at, folder, snapshot, event })
 }
 
 #[cfg(test)]

@@ -127,6 +127,7 @@ mod tests {
             seq: 1,
             at: crate::domain::time::Timestamp(0),
             folder: None,
+            snapshot: None,
             event: crate::domain::event::Event::CommandReceived {
                 id: "0001-abc".to_owned(),
                 command: RunCommand::Stop,

@@ -81,7 +81,7 @@ fn directory(tree: &Path) -> PathBuf {
 }
 
 /// Returns the directory that all worktrees of a repository share.
-fn common(directory: &Path) -> PathBuf {
+pub(super) fn common(directory: &Path) -> PathBuf {
     let common = std::fs::read_to_string(directory.join("commondir"));
     let common = common.map(|common| directory.join(common.trim_end()));
     let real = common.and_then(|common| common.canonicalize());

@@ -83,7 +83,7 @@ impl GitLock {
 }
 
 /// Returns the root of the repository that a directory is in, and git's directory for it.
-fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
     for directory in root.ancestors() {
         let git = directory.join(".git");
         match std::fs::symlink_metadata(&git) {

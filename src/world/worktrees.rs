@@ -9,8 +9,11 @@ mod keep;
 mod make;
 mod remove;
 mod repository;
+mod restore;
+mod snapshot;
 
-use std::path::Path;
+use std::io::{ErrorKind, Result as IoResult};
+use std::path::{Path, PathBuf};
 
 use tokio::task::JoinSet;
 
@@ -138,6 +141,23 @@ fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, Operation
         ProcessExit::Code(0) => Ok(ended),
         _ => Err(refusal(words, &ended).into()),
     }
+}
+
+/// Returns git's directory for a worktree of the repository with this common directory, if it has one.
+fn entry_of(common: &Path, tree: &Path) -> IoResult<Option<PathBuf>> {
+    let link = tree.join(".git");
+    let entries = match std::fs::read_dir(common.join("worktrees")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
+        let known = entry?.path();
+        let place = std::fs::read(known.join("gitdir")).unwrap_or_default();
+        if place.trim_ascii_end() == link.as_os_str().as_encoded_bytes() {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the reason for the lock of a worktree that is being made; git shows it to people.

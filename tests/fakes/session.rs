@@ -1,7 +1,7 @@
 //! Sessions: one file for each, with its prompts, so that a test can see what a turn knew.
 //!
 //! As in the real program, a prompt is in its session as soon as the turn begins, so a killed turn leaves its
-//! prompt behind. A session is found only from the directory it was created in.
+//! prompt behind. A session is found only from the directory it was created in, and from other worktrees of its repository.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -110,7 +110,19 @@ fn load(folder: &Path, id: &str, cwd: &Path) -> Result<Vec<SessionTurn>, Session
     let text = std::fs::read(path(folder, id)).map_err(|_| unknown())?;
     let session: StoredSession = serde_json::from_slice(&text)
         .map_err(|error| SessionRefusal::Message(format!("fake-claude: session {id}: {error}")))?;
-    if session.cwd == cwd { Ok(session.turns) } else { Err(unknown()) }
+    let is_found = session.cwd == cwd
+        || repository(&session.cwd).is_some_and(|own| repository(cwd).as_ref() == Some(&own));
+    if is_found { Ok(session.turns) } else { Err(unknown()) }
+}
+
+/// Returns git's directory that all worktrees of a directory's repository share, if the directory is the top of one.
+fn repository(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    if git.is_dir() {
+        return git.canonicalize().ok();
+    }
+    let link = std::fs::read_to_string(git).ok()?;
+    Path::new(link.trim_end().strip_prefix("gitdir: ")?).ancestors().nth(2)?.canonicalize().ok()
 }
 
 fn save(folder: &Path, id: &str, session: &StoredSession) -> std::io::Result<()> {

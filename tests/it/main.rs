@@ -80,4 +80,5 @@ mod unread_output;
 mod usage_limit;
 mod version_warning;
 mod warm;
+mod worktree_snapshots;
 mod worktrees;

@@ -239,7 +239,7 @@ fn kill_during_worktree_removal_loses_no_work() {
         assert_eq!(git(&flow, &["show", "refs/raymond/kept/t/main:more"]), "more", "{point}");
         assert_eq!(git(&flow, &["show", "raymond/t/main:mine"]), "mine", "{point}");
         assert_eq!(
-            git(&flow, &["for-each-ref", "--format=%(refname)", "refs/raymond"]),
+            git(&flow, &["for-each-ref", "--format=%(refname)", "refs/raymond/kept"]),
             "refs/raymond/kept/t/main"
         );
         assert_sound(&test, 0);

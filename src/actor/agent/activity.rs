@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
+use super::snapshot::{changes_files, taken};
 use super::{AgentActor, AgentWork};
 use crate::actor::message::{ActivityDone, PerformActivity};
 use crate::domain::activity::Activity;
@@ -30,17 +31,26 @@ impl Handler<PerformActivity> for AgentActor {
             if let Some((before, _)) = points {
                 point(before);
             }
-            let outcome = performer.perform(step, working_dir, activity, may_have_begun).await;
+            let tree = working_dir.snapshot_tree().filter(|_| changes_files(&activity)).cloned();
+            let again = may_have_begun;
+            let outcome =
+                Rc::clone(&performer).perform(step.clone(), working_dir, activity, again).await;
             if let Some((_, after)) = points {
                 point(after);
             }
-            outcome
+            let snapshot = match tree {
+                Some(tree) => taken(performer, tree, step).await,
+                None => None,
+            };
+            (outcome, snapshot)
         };
         let done = turn.clone();
-        let handle = ctx.spawn(performing.into_actor(self).map(move |outcome, this, _| {
-            this.work = AgentWork::Idle;
-            this.context.supervisor.activities.do_send(ActivityDone { turn: done, outcome });
-        }));
+        let handle =
+            ctx.spawn(performing.into_actor(self).map(move |(outcome, snapshot), this, _| {
+                this.work = AgentWork::Idle;
+                let done = ActivityDone { turn: done, outcome, snapshot };
+                this.context.supervisor.activities.do_send(done);
+            }));
         self.work = AgentWork::PerformingActivity { turn, handle };
     }
 }

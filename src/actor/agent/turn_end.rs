@@ -2,6 +2,7 @@
 
 use actix::{Context as Ctx, Handler};
 
+use super::snapshot::OnSnapshotStop;
 use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::message::{TakeTransition, TurnEnded, TurnReplied};
 use crate::domain::decide::TurnReport;
@@ -12,14 +13,22 @@ impl Handler<TurnEnded> for AgentActor {
     type Result = ();
 
     /// Reports a failed turn. A reply is judged by the supervisor, which knows the agent's position.
-    fn handle(&mut self, ended: TurnEnded, _: &mut Ctx<Self>) {
+    fn handle(&mut self, ended: TurnEnded, ctx: &mut Ctx<Self>) {
         let AgentWork::RunningTurn { turn, rules, .. } = &self.work else { return };
         if *turn != ended.turn {
             return;
         }
         let reply = match ended.outcome {
             TurnOutcome::Failed(failure) => {
-                return self.report(TurnReport::failed(ended.turn, failure));
+                let report = TurnReport::failed(ended.turn, failure);
+                let place = rules.working_dir.clone();
+                return self.with_snapshot(
+                    &place,
+                    report,
+                    OnSnapshotStop::Report,
+                    ctx,
+                    Self::report,
+                );
             }
             TurnOutcome::Replied(reply) => reply,
         };
@@ -28,10 +37,12 @@ impl Handler<TurnEnded> for AgentActor {
             message: reply.message.clone(),
             ..TurnReport::empty(ended.turn)
         };
-        let replied = TurnReplied { report, rules: rules.clone(), reply };
-        // The same turn is due again if judging it fails, so it does not count as reported.
-        self.work = AgentWork::Idle;
-        self.context.supervisor.replies.do_send(replied);
+        let (rules, place) = (rules.clone(), rules.working_dir.clone());
+        self.with_snapshot(&place, report, OnSnapshotStop::Postpone, ctx, move |this, report| {
+            // The same turn is due again if judging it fails, so it does not count as reported.
+            this.work = AgentWork::Idle;
+            this.context.supervisor.replies.do_send(TurnReplied { report, rules, reply });
+        });
     }
 }
 

@@ -131,7 +131,10 @@ impl Handler<ActivityDone> for Supervisor {
             return;
         }
         self.advancing.remove(&id);
-        let pending = self.performing.remove(&id);
+        let mut pending = self.performing.remove(&id);
+        if let Some(pending) = pending.as_mut().filter(|_| done.snapshot.is_some()) {
+            pending.report.snapshot = done.snapshot;
+        }
         if !self.run.agents.contains_key(&id) {
             self.dismiss(&id);
         }

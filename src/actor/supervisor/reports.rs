@@ -46,7 +46,7 @@ impl Supervisor {
             LoadSign::Nothing => {}
         }
         self.admission.release(&report.turn.agent);
-        self.commit_all(events, ctx);
+        self.commit_step(events, report.snapshot.clone(), ctx);
         if !self.run.agents.contains_key(&report.turn.agent) {
             // Its slot is the next one to be free, so no other process has to be ended for the next agent.
             self.context.runner.keep(&report.turn.agent, &|_| false);

@@ -9,6 +9,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::SnapshotCommit;
 
 /// Performs nothing.
 pub(super) struct Nothing;
@@ -29,6 +30,14 @@ impl ActivityExecutor for Nothing {
 
     fn commit(self: Rc<Self>, _: String, _: WorkingDir) -> LocalFuture<LookupOutcome<String>> {
         Box::pin(async { LookupOutcome::Done(Err("there is no repository here".to_owned())) })
+    }
+
+    fn snapshot(
+        self: Rc<Self>,
+        _: AgentId,
+        _: TurnId,
+    ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
+        Box::pin(async { LookupOutcome::Ended })
     }
 
     fn worktree(self: Rc<Self>, _: AgentId, _: Option<String>) -> LocalFuture<LookupOutcome<()>> {

@@ -222,7 +222,13 @@ impl Stage {
             settings,
         };
         let event = Event::RunStarted(Box::new(started));
-        let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), folder: None, event };
+        let first = Record {
+            seq: 1,
+            at: Timestamp(1_768_487_422_123),
+            folder: None,
+            snapshot: None,
+            event,
+        };
         let key = Some(ProofKey::new("test"));
         let (store, run) =
             LockedRun::create(&self.root, &first, NewRun { key, ..NewRun::default() })

@@ -47,6 +47,9 @@ pub struct AgentOptions {
     /// The agent gets a git worktree of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub worktree: bool,
+    /// No snapshots of that worktree are made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_snapshots: bool,
 }
 
 /// The placeholders that say what has led an agent to its state. They are never its own variables.

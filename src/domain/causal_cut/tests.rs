@@ -120,7 +120,7 @@ impl Story {
 
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
-        let record = Record { seq, at: Timestamp(seq * 1000), folder: None, event };
+        let record = Record { seq, at: Timestamp(seq * 1000), folder: None, snapshot: None, event };
         self.records.push(record.clone());
         self.scene.happens(record.event);
     }

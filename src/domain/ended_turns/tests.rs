@@ -19,7 +19,13 @@ impl Seen {
 
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
-        let record = Record { seq, at: Timestamp(seq * 1000), folder: None, event: event.clone() };
+        let record = Record {
+            seq,
+            at: Timestamp(seq * 1000),
+            folder: None,
+            snapshot: None,
+            event: event.clone(),
+        };
         self.turns.see(&self.scene.run, &record);
         self.scene.happens(event);
     }

@@ -34,6 +34,7 @@ use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
+use crate::domain::worktree_snapshot::WorktreeSnapshot;
 
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -46,14 +47,17 @@ pub struct PublicRecord {
     /// The folder of its agent's state below the run's root, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
+    /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Box<WorktreeSnapshot>>,
     /// The event.
     #[serde(flatten)]
     pub event: PublicEvent,
 }
 
 impl From<Record> for PublicRecord {
-    fn from(Record { seq, at, folder, event }: Record) -> Self {
-        Self { seq, at, folder, event: event.into() }
+    fn from(Record { seq, at, folder, snapshot, event }: Record) -> Self {
+        Self { seq, at, folder, snapshot, event: event.into() }
     }
 }
 

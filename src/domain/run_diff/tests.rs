@@ -23,7 +23,13 @@ impl Traced {
 
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
-        let record = Record { seq, at: Timestamp(seq * 1000), folder: None, event: event.clone() };
+        let record = Record {
+            seq,
+            at: Timestamp(seq * 1000),
+            folder: None,
+            snapshot: None,
+            event: event.clone(),
+        };
         self.fold.see(&self.scene.run, &record, &|text| TracedText::from(text));
         self.scene.happens(event);
     }

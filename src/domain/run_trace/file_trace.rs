@@ -85,7 +85,11 @@ mod tests {
     #[test]
     fn text_is_known_from_the_turn_that_wrote_the_whole_file() {
         let mut trace = FileTrace::default();
-        let dir = WorkingDir { tree: None, cwd: Some(Folder::parse("sub").expect("a folder")) };
+        let dir = WorkingDir {
+            tree: None,
+            unsnapshotted: false,
+            cwd: Some(Folder::parse("sub").expect("a folder")),
+        };
         trace.add(&turn(1), &dir, change(edit("x", "y")));
         trace.add(&turn(2), &dir, change(FilePatch::Content("one".to_owned())));
         trace.add(&turn(3), &dir, change(edit("one", "two")));

@@ -44,6 +44,7 @@ pub(in crate::language) const GRAPH: &[KeySpec] = &[
         shape::boolean,
         "True if the agent that begins here has a git worktree of its own.",
     ),
+    key("snapshots", shape::boolean, "False if no snapshots of that worktree are made."),
     key("max_steps", steps, "The maximum number of nodes that one execution may pass through."),
 ];
 

@@ -98,10 +98,13 @@ impl GraphReader<'_> {
         let description = self.optional(&top, "description");
         let model = self.model(&top);
         let max_steps = self.max_steps(&top);
-        let worktree = top.get(worktree::KEY);
-        if let Some(entry) = worktree.filter(|one| !matches!(one.value.value, YamlContent::Bool(_)))
-        {
-            self.report.error(entry.value.at, "WF102", "`worktree` is `true` or `false`");
+        for key in worktree::KEYS {
+            let written = top.get(key);
+            let wrong = written.filter(|one| !matches!(one.value.value, YamlContent::Bool(_)));
+            if let Some(entry) = wrong {
+                let message = format!("`{key}` is `true` or `false`");
+                self.report.error(entry.value.at, "WF102", message);
+            }
         }
         let mut initial = self.initial(&top);
         self.origin_of_types(&top);

@@ -65,6 +65,8 @@ listed_keys! {
         evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
         /// True if agents that start here get a git worktree of their own.
         worktree: Option<bool> => shape::boolean,
+        /// False if no snapshots of that worktree are made.
+        snapshots: Option<bool> => shape::boolean,
         /// True if the only allowed transition is taken whatever tags a reply has.
         force_implicit: Option<PlacedValue<bool>> => shape::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
@@ -210,6 +212,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         budget_usd: errors.keep(value(raw.budget, budget)).flatten(),
         worktree: raw.worktree.unwrap_or_default(),
+        no_snapshots: raw.snapshots == Some(false),
     };
     if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
         places.evaluator = evaluator.value.place_of_prompt();

@@ -87,7 +87,7 @@ fn valid_samples_pass_schema_validation() {
     let table = [
         (
             FileSchema::Frontmatter,
-            "allowed_transitions:\n  - { tag: goto, target: A.md, count: 3 }\n  - { tag: result }\n  - { tag: ask, next: A.md }\n  - { tag: call, target: A.md, return: B.md, when: { a: 1 } }\noutput: v.json\nmodel: haiku\nbudget: $2.50\nsupervision: { restart: transient, max_restarts: 3/10m, backoff: { min: 1s, factor: 2, jitter: '0.2' } }\njoin: 7\ntimeout: 2h\non_timeout: LATE.md\nrest: stop\nforks: many\nmax_fan_out: 20\nstagger: 1500ms\nworktree: true\neffort: xhigh\ntools: []\nallowed_tools: Read\nmcp_config: [a.json, { mcpServers: {} }]\nenv: [A, { B: 1, C: }]\nsettings: { model: x }\nmax_turns: 3\nstartup: lean\n",
+            "allowed_transitions:\n  - { tag: goto, target: A.md, count: 3 }\n  - { tag: result }\n  - { tag: ask, next: A.md }\n  - { tag: call, target: A.md, return: B.md, when: { a: 1 } }\noutput: v.json\nmodel: haiku\nbudget: $2.50\nsupervision: { restart: transient, max_restarts: 3/10m, backoff: { min: 1s, factor: 2, jitter: '0.2' } }\njoin: 7\ntimeout: 2h\non_timeout: LATE.md\nrest: stop\nforks: many\nmax_fan_out: 20\nstagger: 1500ms\nworktree: true\nsnapshots: false\neffort: xhigh\ntools: []\nallowed_tools: Read\nmcp_config: [a.json, { mcpServers: {} }]\nenv: [A, { B: 1, C: }]\nsettings: { model: x }\nmax_turns: 3\nstartup: lean\n",
         ),
         (FileSchema::Frontmatter, "evaluator: { pattern: x, else: { tag: result } }\nmodel:\n"),
         (FileSchema::Frontmatter, "evaluator: { prompt: CHECK.md, model: haiku }\njoin: all\n"),

@@ -43,7 +43,13 @@ fn said_with(tag: TagName, attributes: &[(&str, &str)], body: &str, cost: TurnCo
         call_budget_usd: None,
         restarted: None,
     };
-    sentence(&Record { seq: 1, at: Timestamp(0), folder: None, event: Event::StepFinished(event) })
+    sentence(&Record {
+        seq: 1,
+        at: Timestamp(0),
+        folder: None,
+        snapshot: None,
+        event: Event::StepFinished(event),
+    })
 }
 
 #[test]
@@ -103,6 +109,6 @@ fn failure_of_several_lines_is_told_in_one() {
         cost: TurnCost::default(),
         ends_run: false,
     });
-    let said = sentence(&Record { seq: 1, at: Timestamp(0), folder: None, event });
+    let said = sentence(&Record { seq: 1, at: Timestamp(0), folder: None, snapshot: None, event });
     assert_eq!(said, "main  failed (workflow): in flow.yaml: no sources: a b");
 }

@@ -36,6 +36,9 @@ pub struct WorktreeRecord {
     pub base: String,
     /// The directory in its repository that the run works in: empty, or a path.
     pub prefix: String,
+    /// The commit of the snapshot whose files it begins with, if it begins with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     /// Its progress.
     #[serde(flatten)]
     pub stage: WorktreeStage,
@@ -185,6 +188,7 @@ mod tests {
             branch: format!("raymond/r/{agent}"),
             base: "1".repeat(40),
             prefix: String::new(),
+            snapshot: None,
             stage,
         };
         let records = [

@@ -106,6 +106,7 @@ mod tests {
             seq: 1,
             at: Timestamp(1),
             folder: None,
+            snapshot: None,
             event: Event::RunStarted(Box::new(started)),
         }
     }

@@ -27,12 +27,24 @@ fn first() -> Record {
         options: crate::domain::agent::AgentOptions::default(),
         settings: Settings::default(),
     };
-    Record { seq: 1, at: Timestamp(1), folder: None, event: Event::RunStarted(Box::new(started)) }
+    Record {
+        seq: 1,
+        at: Timestamp(1),
+        folder: None,
+        snapshot: None,
+        event: Event::RunStarted(Box::new(started)),
+    }
 }
 
 fn pause(seq: u64) -> Record {
     let pause = PauseReason::Unavailable { message: format!("record {seq}") };
-    Record { seq, at: Timestamp(seq), folder: None, event: Event::RunPaused { pause } }
+    Record {
+        seq,
+        at: Timestamp(seq),
+        folder: None,
+        snapshot: None,
+        event: Event::RunPaused { pause },
+    }
 }
 
 /// Returns a run of `records` records on disk, and its root.

@@ -42,6 +42,7 @@ impl Story {
                 seq,
                 at: Timestamp(seq * 1000),
                 folder: None,
+                snapshot: None,
                 event: event.clone(),
             });
             scene.happens(event);

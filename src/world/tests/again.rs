@@ -8,7 +8,14 @@ use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 fn begun(ground: &Ground, id: &str) -> WorktreeRecord {
     let branch = format!("raymond/world/{id}");
     let (base, prefix) = (ground.head("root"), String::new());
-    WorktreeRecord { agent: agent(id), branch, base, prefix, stage: WorktreeStage::Creating }
+    WorktreeRecord {
+        agent: agent(id),
+        branch,
+        base,
+        prefix,
+        snapshot: None,
+        stage: WorktreeStage::Creating,
+    }
 }
 
 /// The description of what a killed git left, and the function that makes it.

@@ -15,7 +15,7 @@ pub(super) fn agent(id: &str) -> AgentId {
 }
 
 pub(super) fn working_dir(id: &str) -> WorkingDir {
-    WorkingDir { tree: Some(agent(id)), cwd: None }
+    WorkingDir { tree: Some(agent(id)), ..WorkingDir::default() }
 }
 
 impl Ground {

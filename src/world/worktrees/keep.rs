@@ -35,7 +35,7 @@ const SETTINGS: [&str; 12] = [
 ];
 
 /// The author and committer of such a commit: the user may have no name.
-const COMMIT_IDENTITY: [(&str, &str); 4] = [
+pub(super) const COMMIT_IDENTITY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "raymond"),
     ("GIT_AUTHOR_EMAIL", "raymond@localhost"),
     ("GIT_COMMITTER_NAME", "raymond"),
@@ -108,7 +108,7 @@ impl WorktreeKeeper<'_> {
     /// Returns the tree of the staged files, if there is no conflict, and the tree of all files.
     async fn trees(&self) -> Result<(Option<String>, String), OperationError> {
         let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
-        let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
+        let copied = blocking(self.git.shared, move |_| copy_index(index.as_deref(), &own)).await?;
         copied.map_err(|error| format!("cannot copy its index: {error}"))?;
         let trees = async {
             let staged = self.ended(&["write-tree"]).await?;
@@ -207,7 +207,7 @@ impl WorktreeKeeper<'_> {
 }
 
 /// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
-fn copy(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
+pub(super) fn copy_index(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),

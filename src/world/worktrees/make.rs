@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::reason;
 use super::repository::GitRepository;
+use super::restore::{restore, snapshot_of};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
@@ -60,7 +61,11 @@ impl WorktreeCreator<'_> {
         let (git, working_dirs) = (self.git, self.working_dirs());
         let branch = branch(&git.shared.place.marker.run, self.agent)?;
         let repository = GitRepository::of(git, working_dirs.root()).await?;
-        let base = self.found_base(&repository).await?;
+        let snapshot = snapshot_of(git, &repository, self.agent).await?;
+        let base = match &snapshot {
+            Some(snapshot) => snapshot.head.clone(),
+            None => self.found_base(&repository).await?,
+        };
         let _lock = git.shared.lock_path(&repository.common).await?;
         if let Some(commit) =
             git.resolve_commit(&repository.at, &format!("refs/heads/{branch}")).await?
@@ -81,6 +86,7 @@ impl WorktreeCreator<'_> {
             branch,
             base,
             prefix,
+            snapshot: snapshot.map(|snapshot| snapshot.commit),
             stage: WorktreeStage::Creating,
         };
         working_dirs.write_record(&record)?;
@@ -157,7 +163,14 @@ impl WorktreeCreator<'_> {
         ]);
         let mut words: Vec<OsString> = words.map(OsString::from).collect();
         words.extend([tree.clone().into(), record.base.clone().into()]);
-        let added = git.inspect_stdout(&repository.at, &words).await;
+        let added = async {
+            git.inspect_stdout(&repository.at, &words).await?;
+            match &record.snapshot {
+                Some(commit) => restore(git, &tree, self.agent, commit).await,
+                None => Ok(()),
+            }
+        };
+        let added = added.await;
         if let Err(OperationError::Failed(why)) = added {
             self.undo(repository, &record).await?;
             return Err(why.into());

@@ -4,13 +4,12 @@
 //! git itself finds it clean and is never forced. After a kill, the remaining files are compared with that commit
 //! before the removal resumes.
 
-use std::path::PathBuf;
-
 use super::inspect::{WorktreeInspection, WorktreeInspector, lock};
 use super::keep::{KeptCommit, WorktreeKeeper};
 use super::make::clear;
-use super::reason;
 use super::repository::GitRepository;
+use super::snapshot::index_files;
+use super::{entry_of, reason};
 use crate::domain::worktree::{RemovalRefusal, branch, check_removable};
 use crate::fault::point;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
@@ -94,6 +93,10 @@ impl WorktreeRemover<'_> {
         };
         let gone = self.remove_branch(&inspector).await?;
         point("worktree.branch");
+        for file in index_files(&self.working_dirs().tree(&record.agent)) {
+            // Without its worktree the index of the snapshots is of no use, and harmless.
+            let _ = std::fs::remove_file(file);
+        }
         self.working_dirs().remove_record(&record.agent)?;
         Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(record.branch) }))
     }
@@ -190,7 +193,8 @@ impl WorktreeRemover<'_> {
     ) -> Result<bool, OperationError> {
         let tree = self.working_dirs().tree(&record.agent);
         let left = std::fs::read_dir(&tree).map_or(0, Iterator::count);
-        let known = self.known(record)?;
+        let known = entry_of(&self.repository.common, &tree)
+            .map_err(|error| format!("cannot read git's records of worktrees: {error}"))?;
         let Some(known) = known.filter(|_| left > 0) else {
             if left > 0 {
                 let tree = tree.display();
@@ -219,22 +223,6 @@ impl WorktreeRemover<'_> {
         }
         self.remove_with_git(record, &KeptCommit { found_by: None, ..kept.clone() }).await?;
         Ok(true)
-    }
-
-    /// Returns git's record of the worktree, if it has one.
-    fn known(&self, record: &WorktreeRecord) -> Result<Option<PathBuf>, String> {
-        let link = self.working_dirs().tree(&record.agent).join(".git");
-        let all = self.repository.common.join("worktrees");
-        let Ok(entries) = std::fs::read_dir(&all) else { return Ok(None) };
-        for entry in entries {
-            let known =
-                entry.map_err(|error| format!("cannot read {}: {error}", all.display()))?.path();
-            let place = std::fs::read(known.join("gitdir")).unwrap_or_default();
-            if place.trim_ascii_end() == link.as_os_str().as_encoded_bytes() {
-                return Ok(Some(known));
-            }
-        }
-        Ok(None)
     }
 
     /// Deletes the branch with git, which refuses that unless another branch has its commits; returns whether it is

@@ -242,6 +242,7 @@ impl Journal {
             supervision: differing(cents),
             budget_usd,
             worktree: cents.is_multiple_of(5),
+            no_snapshots: cents.is_multiple_of(10),
         };
         let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
         let usage = UsageByModel::from_iter([("opus".to_owned(), used)]);
@@ -263,6 +264,7 @@ impl Journal {
             stagger_ms: cents.is_multiple_of(2).then_some(u64::from(cents)),
             allowed: TransitionPolicy::default(),
             verdicts: verdicts(cents, self.run.seq),
+            snapshot: None,
         }
     }
 

@@ -74,6 +74,7 @@ pub(crate) fn first() -> Record {
         seq: 1,
         at: Timestamp(1000),
         folder: None,
+        snapshot: None,
         event: Event::RunStarted(Box::new(started)),
     }
 }
@@ -97,7 +98,10 @@ impl Scene {
 
     pub(crate) fn offer(&mut self, event: Event) -> Result<Vec<Effect>, ApplyError> {
         let seq = self.next();
-        apply(&mut self.run, &Record { seq, at: Timestamp(seq * 1000), folder: None, event })
+        apply(
+            &mut self.run,
+            &Record { seq, at: Timestamp(seq * 1000), folder: None, snapshot: None, event },
+        )
     }
 
     pub(crate) fn happens(&mut self, event: Event) -> Vec<Effect> {

@@ -40,6 +40,7 @@ fn occasions() -> NotificationTracker {
         ended_calls: Vec::new(),
         settings: Settings::default(),
         used_answers: std::collections::BTreeMap::new(),
+        worktrees: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),
         facts: crate::domain::fact::KnownFacts::default(),
         branch: None,
@@ -51,7 +52,7 @@ fn occasions() -> NotificationTracker {
 
 fn published(event: Event, agent: Option<AgentView>) -> Published {
     Published {
-        record: Arc::new(Record { seq: 2, at: Timestamp(0), folder: None, event }),
+        record: Arc::new(Record { seq: 2, at: Timestamp(0), folder: None, snapshot: None, event }),
         agent,
         total_cost: Usd::from_dollars(0.05),
         missed: 0,

@@ -104,8 +104,13 @@ fn turn_metrics_are_counted_by_model_and_include_unattributed_cost() {
         },
         ..scene.step("main", goto("B.md"))
     };
-    let record =
-        Record { seq: 2, at: Timestamp(2000), folder: None, event: Event::StepFinished(step) };
+    let record = Record {
+        seq: 2,
+        at: Timestamp(2000),
+        folder: None,
+        snapshot: None,
+        event: Event::StepFinished(step),
+    };
     trace.replay(&record);
     meters.count(&record, &trace);
     let failed = Record { event: Event::TurnFailed(scene.failure("main")), ..record };

@@ -1,0 +1,89 @@
+//! Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+
+use std::rc::Rc;
+
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+
+use super::{AgentActor, AgentWork};
+use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
+use crate::domain::activity::Activity;
+use crate::domain::decide::TurnReport;
+use crate::domain::id::AgentId;
+use crate::domain::operation::RecoveryClass;
+use crate::domain::turn::TurnId;
+use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::{SnapshotOutcome, WorktreeSnapshot};
+use crate::fault::point;
+
+/// The consequence for a turn's report if the run is stopped before the snapshot is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnSnapshotStop {
+    /// The turn is due again: its outcome is on disk.
+    Postpone,
+    /// The report has no snapshot.
+    Report,
+}
+
+impl AgentActor {
+    /// Makes a snapshot of the worktree that a turn ran in, if one is due; then continues with the report.
+    pub(super) fn with_snapshot(
+        &mut self,
+        working_dir: &WorkingDir,
+        report: TurnReport,
+        on_stop: OnSnapshotStop,
+        ctx: &mut Ctx<Self>,
+        then: impl FnOnce(&mut Self, TurnReport) + 'static,
+    ) {
+        let Some(tree) = working_dir.snapshot_tree().cloned() else { return then(self, report) };
+        let (turn, cost) = (report.turn.clone(), report.cost.clone());
+        let performer = Rc::clone(&self.context.performer);
+        let taking = taken(performer, tree, turn.clone());
+        let handle = ctx.spawn(taking.into_actor(self).map(move |snapshot, this, _| {
+            let is_stopped = snapshot.is_none();
+            if is_stopped && on_stop == OnSnapshotStop::Postpone {
+                return this
+                    .report(TurnReport { cost: report.cost, ..TurnReport::empty(report.turn) });
+            }
+            then(this, TurnReport { snapshot, ..report });
+        }));
+        self.work = AgentWork::Preparing { turn, cost, handle };
+    }
+}
+
+/// Makes a snapshot of a worktree; `None` if the run was stopped before it was made.
+pub(super) async fn taken(
+    performer: Rc<dyn ActivityExecutor>,
+    tree: AgentId,
+    turn: TurnId,
+) -> Option<Box<WorktreeSnapshot>> {
+    let outcome = match performer.snapshot(tree.clone(), turn).await {
+        LookupOutcome::Done(Ok(commit)) => {
+            if !commit.left_out.is_empty() {
+                let files = commit.left_out.join(", ");
+                tracing::info!(agent = %tree, "the snapshot of the worktree is without {files}: they are too large, or in a repository of their own");
+            }
+            SnapshotOutcome::Taken(commit)
+        }
+        LookupOutcome::Done(Err(why)) => {
+            tracing::warn!(agent = %tree, "there is no snapshot of the worktree, so no run can branch off here: {why}");
+            SnapshotOutcome::Failed(why)
+        }
+        LookupOutcome::Ended => return None,
+    };
+    point("snapshot.after");
+    Some(Box::new(WorktreeSnapshot { tree, outcome }))
+}
+
+/// Returns whether an activity may change files.
+pub(super) fn changes_files(activity: &Activity) -> bool {
+    match activity {
+        Activity::Operation(operation) => operation.class() != RecoveryClass::Read,
+        Activity::Command(_) | Activity::Commands(_) => true,
+        Activity::StartWorkflow(_)
+        | Activity::Bases { .. }
+        | Activity::Changes { .. }
+        | Activity::Assert { .. }
+        | Activity::Retract { .. }
+        | Activity::Claim { .. } => false,
+    }
+}

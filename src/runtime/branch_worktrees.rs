@@ -1,0 +1,70 @@
+//! The worktrees of a branch's agents: each begins with the last snapshot that the run had of it where it branched off.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use super::branch_error::BranchError;
+use super::error::Error;
+use super::graphs::world_of_run;
+use crate::domain::id::AgentId;
+use crate::domain::run::Run;
+use crate::store::layout::RunsRoot;
+use crate::world::outcome::InspectionOutcome;
+
+/// Checks that the worktrees of a branch's live agents can begin with their snapshots.
+///
+/// # Errors
+/// [`BranchError::Worktree`] if a snapshot was not made, or is gone.
+pub(super) fn check_snapshots(root: &RunsRoot, run: &Run) -> Result<(), Error> {
+    let agents = worktrees_with_snapshots(run);
+    if agents.is_empty() {
+        return Ok(());
+    }
+    let world = world_of_run(root, run);
+    let agents: Vec<&AgentId> = agents.into_iter().collect();
+    let checked = waited_for(async { world.check_snapshots(&agents).await });
+    let why = match checked {
+        Ok(InspectionOutcome::Done(Ok(()))) => return Ok(()),
+        Ok(InspectionOutcome::Done(Err(why))) | Err(why) => why,
+        Ok(InspectionOutcome::Interrupted) => "git was interrupted".to_owned(),
+    };
+    Err(BranchError::Worktree { why }.into())
+}
+
+/// Has refs of a branch keep the snapshots that its worktrees begin with, also if the other run is removed before they
+/// are made. Making a worktree does so, too, so a failure is not one of the branch.
+pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
+    let agents = worktrees_with_snapshots(run);
+    if agents.is_empty() {
+        return;
+    }
+    let world = world_of_run(root, run);
+    let kept = waited_for(async {
+        for agent in agents {
+            if let InspectionOutcome::Done(Err(why)) = world.keep_snapshot(agent).await {
+                tracing::warn!(%agent, "nothing keeps the snapshot of its worktree yet: {why}");
+            }
+        }
+    });
+    if let Err(why) = kept {
+        tracing::warn!("nothing keeps the snapshots of worktrees yet: {why}");
+    }
+}
+
+/// Returns the owners of the worktrees that live agents work in, as far as the run has snapshots of them.
+fn worktrees_with_snapshots(run: &Run) -> BTreeSet<&AgentId> {
+    let trees = run.agents.unordered().filter_map(|agent| agent.spec.working_dir.tree.as_ref());
+    trees.filter(|tree| run.worktrees.contains_key(*tree)).collect()
+}
+
+/// Waits for what git does, on a thread of its own: the caller may itself run in a runtime.
+fn waited_for<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, String> {
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map(|runtime| runtime.block_on(work))
+        });
+        let waited = waiting.join().map_err(|_| "it came to no end".to_owned())?;
+        waited.map_err(|error| format!("cannot wait for git: {error}"))
+    })
+}

@@ -1,0 +1,299 @@
+//! Makes a snapshot of a worktree: a commit with all its files, without any change to its index, its branch or its files.
+//!
+//! git reads the files with an index of its own, which is kept for the next snapshot: so only what has changed since is
+//! read. It is told the repository by raymond, because an agent can write the link in its worktree. A snapshot that has
+//! the files and the commit of the one before is that one.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::keep::{COMMIT_IDENTITY, copy_index};
+use super::{entry_of, well};
+use crate::domain::id::AgentId;
+use crate::domain::turn::TurnId;
+use crate::domain::worktree::snapshot_ref;
+use crate::domain::worktree_snapshot::{ChangedFiles, SnapshotCommit};
+use crate::fault::point;
+use crate::process::captured_output::ProcessOutput;
+use crate::process::child::exit::ProcessExit;
+use crate::process::child::orphans;
+use crate::world::context::blocking;
+use crate::world::git::{GitRunner, common, is_object, refusal};
+use crate::world::git_lock::git_directory;
+use crate::world::outcome::{InspectionOutcome, OperationError};
+use crate::world::perform::WorkspaceExecutor;
+
+/// The longest time that a snapshot may take.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The number of bytes that are kept of git's list of changed files.
+const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most files that git is told by their names. Of more it looks for the changes itself.
+const MAX_LISTED: usize = 200;
+
+/// The most files that a snapshot leaves out: git is told each of them.
+const MAX_LEFT_OUT: usize = 500;
+
+/// The settings for a snapshot, which override all configurations: files are taken as they are. Objects are synced to
+/// the disk together.
+const SETTINGS: [&str; 14] = [
+    "-c",
+    "advice.addEmbeddedRepo=false",
+    "-c",
+    "core.autocrlf=false",
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "core.splitIndex=false",
+    "-c",
+    "core.fsync=loose-object,reference",
+    "-c",
+    "core.fsyncMethod=batch",
+    "-c",
+    "add.ignoreErrors=true",
+];
+
+impl WorkspaceExecutor {
+    /// Makes a snapshot of an agent's worktree after a turn. It takes a minute at most.
+    pub async fn snapshot(
+        &self,
+        agent: &AgentId,
+        turn: &TurnId,
+    ) -> InspectionOutcome<SnapshotCommit> {
+        let (stop, stopped) = watch::channel(false);
+        let limited = self.until(stopped);
+        let stem = format!("{}.snapshot", agent.file_name());
+        let git = GitRunner { shared: &limited.0, stem: &stem };
+        let timer = async {
+            tokio::time::sleep(SNAPSHOT_TIMEOUT).await;
+            stop.send_replace(true);
+            std::future::pending::<SnapshotCommit>().await
+        };
+        let snapshotter = Snapshotter { git, agent, turn };
+        let taken = tokio::select! {
+            taken = snapshotter.take() => taken,
+            never = timer => Ok(never),
+        };
+        match taken {
+            Err(OperationError::Interrupted) if !self.0.is_stopped() => {
+                let longest = SNAPSHOT_TIMEOUT.as_secs();
+                InspectionOutcome::Done(Err(format!("it took longer than {longest} seconds")))
+            }
+            taken => taken.into(),
+        }
+    }
+}
+
+/// Makes a snapshot of an agent's worktree.
+struct Snapshotter<'taking> {
+    git: GitRunner<'taking>,
+    agent: &'taking AgentId,
+    /// The turn that it is made after.
+    turn: &'taking TurnId,
+}
+
+/// A worktree, and the files by which git knows it.
+struct KnownWorktree {
+    tree: PathBuf,
+    /// git's directory for it.
+    directory: PathBuf,
+    /// The index of the snapshots, and git's lock of it.
+    index: PathBuf,
+    lock: PathBuf,
+}
+
+/// The snapshot before this one.
+struct LastSnapshot {
+    commit: String,
+    tree: String,
+    head: String,
+}
+
+impl Snapshotter<'_> {
+    async fn take(&self) -> Result<SnapshotCommit, OperationError> {
+        let known = self.known().await?;
+        let _lock = self.git.shared.lock_path(&known.index).await?;
+        self.prepare_index(&known).await?;
+        let name = snapshot_ref(&self.git.shared.place.marker.run, self.agent);
+        let (head, last) = self.heads(&known, &name).await?;
+        let changed = self.add_changed(&known).await?;
+        let left_out = changed.named();
+        let tree = self.stdout(&known, &["write-tree"]).await?;
+        if let Some(last) = last.as_ref().filter(|last| last.tree == tree && last.head == head) {
+            return Ok(SnapshotCommit { commit: last.commit.clone(), head, left_out });
+        }
+        let message = format!("The worktree of {} after {}", self.agent, self.turn);
+        let mut words = vec!["commit-tree", &tree, "-m", &message, "-p", &head];
+        words.extend(last.iter().flat_map(|last| ["-p", &last.commit]));
+        let commit = self.stdout(&known, &words).await?;
+        point("snapshot.made");
+        let none = "0".repeat(commit.len());
+        let before = last.as_ref().map_or(&none, |last| &last.commit);
+        self.stdout(&known, &["update-ref", &name, &commit, before]).await?;
+        Ok(SnapshotCommit { commit, head, left_out })
+    }
+
+    /// Finds the worktree in the repository that the run works in.
+    async fn known(&self) -> Result<KnownWorktree, OperationError> {
+        let shared = self.git.shared;
+        let tree = shared.place.working_dirs.tree(self.agent);
+        let [index, lock] = index_files(&tree);
+        let place = tree.clone();
+        let directory = blocking(shared, move |shared| {
+            let root = shared.place.working_dirs.root();
+            let (_, directory) = git_directory(&root.canonicalize().ok()?)?;
+            entry_of(&common(&directory), &place).ok().flatten()
+        });
+        let unknown = || format!("git does not know the worktree {}", tree.display());
+        let directory = directory.await?.ok_or_else(unknown)?;
+        Ok(KnownWorktree { tree, directory, index, lock })
+    }
+
+    /// Begins the index with that of the worktree. A git that was killed may still hold it, or have left its lock.
+    async fn prepare_index(&self, known: &KnownWorktree) -> Result<(), OperationError> {
+        let (index, own) = (known.directory.join("index"), known.index.clone());
+        if known.lock.exists() {
+            orphans::sweep(&self.git.shared.place.marker, |name| name == self.git.stem).await;
+        } else if own.exists() {
+            return Ok(());
+        }
+        let copied = blocking(self.git.shared, move |_| copy_index(Some(&index), &own)).await?;
+        Ok(copied.map_err(|error| format!("cannot copy its index: {error}"))?)
+    }
+
+    /// Returns the commit that the worktree is at, and the last snapshot.
+    async fn heads(
+        &self,
+        known: &KnownWorktree,
+        name: &str,
+    ) -> Result<(String, Option<LastSnapshot>), OperationError> {
+        let of_last = ["^{commit}", "^{tree}", "^1"].map(|part| format!("{name}{part}"));
+        let words: Vec<&str> = ["rev-parse", "HEAD^{commit}"]
+            .into_iter()
+            .chain(of_last.iter().map(|own| &**own))
+            .collect();
+        let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
+        let output = ended.stdout.text();
+        let mut lines = output.lines().filter(|line| is_object(line)).map(str::to_owned);
+        let none = || "it is at no commit".to_owned();
+        let head = lines.next().ok_or_else(none)?;
+        let last = match (lines.next(), lines.next(), lines.next()) {
+            (Some(commit), Some(tree), Some(head)) => Some(LastSnapshot { commit, tree, head }),
+            _ => None,
+        };
+        Ok((head, last.filter(|_| ended.exit == ProcessExit::Code(0))))
+    }
+
+    /// Adds the files that have changed to the index, and tells which are left out.
+    async fn add_changed(&self, known: &KnownWorktree) -> Result<ChangedFiles, OperationError> {
+        let words = ["ls-files", "-z", "--others", "--modified", "--exclude-standard"];
+        let list = well(&words, self.ended(known, &words, MAX_LIST_BYTES).await?)?.stdout;
+        let (paths, more) = list.beginning();
+        if more > 0 {
+            return Err("too many files have changed: have git ignore those that are not work"
+                .to_owned()
+                .into());
+        }
+        let (tree, paths) = (known.tree.clone(), paths.to_vec());
+        let sorted = blocking(self.git.shared, move |_| SortedPaths::of(&tree, &paths)).await?;
+        sorted.changed.check()?;
+        if sorted.excluded.len() > MAX_LEFT_OUT {
+            let count = sorted.excluded.len();
+            return Err(format!("{count} files are too large for a snapshot").into());
+        }
+        if !sorted.included.is_empty() && !self.add_listed(known, &sorted.included).await? {
+            let words = ["add", "--all", "--sparse", "--", "."].map(OsString::from);
+            let words: Vec<OsString> = words.into_iter().chain(sorted.excluded).collect();
+            let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
+            // 1: some of them cannot be read; the others are added.
+            if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
+                return Err(refusal(&words, &ended).into());
+            }
+        }
+        Ok(sorted.changed)
+    }
+
+    /// Adds a few files by their names, so that git need not look for changes again; returns whether all were added.
+    async fn add_listed(
+        &self,
+        known: &KnownWorktree,
+        paths: &[OsString],
+    ) -> Result<bool, OperationError> {
+        if paths.len() > MAX_LISTED {
+            return Ok(false);
+        }
+        let words = ["update-index", "--add", "--remove", "--replace", "--"].map(OsString::from);
+        let words: Vec<OsString> = words.into_iter().chain(paths.iter().cloned()).collect();
+        Ok(self.ended(known, &words, MAX_LIST_BYTES).await?.exit == ProcessExit::Code(0))
+    }
+
+    async fn stdout(
+        &self,
+        known: &KnownWorktree,
+        words: &[&str],
+    ) -> Result<String, OperationError> {
+        let output = well(words, self.ended(known, words, MAX_LIST_BYTES).await?)?;
+        Ok(output.stdout.text().trim_end().to_owned())
+    }
+
+    async fn ended(
+        &self,
+        known: &KnownWorktree,
+        words: &[impl AsRef<OsStr>],
+        kept: usize,
+    ) -> Result<ProcessOutput, OperationError> {
+        let own = [
+            ("GIT_DIR", &known.directory),
+            ("GIT_WORK_TREE", &known.tree),
+            ("GIT_INDEX_FILE", &known.index),
+        ];
+        let own = own.map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
+        let who = COMMIT_IDENTITY.map(|(name, value)| (OsString::from(name), value.into()));
+        let own = own.into_iter().chain(who).chain([("LC_ALL".into(), "C".into())]);
+        let words = SETTINGS.iter().map(OsStr::new).chain(words.iter().map(AsRef::as_ref));
+        let words: Vec<&OsStr> = words.collect();
+        self.git.run_raw(&known.tree, &words, own, kept).await
+    }
+}
+
+/// Returns the index of the snapshots of a worktree, and git's lock of it.
+pub(super) fn index_files(tree: &Path) -> [PathBuf; 2] {
+    [".snapshots", ".snapshots.lock"].map(|ending| {
+        let mut path = tree.as_os_str().to_owned();
+        path.push(ending);
+        path.into()
+    })
+}
+
+/// The changed files in git's list.
+#[derive(Debug, Default)]
+struct SortedPaths {
+    changed: ChangedFiles,
+    /// The paths that the snapshot takes up.
+    included: Vec<OsString>,
+    /// The arguments that exclude the others.
+    excluded: Vec<OsString>,
+}
+
+impl SortedPaths {
+    fn of(tree: &Path, list: &[u8]) -> Self {
+        let mut sorted = Self::default();
+        for path in list.split(|&byte| byte == 0).filter(|path| !path.is_empty()) {
+            let path = OsStr::from_bytes(path);
+            let bytes = tree.join(path).symlink_metadata().map_or(0, |file| file.len());
+            if sorted.changed.add(&path.to_string_lossy(), bytes) {
+                sorted.included.push(path.to_owned());
+            } else {
+                let mut argument = OsString::from(":(exclude,literal)");
+                argument.push(path);
+                sorted.excluded.push(argument);
+            }
+        }
+        sorted
+    }
+}

@@ -153,10 +153,10 @@ pub(super) fn note(settings: &Settings, files: &CassetteFiles) -> Option<String>
         sum.saturating_add(turn.recorded.cost_usd).saturating_add(turn.further_cost)
     });
     let (count, path) = (part.turns().len(), &source.path);
-    let turns = if count == 1 { "turn".to_owned() } else { format!("{count} turns") };
+    let turns = if count == 1 { "1 turn".to_owned() } else { format!("{count} turns") };
     let live = settings.answerer.meaning();
     Some(format!(
-        "the first {turns}, up to record {until}, are answered from {path}, recorded for {cost} and not paid again; then {live} answers"
+        "the cassette {path} answers up to record {until}: {turns}, recorded for {cost} and not paid again; then {live} answers"
     ))
 }
 

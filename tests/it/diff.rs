@@ -70,12 +70,12 @@ fn equal_runs_exit_0_and_different_ones_show_the_first_difference() {
 #[test]
 fn changed_prompt_and_input_show_their_lines() {
     let test = Test::new()
-        .prompt("START.md", "one {{input}}\ntwo\nthree")
+        .prompt("START.md", "one {{input}}\ntwo\nin {{workflow_id}}")
         .rule(when("one x").reply("<result>ok</result>"))
         .rule(always().once().reply("<goto>START.md</goto>"))
         .rule(always().reply("<result>late</result>"));
     test.run(&["START.md", "--input", "x"]).ok();
-    let test = test.prompt("START.md", "one {{input}}\nTWO\nthree");
+    let test = test.prompt("START.md", "one {{input}}\nTWO\nin {{workflow_id}}");
     again(&test, "u", &["--input", "y"]).ok();
     let found = diff(&test, "t", "u", &[]);
     let expected = vec!["prompt", "reply", "transition", "payload"];
@@ -86,7 +86,12 @@ fn changed_prompt_and_input_show_their_lines() {
     let ways = |step: usize| (found["steps"][step]["a"].clone(), found["steps"][step]["b"].clone());
     assert_eq!(ways(0).1["outcomes"], json!(["<goto>START.md</goto>"]));
     assert_eq!((ways(1).0, &ways(1).1["state"]), (Value::Null, &json!("START.md")));
-    test.raymond(&["diff", "t", "u"]).code(1).stdout_has("      -two").stdout_has("      +TWO");
+    test.raymond(&["diff", "t", "u"])
+        .code(1)
+        .stdout_has("      -two")
+        .stdout_has("      +TWO")
+        .stdout_has("       in t")
+        .stdout_lacks("in u");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The first difference of two runs with its texts.
 
+use std::collections::HashMap;
+
 use crate::cli::exit::Error;
 use crate::domain::run_diff::{MomentDifference, RunPair};
 use crate::domain::run_trace::{TraceAspect, TracedMoment, TracedText};
@@ -41,11 +43,20 @@ impl<'found> FirstDifference<'found> {
                 _ => pair.as_ref().map(|text| text.as_ref().map(|text| text.text.clone())),
             };
             let lines = texts.a.as_ref().zip(texts.b.as_ref());
-            let lines = lines.and_then(|(a, b)| line_difference(a, b));
+            let lines =
+                lines.and_then(|(a, b)| line_difference(a, &with_ids_of(&found.runs, a, b)));
             DifferentPart { aspect: *aspect, texts, lines }
         };
         Ok(Some(Self { moment, parts: moment.aspects.iter().map(part).collect() }))
     }
+}
+
+/// Returns the text of the second run with those lines of the first that differ from its own only in the ids of the runs.
+fn with_ids_of(runs: &RunPair<ComparedRun>, a: &str, b: &str) -> String {
+    let lines = a.split_inclusive('\n').map(|line| (runs.a.without_ids(line), line));
+    let lines: HashMap<String, &str> = lines.collect();
+    let same = |line| lines.get(&runs.b.without_ids(line)).copied().unwrap_or(line);
+    b.split_inclusive('\n').map(same).collect()
 }
 
 /// Returns the reply of a turn: the message, and the object that was given beside it.

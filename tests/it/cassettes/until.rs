@@ -41,7 +41,7 @@ fn turns_up_to_the_record_are_replayed_for_nothing_and_the_rest_is_asked() {
     let run = until(&test, "3", &["--then", "live", "--budget", "1"]);
     run.ok()
         .ended("main", "done")
-        .stderr_has("the first 2 turns, up to record 3")
+        .stderr_has("answers up to record 3: 2 turns")
         .stderr_has("$0.30");
     assert_eq!(run.stderr.matches("its session was replayed").count(), 1, "{}", run.stderr);
     let calls = &test.calls()[asked..];

@@ -39,6 +39,7 @@ pub mod history;
 pub mod id;
 pub mod join;
 pub mod json_mistake;
+pub mod killed_run;
 pub mod language_position;
 pub mod ledger;
 pub mod live_budget;

@@ -3,17 +3,21 @@
 //! A file holds one case, or a list of them below `cases`. Every expectation keeps its place, so that a failure
 //! names the line that it breaks.
 
+mod case_mismatch;
 mod case_texts;
 mod compare;
+mod compare_path;
 mod expectation;
 mod expected_status;
 mod fields;
 mod file;
 mod keys;
+mod run_words;
 mod text_rule;
 
+pub use self::case_mismatch::{CaseMismatch, PathDifference};
 pub use self::case_texts::CaseTexts;
-pub use self::compare::{CaseMismatch, PathDifference, mismatches};
+pub use self::compare::mismatches;
 pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};
 pub use self::expected_status::ExpectedStatus;
 pub use self::file::{CaseCassette, CaseFact, CaseReplies, CaseSetting, TestCase, read};

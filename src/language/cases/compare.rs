@@ -1,39 +1,16 @@
 //! Compares a run with what is expected of it.
 
-use std::fmt::Write as _;
-
+use super::case_mismatch::CaseMismatch;
 use super::case_texts::CaseTexts;
-use super::expectation::{Expectation, ExpectedFailure, PathOrder, PlacedExpectation, TextRule};
+use super::compare_path::path_mismatch;
+use super::expectation::{Expectation, ExpectedFailure, PlacedExpectation, TextRule};
 use super::expected_status::ExpectedStatus;
+use super::run_words::{no_agent, with_failures};
 use super::text_rule::broken;
 use crate::domain::id::AgentId;
 use crate::domain::observed_run::{ObservedEnding, ObservedRun};
 use crate::language::position::SourcePlace;
 use crate::language::text_pattern::TextPattern;
-
-/// An expectation that does not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseMismatch {
-    /// The place of the expectation.
-    pub at: SourcePlace,
-    /// The expectation, in words.
-    pub expected: String,
-    /// The run's own value, in words.
-    pub found: String,
-    /// The first difference of a path.
-    pub path: Option<PathDifference>,
-}
-
-/// The first step of a path that is not as expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathDifference {
-    /// The agent.
-    pub agent: AgentId,
-    /// The number of the step, from 0.
-    pub step: usize,
-    /// The state that was expected there, if there was to be one.
-    pub expected: Option<String>,
-}
 
 impl Expectation {
     /// Returns the file beside the case that it is about, and the text of the run that has to equal it.
@@ -79,80 +56,100 @@ pub fn mismatches(
     expected.iter().filter_map(|(at, one)| mismatch(*at, one, run, texts)).collect()
 }
 
+/// An expectation and what was found instead, in words.
+type ExpectedAndFound = (String, String);
+
 fn mismatch(
     at: SourcePlace,
     expectation: &Expectation,
     run: &ObservedRun,
     texts: &CaseTexts,
 ) -> Option<CaseMismatch> {
-    let differs =
-        |expected: String, found: String| Some(CaseMismatch { at, expected, found, path: None });
-    let at_most = |what: &str, most: String, found: String| {
-        differs(format!("at most {most}{what}"), format!("{found}{what}"))
+    if let Expectation::Path(agent, order, states) = expectation {
+        return path_mismatch(at, agent.as_ref(), (*order, states), run);
+    }
+    let (expected, found) = difference(expectation, run, texts)?;
+    Some(CaseMismatch { at, expected, found, path: None })
+}
+
+/// Returns the difference of a run from an expectation that is about no path.
+fn difference(
+    expectation: &Expectation,
+    run: &ObservedRun,
+    texts: &CaseTexts,
+) -> Option<ExpectedAndFound> {
+    let at_most = |is_more: bool, what: &str, most: String, found: String| {
+        is_more.then(|| (format!("at most {most}{what}"), format!("{found}{what}")))
     };
     match expectation {
-        Expectation::Path(agent, order, states) => path(at, agent.as_ref(), (*order, states), run),
-        Expectation::Result(agent, rule) => {
-            let name = format!("the result of {agent}");
-            match run.endings.get(agent) {
-                Some(ObservedEnding::Result(text)) => broken(rule, text, texts)
-                    .and_then(|(expected, found)| differs(format!("{name} {expected}"), found)),
-                Some(ObservedEnding::Failure { message, .. }) => {
-                    differs(name, format!("it has failed: {message}"))
-                }
-                None if run.agents.contains(agent) => differs(name, "it has not ended".to_owned()),
-                None => differs(name, no_agent(agent, run)),
-            }
-        }
-        Expectation::Agents(count) => {
-            let found = run.agents.len() as u64;
-            let names = || run.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
-            (found != *count)
-                .then(|| differs(format!("{count} agents"), format!("{found}: {}", names())))?
-        }
+        // A path is compared step by step, with places of its own.
+        Expectation::Path(..) => None,
+        Expectation::Result(agent, rule) => result(agent, rule, run, texts),
+        Expectation::Agents(count) => agents(*count, run),
         Expectation::CostAtMost(most) => {
-            (run.cost > *most).then(|| at_most("", most.to_string(), run.cost.to_string()))?
+            at_most(run.cost > *most, "", most.to_string(), run.cost.to_string())
         }
-        Expectation::TurnsAtMost(most) => (run.turns > *most)
-            .then(|| at_most(" turns", most.to_string(), run.turns.to_string()))?,
-        Expectation::FileExists(path, wanted) => {
-            let path = path.as_str();
-            let there = texts.files.contains_key(path);
-            let words = |there| if there { "is there" } else { "is not there" };
-            (there != *wanted).then(|| {
-                differs(
-                    format!("the file {path} {}", words(*wanted)),
-                    format!("it {}", words(there)),
-                )
-            })?
+        Expectation::TurnsAtMost(most) => {
+            at_most(run.turns > *most, " turns", most.to_string(), run.turns.to_string())
         }
-        Expectation::FileText(path, rule) => {
-            let path = path.as_str();
-            let Some(text) = texts.files.get(path) else {
-                return differs(format!("the file {path}"), "it is not there".to_owned());
-            };
-            broken(rule, text, texts)
-                .and_then(|(expected, found)| differs(format!("the file {path} {expected}"), found))
-        }
-        Expectation::Fact(label, wanted) => fact(label, wanted.as_ref(), texts)
-            .and_then(|(expected, found)| differs(expected, found)),
-        Expectation::Failure(wanted) => {
-            failure(wanted, run).and_then(|(expected, found)| differs(expected, found))
-        }
-        Expectation::Status(status) => {
-            let found = status_of(run.exit);
-            let words = || {
-                found.map_or_else(|| format!("exit code {}", run.exit), |found| found.to_string())
-            };
-            (found != Some(*status))
-                .then(|| differs(format!("status {status}"), with_failures(words(), run)))?
-        }
-        Expectation::Exit(code) => (u64::from(run.exit) != *code).then(|| {
-            differs(format!("exit code {code}"), with_failures(run.exit.to_string(), run))
-        })?,
+        Expectation::FileExists(path, wanted) => file_exists(path.as_str(), *wanted, texts),
+        Expectation::FileText(path, rule) => file_text(path.as_str(), rule, texts),
+        Expectation::Fact(label, wanted) => fact(label, wanted.as_ref(), texts),
+        Expectation::Failure(wanted) => failure(wanted, run),
+        Expectation::Status(wanted) => status(*wanted, run),
+        Expectation::Exit(code) => (u64::from(run.exit) != *code)
+            .then(|| (format!("exit code {code}"), with_failures(run.exit.to_string(), run))),
         Expectation::NoWarning => (!run.warnings.is_empty())
-            .then(|| differs("no warning and no reminder".to_owned(), run.warnings.join("; ")))?,
+            .then(|| ("no warning and no reminder".to_owned(), run.warnings.join("; "))),
     }
+}
+
+fn result(
+    agent: &AgentId,
+    rule: &TextRule,
+    run: &ObservedRun,
+    texts: &CaseTexts,
+) -> Option<ExpectedAndFound> {
+    let name = format!("the result of {agent}");
+    match run.endings.get(agent) {
+        Some(ObservedEnding::Result(text)) => {
+            let (expected, found) = broken(rule, text, texts)?;
+            Some((format!("{name} {expected}"), found))
+        }
+        Some(ObservedEnding::Failure { message, .. }) => {
+            Some((name, format!("it has failed: {message}")))
+        }
+        None if run.agents.contains(agent) => Some((name, "it has not ended".to_owned())),
+        None => Some((name, no_agent(agent, run))),
+    }
+}
+
+fn agents(count: u64, run: &ObservedRun) -> Option<ExpectedAndFound> {
+    let found = run.agents.len() as u64;
+    let names = || run.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+    (found != count).then(|| (format!("{count} agents"), format!("{found}: {}", names())))
+}
+
+fn file_exists(path: &str, wanted: bool, texts: &CaseTexts) -> Option<ExpectedAndFound> {
+    let there = texts.files.contains_key(path);
+    let words = |there| if there { "is there" } else { "is not there" };
+    (there != wanted)
+        .then(|| (format!("the file {path} {}", words(wanted)), format!("it {}", words(there))))
+}
+
+fn file_text(path: &str, rule: &TextRule, texts: &CaseTexts) -> Option<ExpectedAndFound> {
+    let Some(text) = texts.files.get(path) else {
+        return Some((format!("the file {path}"), "it is not there".to_owned()));
+    };
+    let (expected, found) = broken(rule, text, texts)?;
+    Some((format!("the file {path} {expected}"), found))
+}
+
+fn status(wanted: ExpectedStatus, run: &ObservedRun) -> Option<ExpectedAndFound> {
+    let found = status_of(run.exit);
+    let words =
+        || found.map_or_else(|| format!("exit code {}", run.exit), |found| found.to_string());
+    (found != Some(wanted)).then(|| (format!("status {wanted}"), with_failures(words(), run)))
 }
 
 /// Returns the end that an exit code stands for.
@@ -164,24 +161,6 @@ fn status_of(exit: u8) -> Option<ExpectedStatus> {
         75 => Some(ExpectedStatus::Paused),
         _ => None,
     }
-}
-
-/// Adds the failures of agents and the reason of a pause to a text.
-fn with_failures(mut text: String, run: &ObservedRun) -> String {
-    for (agent, ending) in &run.endings {
-        if let ObservedEnding::Failure { message, .. } = ending {
-            let _ = write!(text, "; {agent} has failed: {message}");
-        }
-    }
-    if let Some(pause) = &run.pause {
-        let _ = write!(text, "; it is paused: {pause}");
-    }
-    text
-}
-
-fn no_agent(agent: &AgentId, run: &ObservedRun) -> String {
-    let names: Vec<&str> = run.agents.iter().map(AgentId::as_str).collect();
-    format!("there is no agent {agent}; there are {}", names.join(", "))
 }
 
 fn fact(label: &str, wanted: Option<&TextPattern>, texts: &CaseTexts) -> Option<(String, String)> {
@@ -232,57 +211,6 @@ fn failure(wanted: &ExpectedFailure, run: &ObservedRun) -> Option<(String, Strin
         failures.join("; ")
     };
     Some((expected, found))
-}
-
-fn path(
-    at: SourcePlace,
-    agent: Option<&AgentId>,
-    (order, states): (PathOrder, &[(SourcePlace, String)]),
-    run: &ObservedRun,
-) -> Option<CaseMismatch> {
-    let steps = run.path(agent);
-    let whose = agent.map_or_else(|| "all agents".to_owned(), ToString::to_string);
-    let fits = |expected: &str, place: &str| {
-        expected == place || place.split_once('#').is_some_and(|(_, part)| part == expected)
-    };
-    if order == PathOrder::Any {
-        let missing = states.iter().find(|(_, state)| !steps.iter().any(|step| fits(state, step)));
-        let extra = steps.iter().find(|step| !states.iter().any(|(_, state)| fits(state, step)));
-        let (at, expected, found) = match (missing, extra) {
-            (Some((at, state)), _) => {
-                (*at, format!("{state} in the path of {whose}"), "it was never entered".to_owned())
-            }
-            (None, Some(step)) => {
-                (at, format!("no other states in the path of {whose}"), (*step).to_owned())
-            }
-            (None, None) => return None,
-        };
-        return Some(CaseMismatch { at, expected, found, path: None });
-    }
-    let step = (0..states.len().max(steps.len())).find(|&step| {
-        match (states.get(step), steps.get(step)) {
-            (Some((_, expected)), Some(place)) => !fits(expected, place),
-            _ => true,
-        }
-    })?;
-    let wanted = states.get(step);
-    let expected = match wanted {
-        Some((_, state)) => format!("{state} as step {} of {whose}", step + 1),
-        None => format!("the end of the path of {whose} after {step} steps"),
-    };
-    let found = match steps.get(step) {
-        Some(place) => (*place).to_owned(),
-        None if agent.is_some_and(|agent| !run.agents.contains(agent)) => {
-            agent.map(|agent| no_agent(agent, run)).unwrap_or_default()
-        }
-        None => with_failures("the end of the path".to_owned(), run),
-    };
-    let difference = agent.map(|agent| PathDifference {
-        agent: agent.clone(),
-        step,
-        expected: wanted.map(|(_, state)| state.clone()),
-    });
-    Some(CaseMismatch { at: wanted.map_or(at, |(at, _)| *at), expected, found, path: difference })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::RunRequest;
 use super::branch_error::BranchError;
 use super::branch_point::FoundBranch;
+use super::branch_sessions::check_sessions;
 use super::check::refuse_errors;
 use super::error::Error;
 use super::given_reply::check_given_reply;
@@ -97,6 +98,7 @@ pub fn branch(
     let record = Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)));
     let mut run = cut.run.clone();
     apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
+    check_sessions(source, &run)?;
     let pins = capture.pins();
     let seal = RunSeal {
         run: run.workflow_id.clone(),

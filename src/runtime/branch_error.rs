@@ -1,6 +1,6 @@
 //! The reasons why a run cannot branch off another.
 
-use crate::domain::id::{AgentId, RunId};
+use crate::domain::id::{AgentId, RunId, SessionId};
 
 /// The reason why a run cannot branch off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +84,20 @@ pub enum BranchError {
         step: u64,
         /// The reason.
         why: String,
+    },
+    /// Claude Code has removed a session whose history an agent of the branch would begin with.
+    #[error(
+        "the session {session} of {agent} of {run} is gone from {place}; branch off before its first turn, or where it has another session"
+    )]
+    SessionGone {
+        /// The run.
+        run: RunId,
+        /// The agent.
+        agent: AgentId,
+        /// The session.
+        session: SessionId,
+        /// The folder with the sessions of Claude Code.
+        place: String,
     },
     /// No agent lived there.
     #[error(

@@ -7,6 +7,7 @@ mod answerer;
 pub mod branch;
 pub mod branch_error;
 pub mod branch_point;
+mod branch_sessions;
 mod builder;
 pub mod check;
 mod create;

@@ -221,6 +221,24 @@ fn given_reply_comes_after_the_join_of_its_state_and_in_the_place_of_its_evaluat
 }
 
 #[test]
+fn records_that_were_written_together_are_not_parted() {
+    let test = Test::new()
+        .file("p.lisp", b"(workflow w (roles (a)) (state s (action (send-prompt :agent a :template ask :request-id r) (await (transcript-response :request-id r))) (terminal :result done)))")
+        .rule(always().reply("asked"));
+    test.run(&["p.lisp"]).ok();
+    let log = records(&test, "t");
+    let asked = log.iter().position(|record| record["event"] == "role_requested").expect("asked");
+    let seq = (asked + 1).to_string();
+    branch(&test, &["--at", &seq])
+        .code(64)
+        .stderr_has(&format!("record {seq} of t and the one after it were written together"));
+    assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
+    // The role is cut before its answer, and what its program did with that is left out.
+    branch(&test, &["--at", "main.1#1"]).ok().ended("main", "done");
+    assert_eq!(test.calls().len(), 2);
+}
+
+#[test]
 fn edited_file_is_not_mixed_with_others_that_have_changed() {
     let test = chain().file("tool.sh", b"echo one\n");
     test.run(&["START.md"]).ok();

@@ -1,5 +1,6 @@
-//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts, and those of prompts whose
-//! reply a person has given.
+//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts.
+//!
+//! A prompt whose reply a person has given is such a step, too.
 
 use super::Agent;
 use crate::domain::id::{StateKind, StepMode};

@@ -1,3 +1,5 @@
+//! Tests of causal cuts: a random run is cut at a random place, and runs that are moved by hand at chosen ones.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -73,6 +73,8 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
         "stop" => &[&["stop", "g"]],
         "retry" => &[&["retry", "t", "--dry-run"]],
+        "branch" => &[&["branch", "t", "--at", "1", "--dry-run"]],
+        "rewind" => &[&["rewind", "t", "--to", "1", "--dry-run"]],
         "clean" => &[&["clean", "g", "t", "--dry-run"]],
         "signal" => &[&["signal", "l"], &["signal", "l", "--retract"]],
         "facts" => &[&["facts"]],
@@ -83,7 +85,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "workflow define" => &[&["workflow", "define", "talk.lisp"]],
         "workflow list" => &[&["workflow", "list"]],
         // Records are checked below; `start` prints an id.
-        "run" | "resume" | "branch" | "start" | "workflow start" | "log" | "workflow watch" => &[],
+        "run" | "resume" | "start" | "workflow start" | "log" | "workflow watch" => &[],
         other => panic!("`raymond {other} --json` is new: say here how it is run"),
     }
 }

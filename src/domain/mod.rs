@@ -57,6 +57,7 @@ pub mod policy;
 pub mod price_table;
 pub mod printable;
 pub mod privilege;
+pub mod program_ending;
 pub mod program_execution;
 pub mod protocol;
 pub mod published_state;

@@ -14,6 +14,7 @@ use super::body_command::CommandId;
 use super::graph_execution::PromptTask;
 use super::id::{AgentId, Folder, StateName};
 use super::money::Usd;
+pub use super::program_ending::ProgramEnding;
 use super::time::Timestamp;
 use super::transition::Variables;
 
@@ -121,16 +122,6 @@ pub struct ProgramPosition {
     /// The end of the program, which waits until it is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<ProgramEnding>,
-}
-
-/// The end of a program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProgramEnding {
-    /// The result.
-    pub payload: String,
-    /// The error, if it ended with one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
 }
 
 impl ProgramPosition {

@@ -2,6 +2,7 @@
 //!
 //! Serialized, it is the snapshot `state.json`.
 
+mod branched_facts;
 mod finished_agent;
 
 use std::collections::BTreeMap;
@@ -11,13 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::finished_agent::{AgentEnding, FinishedAgent, UnbilledTurn};
-use super::activity::Activity;
 use super::agent::Agent;
 use super::agents::LiveAgents;
 use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
 use super::call_budget::{EndedCall, OpenCalls};
-use super::fact::{Fact, FactChange, KnownFacts};
+use super::fact::KnownFacts;
 use super::id::{AgentId, Folder, RunId, StateName};
 use super::money::Usd;
 use super::program_execution::{ProgramSource, ProgramWait};
@@ -207,21 +207,6 @@ pub enum PauseReason {
 }
 
 impl Run {
-    /// Returns whether a change of a fact came before the run branched off another and after what both share.
-    #[must_use]
-    pub fn hides(&self, change: &FactChange) -> bool {
-        self.branch.as_ref().is_some_and(|branch| branch.hides(change, &self.facts))
-    }
-
-    /// Returns a fact that held where the run branched off another and is gone since, until an agent of it takes it.
-    #[must_use]
-    pub fn kept_fact(&self, activity: &Activity) -> Option<Fact> {
-        let Activity::Claim { label, key, seq } = activity else { return None };
-        let branch = self.branch.as_ref()?;
-        let fact = self.facts.get(label, Some(key)).filter(|fact| fact.seq == *seq)?;
-        branch.keeps(&fact).then_some(fact)
-    }
-
     /// Returns `@label` of its programs: its name for people, else its id.
     #[must_use]
     pub fn label(&self) -> &str {

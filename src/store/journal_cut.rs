@@ -117,7 +117,7 @@ pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<C
                 later.extend(seen_facts(&records));
             }
             let cut = JournalCut { run, seq, at, length, facts: None, kept, first_session };
-            return with_facts(cut, later);
+            return Ok(with_facts(cut, later));
         }
     }
     Ok(CutSearch::Missing { last: run.map_or(0, |run| run.seq) })
@@ -177,7 +177,8 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
     }
     let (seq, length) = (shared.last, shared.end);
     let first_session = first_session.to_owned();
-    with_facts(JournalCut { run, seq, at, length, facts: None, kept, first_session }, later)
+    let cut = JournalCut { run, seq, at, length, facts: None, kept, first_session };
+    Ok(with_facts(cut, later))
 }
 
 /// Returns the facts that a batch has brought to the run.
@@ -194,7 +195,7 @@ fn seen_facts(records: &[Record]) -> Vec<Fact> {
 }
 
 /// Adds the facts of `later` that held at the cut already: the run had not come to a program that looks at them.
-fn with_facts(mut cut: JournalCut, later: Vec<Fact>) -> Result<CutSearch, Error> {
+fn with_facts(mut cut: JournalCut, later: Vec<Fact>) -> CutSearch {
     let mut held: Vec<Fact> = Vec::new();
     for fact in later.into_iter().filter(|fact| fact.at <= cut.at) {
         let is_same = |own: &Fact| own.label == fact.label && own.key == fact.key;
@@ -206,9 +207,9 @@ fn with_facts(mut cut: JournalCut, later: Vec<Fact>) -> Result<CutSearch, Error>
         let changes = held.into_iter().map(FactChange::Asserted).collect();
         let record = Record::next(&cut.run, cut.at, Event::FactsSeen { changes });
         if let Err(refused) = apply(&mut cut.run, &record) {
-            return Ok(CutSearch::Refused { seq: cut.seq, refused });
+            return CutSearch::Refused { seq: cut.seq, refused };
         }
         cut.facts = Some(record);
     }
-    Ok(CutSearch::Found(Box::new(cut)))
+    CutSearch::Found(Box::new(cut))
 }

@@ -90,9 +90,9 @@ impl RecordDependence {
             | Event::TurnRejected(_)
             | Event::TurnFailed(_)
             | Event::CostCounted { .. }
-            | Event::AgentParked(_) => {}
+            | Event::AgentParked(_)
             // These come from outside, and are about no agent. Facts depend on their sources, which the cut knows.
-            Event::RunStarted(_)
+            | Event::RunStarted(_)
             | Event::FactsSeen { .. }
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }

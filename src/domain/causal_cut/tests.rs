@@ -13,7 +13,9 @@ use crate::domain::event::JoinFinished;
 use crate::domain::fact::Fact;
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::SessionId;
-use crate::domain::join::{JoinCondition, JoinOutcome, JoinTally};
+use crate::domain::join::{
+    JoinCondition, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
+};
 use crate::domain::retry::RetriedAgent;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
@@ -49,7 +51,7 @@ fn cut(
 /// Returns an agent without what the ends and the costs of its children have changed.
 fn alone(agent: &Agent) -> Agent {
     let mut own = agent.clone();
-    own.unjoined = Default::default();
+    own.unjoined = UnjoinedChildren::default();
     own.retry_point = None;
     own.stack.iter_mut().for_each(|frame| frame.budget = None);
     own
@@ -152,9 +154,9 @@ fn child_that_is_cut_takes_the_join_with_it_and_leaves_its_siblings() {
     let join = crate::domain::join::Join {
         need: JoinCondition::All,
         timeout_ms: None,
-        on_timeout: Default::default(),
-        on_failure: Default::default(),
-        rest: Default::default(),
+        on_timeout: JoinFallback::default(),
+        on_failure: JoinFallback::default(),
+        rest: UnjoinedPolicy::default(),
     };
     let (turn, state) = (story.scene.turn("main"), story.scene.agent("main").current_state.clone());
     story.happens(Event::JoinBegun(Box::new(crate::domain::event::JoinBegun {
@@ -208,11 +210,11 @@ fn retry_stays_for_the_agents_that_are_not_cut() {
     let (_, run, kept) = story.cut_at("main.1", 2);
     assert_eq!(names(run.agents.keys()), ["main", "main.1"]);
     assert_eq!(names(run.finished.iter().map(|ended| &ended.id)), ["main.2"]);
-    let retries = kept.iter().filter_map(|record| match &record.event {
+    let live_again = kept.iter().filter_map(|record| match &record.event {
         Event::AgentsRetried { agents } => Some(names(agents.iter().map(|one| &one.agent))),
         _ => None,
     });
-    assert_eq!(retries.collect::<Vec<_>>(), [["main.2"]]);
+    assert_eq!(live_again.collect::<Vec<_>>(), [["main.2"]]);
 }
 
 #[test]

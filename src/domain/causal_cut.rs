@@ -111,6 +111,7 @@ impl CausalCut {
         let own = RecordDependence::of(before, &record.event);
         let is_left_out = self.is_whole
             || own.is_of_whole_run
+            || (own.ends_all_agents && !self.lost.is_empty())
             || own.needs.iter().any(|part| self.lost.contains(part))
             || self.is_cut_fact(before, &record.event)
             || self.is_cut_retry(&record.event)

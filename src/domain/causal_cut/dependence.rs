@@ -33,6 +33,8 @@ pub(super) struct RecordDependence {
     pub(super) needs: Vec<RunPart>,
     /// All of these are other than they were if the record does not happen.
     pub(super) changes: Vec<RunPart>,
+    /// The record ends all agents that live, and so those that are cut, even if they had ended before it.
+    pub(super) ends_all_agents: bool,
     /// The record is about the run as a whole: it happens to all of it or not at all.
     pub(super) is_of_whole_run: bool,
 }
@@ -72,7 +74,7 @@ impl RecordDependence {
                 own.ends(before, agent);
                 own.releases_roles(agent);
                 if failed.ends_run {
-                    own.needs.extend(all_agents(before));
+                    own.ends_all_agents = true;
                     own.changes.extend(all_agents(before));
                 }
             }

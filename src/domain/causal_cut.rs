@@ -9,15 +9,18 @@
 //! a whole at that record, and facts that a program of a cut agent can match are not seen.
 
 mod dependence;
+mod hidden_labels;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use self::dependence::{RecordDependence, RunPart};
+use self::hidden_labels::HiddenLabels;
 use super::agent::Agent;
 use super::event::{Event, Record};
 use super::fact::FactChange;
 use super::id::AgentId;
-use super::program_execution::ProgramSource;
+use super::retry::RetriedAgent;
 use super::run::Run;
 
 /// A place before which an agent is cut.
@@ -51,14 +54,6 @@ pub struct CausalCut {
     is_whole: bool,
     is_reached: bool,
     batch: PendingBatch,
-}
-
-/// The labels of the facts whose later changes are not seen.
-#[derive(Debug, Default)]
-struct HiddenLabels {
-    labels: BTreeSet<String>,
-    /// A program may match any fact.
-    all: bool,
 }
 
 /// The records that were written together, as far as they were seen.
@@ -113,9 +108,9 @@ impl CausalCut {
             || own.is_of_whole_run
             || (own.ends_all_agents && !self.lost.is_empty())
             || own.needs.iter().any(|part| self.lost.contains(part))
-            || self.is_cut_fact(before, &record.event)
-            || self.is_cut_retry(&record.event)
-            || self.reads_missed_facts(before, &record.event);
+            || self.is_cut_fact(before, own.facts)
+            || self.is_cut_retry(own.retried)
+            || self.reads_missed_facts(before, own.program);
         self.is_whole |= own.is_of_whole_run;
         self.batch.is_left_out |= is_left_out;
         for part in own.changes {
@@ -126,16 +121,8 @@ impl CausalCut {
             }
             self.batch.changes.push(part);
         }
-        match &record.event {
-            Event::ProgramDefined(defined) => self.batch.labels.add(Some(&**defined)),
-            Event::ProgramStarted(started) => {
-                self.batch.labels.add(before.definitions.get(&started.program));
-            }
-            Event::FactsSeen { changes } => {
-                self.batch.facts.extend(changes.iter().map(|change| change.label().to_owned()));
-            }
-            _ => {}
-        }
+        self.batch.labels.extend(own.labels);
+        self.batch.facts.extend(own.facts.iter().map(|change| change.label().to_owned()));
     }
 
     /// Ends a batch; `after` is the run after it. Returns the records that stay: all, none, or without the cut agents
@@ -145,8 +132,7 @@ impl CausalCut {
         let batch = std::mem::take(&mut self.batch);
         if batch.is_left_out {
             self.lost.extend(batch.changes);
-            self.hidden.labels.extend(batch.labels.labels);
-            self.hidden.all |= batch.labels.all;
+            self.hidden.extend(batch.labels);
             self.missed.extend(batch.facts);
             return Vec::new();
         }
@@ -169,8 +155,7 @@ impl CausalCut {
     }
 
     /// Returns whether a change of a fact may follow from the cut, or comes later than what a cut program sees.
-    fn is_cut_fact(&self, before: &Run, event: &Event) -> bool {
-        let Event::FactsSeen { changes } = event else { return false };
+    fn is_cut_fact(&self, before: &Run, changes: &[FactChange]) -> bool {
         let is_by_cut_agent = |source: &str| {
             let agent = source.strip_prefix(before.workflow_id.as_str())?.strip_prefix('/')?;
             Some(self.is_cut(&AgentId::parse(agent).ok()?))
@@ -186,21 +171,12 @@ impl CausalCut {
     }
 
     /// Returns whether none of the agents that live again has ended in what stays.
-    fn is_cut_retry(&self, event: &Event) -> bool {
-        let Event::AgentsRetried { agents } = event else { return false };
-        agents.iter().all(|one| self.is_cut(&one.agent))
+    fn is_cut_retry(&self, retried: &[RetriedAgent]) -> bool {
+        !retried.is_empty() && retried.iter().all(|one| self.is_cut(&one.agent))
     }
 
-    /// Returns whether an event is of a program that can match facts of which a change was left out.
-    fn reads_missed_facts(&self, before: &Run, event: &Event) -> bool {
-        let program = match event {
-            Event::Advanced(advanced) => {
-                let agent = before.agents.get(&advanced.turn.agent);
-                agent.and_then(Agent::program).map(|own| &own.program)
-            }
-            Event::ProgramStarted(started) => Some(&started.program),
-            _ => None,
-        };
+    /// Returns whether a program can match facts of which a change was left out.
+    fn reads_missed_facts(&self, before: &Run, program: Option<&Arc<str>>) -> bool {
         let definition = program.and_then(|program| before.definitions.get(program));
         definition.is_some_and(|own| own.labels.iter().any(|label| self.missed.contains(label)))
     }
@@ -222,27 +198,6 @@ impl CutSeed {
                 agent.as_ref().is_none_or(|agent| own.id == *agent)
                     && own.shown_state().as_str() == state
             }
-        }
-    }
-}
-
-impl HiddenLabels {
-    fn has(&self, label: &str) -> bool {
-        self.all || self.labels.contains(label)
-    }
-
-    /// Adds the labels that the program of an agent can match, if it is in one.
-    fn add_of(&mut self, run: &Run, agent: &Agent) {
-        if agent.runs_program() {
-            self.add(run.kept_program(agent));
-        }
-    }
-
-    /// Adds the labels of a program. One that is not known may match any fact.
-    fn add(&mut self, program: Option<&ProgramSource>) {
-        match program {
-            Some(program) => self.labels.extend(program.labels.iter().cloned()),
-            None => self.all = true,
         }
     }
 }

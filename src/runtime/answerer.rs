@@ -28,7 +28,7 @@ use crate::store::workflow::WorkflowDir;
 /// part of the run stands before the runner of the rest.
 ///
 /// # Errors
-/// As [`build_answerer`].
+/// [`Error`] if there is no such program, no script, or no cassette, or if the journal of the run cannot be read.
 pub fn build_runner(
     settings: &Settings,
     scope: &WorkflowDir,

@@ -62,6 +62,9 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "resume" => vec![all("resume t --on-wait=exit")],
         "retry" => vec![quiet("retry t --dry-run"), quiet("retry t --dry-run --state EVIL.md")],
         "branch" => vec![quiet("branch t --at 2 --id k --on-wait=exit"), all("branch t --at EVIL")],
+        "rewind" => {
+            vec![quiet("rewind t --to 2 --id l --on-wait=exit"), all("rewind t --to EVIL")]
+        }
         "start" => vec![quiet("start START.md --id s")],
         "answer" => {
             vec![all("answer t"), all("answer g"), all("answer t EVIL=x"), all("answer g ask=EVIL")]

@@ -5,13 +5,17 @@
 
 use std::sync::Arc;
 
+use super::hidden_labels::HiddenLabels;
 use crate::domain::agent::Agent;
 use crate::domain::event::{
-    AdvancePosition, Advanced, Event, JoinFinished, NextAction, ProgramStatus, RoleRequested,
-    StepFinished,
+    AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted,
+    ProgramStatus, QuestionAnswered, RoleRequested, StepFinished,
 };
+use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
 use crate::domain::id::AgentId;
+use crate::domain::program_execution::ProgramSource;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::run::Run;
 use crate::domain::transition::{TagName, Transition};
 
@@ -28,7 +32,7 @@ pub(super) enum RunPart {
 
 /// The parts that a record follows from, and those that it changes.
 #[derive(Debug, Default)]
-pub(super) struct RecordDependence {
+pub(super) struct RecordDependence<'event> {
     /// The record cannot happen as it did unless all of these are as they were.
     pub(super) needs: Vec<RunPart>,
     /// All of these are other than they were if the record does not happen.
@@ -37,11 +41,19 @@ pub(super) struct RecordDependence {
     pub(super) ends_all_agents: bool,
     /// The record is about the run as a whole: it happens to all of it or not at all.
     pub(super) is_of_whole_run: bool,
+    /// The labels of the facts that its program can match, if it brings one.
+    pub(super) labels: HiddenLabels,
+    /// Its changes of facts.
+    pub(super) facts: &'event [FactChange],
+    /// The agents that live again.
+    pub(super) retried: &'event [RetriedAgent],
+    /// The program that it is about, by the checksum of its text.
+    pub(super) program: Option<&'event Arc<str>>,
 }
 
-impl RecordDependence {
+impl<'event> RecordDependence<'event> {
     /// Returns the dependence of an event on the run as it was before.
-    pub(super) fn of(before: &Run, event: &Event) -> Self {
+    pub(super) fn of(before: &'event Run, event: &'event Event) -> Self {
         let mut own = Self::default();
         if let Some(id) = event.agent() {
             own.needs.push(RunPart::Agent(id.clone()));
@@ -50,37 +62,24 @@ impl RecordDependence {
         let agent = event.agent().and_then(|id| before.agents.get(id));
         match event {
             Event::StepFinished(step) => own.step_finished(before, agent, step),
-            Event::Advanced(advanced) => own.advanced(agent, advanced),
-            Event::QuestionAnswered(answered) => {
-                if answered.used_answers.is_some() {
-                    let answers = RunPart::PreparedAnswers(answered.node.clone());
-                    own.needs.push(answers.clone());
-                    own.changes.push(answers);
-                }
+            Event::Advanced(advanced) => {
+                own.program = agent.and_then(Agent::program).map(|own| &own.program);
+                own.advanced(agent, advanced);
             }
-            Event::ProgramDefined(defined) => {
-                if !before.definitions.contains_key(&defined.program) {
-                    own.changes.push(RunPart::Program(defined.program.clone()));
-                }
-            }
-            Event::ProgramStarted(started) => {
-                own.needs.push(RunPart::Program(started.program.clone()));
-            }
+            // Facts depend on their sources, which the cut knows.
+            Event::FactsSeen { changes } => own.facts = changes,
+            Event::QuestionAnswered(answered) => own.question_answered(answered),
+            Event::ProgramDefined(defined) => own.program_defined(before, defined),
+            Event::ProgramStarted(started) => own.program_started(before, started),
             Event::RoleRequested(requested) => own.role_requested(agent, requested),
             Event::RoleResponded(_) => own.changes_program_of_role(before, agent),
             Event::RoleDelegated(_) => own.changes_children(agent, 1),
             Event::JoinFinished(finished) => own.join_finished(before, agent, finished),
-            Event::AgentFailed(failed) => {
-                own.ends(before, agent);
-                own.releases_roles(agent);
-                if failed.ends_run {
-                    own.ends_all_agents = true;
-                    own.changes.extend(all_agents(before));
-                }
-            }
+            Event::AgentFailed(failed) => own.agent_failed(before, agent, failed),
             Event::AgentsRetried { agents } => {
                 let retried = agents.iter().map(|one| RunPart::Agent(one.agent.clone()));
                 own.changes.extend(retried);
+                own.retried = agents;
             }
             Event::RunBranched(_) => own.is_of_whole_run = true,
             // These are about no more than their agent.
@@ -93,15 +92,44 @@ impl RecordDependence {
             | Event::TurnFailed(_)
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
-            // These come from outside, and are about no agent. Facts depend on their sources, which the cut knows.
+            // These come from outside, and are about no agent.
             | Event::RunStarted(_)
-            | Event::FactsSeen { .. }
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed { .. }
             | Event::CommandReceived { .. } => {}
         }
         own
+    }
+
+    fn question_answered(&mut self, answered: &QuestionAnswered) {
+        if answered.used_answers.is_some() {
+            let answers = RunPart::PreparedAnswers(answered.node.clone());
+            self.needs.push(answers.clone());
+            self.changes.push(answers);
+        }
+    }
+
+    fn program_defined(&mut self, before: &Run, defined: &ProgramSource) {
+        self.labels.add(Some(defined));
+        if !before.definitions.contains_key(&defined.program) {
+            self.changes.push(RunPart::Program(defined.program.clone()));
+        }
+    }
+
+    fn program_started(&mut self, before: &Run, started: &'event ProgramStarted) {
+        self.needs.push(RunPart::Program(started.program.clone()));
+        self.labels.add(before.definitions.get(&started.program));
+        self.program = Some(&started.program);
+    }
+
+    fn agent_failed(&mut self, before: &Run, agent: Option<&Agent>, failed: &AgentFailed) {
+        self.ends(before, agent);
+        self.releases_roles(agent);
+        if failed.ends_run {
+            self.ends_all_agents = true;
+            self.changes.extend(all_agents(before));
+        }
     }
 
     fn step_finished(&mut self, before: &Run, agent: Option<&Agent>, step: &StepFinished) {

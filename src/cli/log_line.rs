@@ -41,7 +41,12 @@ where
         if self.timed {
             write!(writer, "{} ", jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))?;
         }
-        let mut text = format!("{label}: {}", said.message);
+        // Further lines are indented, so that none can be taken for a message of its own. A file has a line for each.
+        let (first, further) = match said.message.split_once('\n') {
+            Some((first, further)) if !self.timed => (first, further),
+            _ => (said.message.as_str(), ""),
+        };
+        let mut text = format!("{label}: {first}");
         let field = |(name, value): &(&str, Value)| match value {
             Value::String(text) => format!("{name} {text}"),
             value => format!("{name} {value}"),
@@ -50,7 +55,8 @@ where
             let fields: Vec<String> = said.fields.iter().map(field).collect();
             let _ = write!(text, " ({})", fields.join(", "));
         }
-        writer.write_str(&printable_line(&text))
+        writer.write_str(&printable_line(&text))?;
+        further.lines().try_for_each(|line| write!(writer, "\n  {}", printable_line(line)))
     }
 }
 

@@ -23,6 +23,9 @@ struct LineagePart {
     /// The number and the time of its first record; of the first run the start of its first agent.
     from: u64,
     at: Timestamp,
+    /// The number of the last record that is shared with the part before. Later ones that a causal cut has kept are numbered
+    /// anew, so they are not.
+    shared: u64,
 }
 
 impl RunLineage {
@@ -33,7 +36,7 @@ impl RunLineage {
         let at = main.map(|agent| agent.since).unwrap_or_default();
         Self {
             first_session: main.map(|agent| agent.turn_session().id.clone()),
-            parts: vec![LineagePart { run: run.workflow_id.clone(), from: run.seq, at }],
+            parts: vec![LineagePart { run: run.workflow_id.clone(), from: run.seq, at, shared: 0 }],
             last: run.seq,
         }
     }
@@ -42,8 +45,8 @@ impl RunLineage {
     pub fn see(&mut self, record: &Record) {
         self.last = record.seq;
         if let Event::RunBranched(branched) = &record.event {
-            let run = branched.run.clone();
-            self.parts.push(LineagePart { run, from: record.seq, at: record.at });
+            let (run, shared) = (branched.run.clone(), branched.origin.seq);
+            self.parts.push(LineagePart { run, from: record.seq, at: record.at, shared });
         }
     }
 
@@ -74,7 +77,7 @@ impl RunLineage {
     }
 
     fn end_of(&self, index: usize) -> u64 {
-        self.parts.get(index + 1).map_or(self.last, |next| next.from.saturating_sub(1))
+        self.parts.get(index + 1).map_or(self.last, |next| next.shared)
     }
 }
 
@@ -88,6 +91,7 @@ mod tests {
             run: RunId::parse(run).expect("an id"),
             from,
             at: Timestamp(from),
+            shared: from.saturating_sub(1),
         };
         let first_session = Some(SessionId::new(session));
         RunLineage { first_session, parts: parts.iter().map(part).collect(), last }
@@ -110,6 +114,14 @@ mod tests {
         ] {
             assert_eq!((one.shared_with(other), other.shared_with(one)), (shared, shared));
         }
+    }
+
+    #[test]
+    fn records_that_a_causal_cut_has_kept_are_not_shared() {
+        let source = lineage("s", &[("a", 1)], 50);
+        let mut branch = lineage("s", &[("a", 1), ("b", 21)], 40);
+        branch.parts[1].shared = 15;
+        assert_eq!((source.shared_with(&branch), branch.shared_with(&source)), (15, 15));
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn branch(
     graphs: GraphSetup,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let FoundBranch { source, cut, present, step } = found;
+    let FoundBranch { source, cut, present, .. } = found;
     let dir = root.run(source);
     let pins = pinned::load(&dir.pins())?;
     let terms =
@@ -80,23 +80,14 @@ pub fn branch(
         return Err(Error::NoCopy { path: dir.workflow() });
     }
     let notes = take_edited(root, cut, request, &mut settings, &mut capture, &graphs, starter)?;
-    let id = request.id.clone().unwrap_or_else(|| branch_id(source));
     settings.label = request.takes_label.then(|| cut.run.label().to_owned());
-    let agents = branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string()));
     let key = starter.state.key()?;
     let hidden = hidden_changes(root, (&cut.run, present), cut.at, &key)?;
-    let kept = cut.kept.iter().map(|batch| batch.len() as u64).sum();
-    let reply = request.reply.as_ref().zip(step.as_ref()).map(|(text, (agent, step))| GivenReply {
-        agent: agent.clone(),
-        step: *step,
-        text: text.clone(),
-    });
+    let reply = given_reply(found, request);
     if let Some(reply) = &reply {
         check_given_reply((source, &cut.run), reply, &settings, &capture)?;
     }
-    let origin = BranchOrigin { run: source.clone(), seq: cut.seq, kept, reply, hidden };
-    let event = RunBranched { run: id, origin, agents, settings: settings.clone() };
-    let record = Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)));
+    let record = branch_record(found, request, &settings, (reply, hidden));
     let mut run = cut.run.clone();
     apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
     check_sessions(&run, &settings)?;
@@ -135,6 +126,31 @@ pub fn branch(
         notes,
         believes_unproven_steps: false,
     })
+}
+
+/// Returns the reply that a person gives in the place of the turn before which the run branches off.
+fn given_reply(found: &FoundBranch, request: &BranchRequest) -> Option<GivenReply> {
+    let (text, (agent, step)) = request.reply.as_ref().zip(found.step.as_ref())?;
+    Some(GivenReply { agent: agent.clone(), step: *step, text: text.clone() })
+}
+
+/// Returns the record with which the run branches off.
+fn branch_record(
+    found: &FoundBranch,
+    request: &BranchRequest,
+    settings: &Settings,
+    (reply, hidden): (Option<GivenReply>, Vec<HiddenChange>),
+) -> Record {
+    let FoundBranch { source, cut, .. } = found;
+    let origin =
+        BranchOrigin { run: source.clone(), seq: cut.seq, kept: found.kept(), reply, hidden };
+    let event = RunBranched {
+        run: request.id.clone().unwrap_or_else(|| branch_id(source)),
+        origin,
+        agents: branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string())),
+        settings: settings.clone(),
+    };
+    Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)))
 }
 
 /// Returns the changes of facts since the cut, which the branch does not see.

@@ -163,7 +163,9 @@ fn changed_prompt_shows_its_difference_and_fails_a_strict_replay() {
     std::fs::write(test.flow().join("START.md"), "one\nTWO\nthree").expect("written");
     replay(&test, "u", &[])
         .ok()
-        .stderr_has("found by agent, state and visit, whose prompt differs")
+        .stderr_has(
+            "found by agent, state and visit, whose prompt differs: (agent main)\n  --- recorded\n",
+        )
         .stderr_has("-two")
         .stderr_has("+TWO");
     let strict = replay(&test, "v", &["--strict-replay"]);

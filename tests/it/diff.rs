@@ -207,3 +207,29 @@ fn programs_are_compared_by_requests_and_answers_of_their_roles() {
     assert_eq!(found["inputs"][0]["name"], "context what");
     test.raymond(&["diff", "t", "v"]).code(1).stdout_has("+write snow");
 }
+
+#[test]
+fn records_that_a_causal_branch_has_kept_are_compared_with_their_own() {
+    let test = Test::new()
+        .prompt("START.md", "distribute")
+        .prompt("GATHER.md", "---\njoin: all\n---\ngather")
+        .prompt("W.md", "work on {{item}}")
+        .rule(
+            when("distribute")
+                .reply(r#"<fork next="GATHER.md" each='["a", "b", "c"]' as="item">W.md</fork>"#),
+        )
+        .rule(when("work on").reply("<result>one</result>"))
+        .rule(always().reply("<result>all</result>"));
+    test.run(&["START.md", "--max-procs", "1", "--stagger", "0s"]).ok();
+    let words =
+        ["branch", "t", "--at", "main.2#1", "--reply", "<result>mine</result>", "--id", "u"];
+    test.raymond(&words).ok();
+    let found = diff(&test, "t", "u", &[]);
+    assert_eq!(
+        (&found["shared_records"], &found["first_difference"]["agent"]),
+        (&json!(4), &json!("main.2"))
+    );
+    assert_eq!(found["steps"], json!([]), "the kept steps are the same");
+    let results = found["results"].as_array().expect("a list");
+    assert_eq!(results.iter().map(|one| &one["agent"]).collect::<Vec<_>>(), ["main.2"]);
+}

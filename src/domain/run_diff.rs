@@ -177,8 +177,8 @@ fn first_of(
             let pair = RunPair { a: own.get(index).copied(), b: others.get(index).copied() };
             let aspects = match (pair.a, pair.b) {
                 (Some(one), Some(other)) => different_aspects(one, other),
-                _ if is_cut => return None,
-                _ => Vec::new(),
+                (Some(_) | None, _) if is_cut => continue,
+                (Some(_) | None, _) => Vec::new(),
             };
             if !aspects.is_empty() || pair.a.is_none() || pair.b.is_none() {
                 let (agent, moments) = (agent.clone(), pair.map(Option::<&TracedMoment>::cloned));

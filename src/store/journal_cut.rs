@@ -21,7 +21,7 @@ pub struct JournalCut {
     pub run: Run,
     /// The number of the last record that is shared.
     pub seq: u64,
-    /// The time of that record.
+    /// The time of the cut: of that record, or of the one with which the first agent came to the place.
     pub at: Timestamp,
     /// The length of its journal up to there.
     pub length: u64,
@@ -155,6 +155,7 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
         recorded = after;
         let ended = records.last().map(|record| record.at).unwrap_or_default();
         let facts = seen_facts(&records);
+        let was_reached = fold.is_reached();
         let mut staying = fold.settle(&recorded, records);
         if staying.is_empty() {
             later.extend(facts);
@@ -166,8 +167,11 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
                 return Ok(CutSearch::Refused { seq, refused });
             }
         }
+        if !was_reached {
+            at = ended;
+        }
         if is_shared {
-            (shared, at) = (extent, ended);
+            shared = extent;
         } else if !staying.is_empty() {
             kept.push(staying);
         }

@@ -70,7 +70,7 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
 
 /// The failpoints that such a run does not reach: those of lists of agents, graphs, commands, facts and
 /// worktrees.
-const OTHER_POINTS: [&str; 19] = [
+const OTHER_POINTS: [&str; 21] = [
     "fork.before",
     "fork.after",
     "operation.before",
@@ -83,6 +83,8 @@ const OTHER_POINTS: [&str; 19] = [
     "dataspace.marked",
     "dataspace.moved",
     "dataspace.applied",
+    "snapshot.made",
+    "snapshot.after",
     "worktree.noted",
     "worktree.added",
     "worktree.unlocked",

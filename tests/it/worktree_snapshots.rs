@@ -17,6 +17,10 @@ const SECOND: &str = "git add README && rm mine && echo second > second && echo 
 
 /// Returns a repository with a workflow of three states, whose agent has a worktree and works in it.
 fn place(terms: &str) -> Test {
+    place_with(terms, SECOND)
+}
+
+fn place_with(terms: &str, second: &str) -> Test {
     let test = Test::new()
         .prompt("START.md", &format!("---\nworktree: true\n{terms}---\nstart"))
         .prompt("SECOND.md", "second")
@@ -24,7 +28,7 @@ fn place(terms: &str) -> Test {
         .file("README", b"read me\n")
         .file(".gitignore", b"*.log\n")
         .rule(when("start").runs(FIRST).reply("<goto>SECOND.md</goto>"))
-        .rule(when("second").runs(SECOND).reply("<goto>THIRD.md</goto>"))
+        .rule(when("second").runs(second).reply("<goto>THIRD.md</goto>"))
         .rule(when("third").runs("echo third > third").reply("<result>done</result>"));
     git(&test.flow(), &["init", "-q", "-b", "main"]);
     git(&test.flow(), &["add", "."]);
@@ -302,4 +306,12 @@ fn many_files_and_file_that_became_a_directory_are_restored() {
         assert_eq!((read(&at, "README/in"), read(&at, "n 1")), ("in\n".into(), "1\n".into()));
         assert_eq!(read(&at, &format!("n {many}")), format!("{many}\n"));
     }
+}
+
+#[test]
+fn ignored_file_that_git_was_told_to_keep_is_in_the_next_snapshot() {
+    let test = place_with("", "git add -f hidden.log && git commit -q -m hidden");
+    test.run(&["START.md"]).ok();
+    branch(&test, "b", "main#3").ok();
+    assert_eq!(read(&tree(&test, "b"), "hidden.log"), "no\n");
 }

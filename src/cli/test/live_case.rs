@@ -72,10 +72,9 @@ pub(super) async fn run(
         limit: Duration::from_millis(live.time_limit),
         permissions: live.permissions.clone(),
     };
-    let model = task.model.as_ref().map_or("default", ModelName::as_str);
     // The name of a model may be no name of a directory.
-    let model: String = model.chars().filter(char::is_ascii_alphanumeric).collect();
-    let name = format!("{}-{model}-{}", task.case, task.number);
+    let model = live.models.iter().position(|one| Some(one) == task.model.as_ref());
+    let name = format!("{}-{}-{}", task.case, model.unwrap_or_default(), task.number);
     let begin = Instant::now();
     let outcome = attempt(session, loaded, &name, AttemptKind::Live(&terms)).await?;
     let mut report = CaseReport::new(loaded.clone());

@@ -89,6 +89,16 @@ impl WorkspaceExecutor {
     }
 }
 
+/// Returns whether a file has been written later than another, or the other is not there.
+fn is_newer(file: &Path, other: &Path) -> bool {
+    let written = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+    match (written(file), written(other)) {
+        (Some(one), Some(other)) => one > other,
+        (Some(_) | None, None) => true,
+        (None, Some(_)) => false,
+    }
+}
+
 /// Makes a snapshot of an agent's worktree.
 struct Snapshotter<'taking> {
     git: GitRunner<'taking>,
@@ -154,12 +164,13 @@ impl Snapshotter<'_> {
         Ok(KnownWorktree { tree, directory, index, lock })
     }
 
-    /// Begins the index with that of the worktree. A git that was killed may still hold it, or have left its lock.
+    /// Begins the index with that of the worktree, again if that has changed since: the agent may have added a file that git
+    /// ignores. A git that was killed may still hold it, or have left its lock.
     async fn prepare_index(&self, known: &KnownWorktree) -> Result<(), OperationError> {
         let (index, own) = (known.directory.join("index"), known.index.clone());
         if known.lock.exists() {
             orphans::sweep(&self.git.shared.place.marker, |name| name == self.git.stem).await;
-        } else if own.exists() {
+        } else if !is_newer(&index, &own) {
             return Ok(());
         }
         let copied = blocking(self.git.shared, move |_| copy_index(Some(&index), &own)).await?;

@@ -146,7 +146,9 @@ fn program_killed_at_any_point_has_same_outcome() {
         .iter()
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
-        .filter(|point| !["fork.", "worktree."].iter().any(|other| point.starts_with(other)))
+        .filter(|point| {
+            !["fork.", "snapshot.", "worktree."].iter().any(|other| point.starts_with(other))
+        })
         .collect();
     assert_eq!(lived, ["operation.before", "operation.after", "inbox.before"]);
 }

@@ -5,6 +5,9 @@
 //! changes are cut from there on, too, and the agents that it creates do not exist. Records that were written together
 //! stay together. All other records stay, so that their turns are not paid again.
 //!
+//! Agents that share a worktree see each other's files. Once its files have changed after an agent in it was cut, nobody
+//! can tell which of the changes follow from the cut, so the others in it are cut there, too. Agents that only read stay.
+//!
 //! Where the dependence cannot be told, the record follows from the cut: a run that had branched off another is cut as
 //! a whole at that record, and facts that a program of a cut agent can match are not seen.
 
@@ -48,6 +51,8 @@ pub struct CausalCut {
     seeds: Vec<CutSeed>,
     /// The parts of the run that are other than they were.
     lost: BTreeSet<RunPart>,
+    /// The owners of the worktrees in which agents that are cut work.
+    trees: BTreeSet<AgentId>,
     hidden: HiddenLabels,
     /// The labels of facts of which a change was left out.
     missed: BTreeSet<String>,
@@ -61,6 +66,8 @@ pub struct CausalCut {
 struct PendingBatch {
     is_left_out: bool,
     changes: Vec<RunPart>,
+    /// The owners of the worktrees in which the agents work that it changes.
+    trees: Vec<AgentId>,
     /// The labels of the facts that its programs can match.
     labels: HiddenLabels,
     /// The labels of its changes of facts.
@@ -74,6 +81,7 @@ impl CausalCut {
         let mut cut = Self {
             seeds,
             lost: BTreeSet::new(),
+            trees: BTreeSet::new(),
             hidden: HiddenLabels::default(),
             missed: BTreeSet::new(),
             is_whole: false,
@@ -100,16 +108,17 @@ impl CausalCut {
     pub fn see(&mut self, before: &Run, record: &Record) {
         if !self.is_reached {
             // Nothing is cut yet, so only the agents that may come to a place matter.
-            self.batch.changes.extend(RecordDependence::of(before, &record.event).changes);
+            self.batch.changes.extend(RecordDependence::of(before, record).changes);
             return;
         }
-        let own = RecordDependence::of(before, &record.event);
+        let own = RecordDependence::of(before, record);
         let is_left_out = self.is_whole
             || own.is_of_whole_run
             || (own.ends_all_agents && !self.lost.is_empty())
             || own.needs.iter().any(|part| self.lost.contains(part))
             || self.is_cut_fact(before, own.facts)
             || self.is_cut_retry(own.retried)
+            || own.changed_tree.is_some_and(|tree| self.trees.contains(tree))
             || self.reads_missed_facts(before, own.program);
         self.is_whole |= own.is_of_whole_run;
         self.batch.is_left_out |= is_left_out;
@@ -118,6 +127,7 @@ impl CausalCut {
                 && let Some(agent) = before.agents.get(id)
             {
                 self.batch.labels.add_of(before, agent);
+                self.batch.trees.extend(agent.spec.working_dir.tree.clone());
             }
             self.batch.changes.push(part);
         }
@@ -132,6 +142,7 @@ impl CausalCut {
         let batch = std::mem::take(&mut self.batch);
         if batch.is_left_out {
             self.lost.extend(batch.changes);
+            self.trees.extend(batch.trees);
             self.hidden.extend(batch.labels);
             self.missed.extend(batch.facts);
             return Vec::new();
@@ -149,6 +160,7 @@ impl CausalCut {
             if !self.lost.contains(&part) && self.seeds.iter().any(|seed| seed.is_at(agent)) {
                 self.is_reached = true;
                 self.hidden.add_of(run, agent);
+                self.trees.extend(agent.spec.working_dir.tree.clone());
                 self.lost.insert(part);
             }
         }

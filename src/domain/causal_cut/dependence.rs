@@ -9,7 +9,7 @@ use super::hidden_labels::HiddenLabels;
 use crate::domain::agent::Agent;
 use crate::domain::event::{
     AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted,
-    ProgramStatus, QuestionAnswered, RoleRequested, StepFinished,
+    ProgramStatus, QuestionAnswered, Record, RoleRequested, StepFinished,
 };
 use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
@@ -28,6 +28,8 @@ pub(super) enum RunPart {
     Program(Arc<str>),
     /// The answers that were given ahead of time to the question with this name.
     PreparedAnswers(String),
+    /// The files of the worktree that belongs to this agent.
+    Worktree(AgentId),
 }
 
 /// The parts that a record follows from, and those that it changes.
@@ -49,17 +51,24 @@ pub(super) struct RecordDependence<'event> {
     pub(super) retried: &'event [RetriedAgent],
     /// The program that it is about, by the checksum of its text.
     pub(super) program: Option<&'event Arc<str>>,
+    /// The owner of the worktree whose files have changed.
+    pub(super) changed_tree: Option<&'event AgentId>,
 }
 
 impl<'event> RecordDependence<'event> {
-    /// Returns the dependence of an event on the run as it was before.
-    pub(super) fn of(before: &'event Run, event: &'event Event) -> Self {
+    /// Returns the dependence of a record on the run as it was before.
+    pub(super) fn of(before: &'event Run, record: &'event Record) -> Self {
+        let Record { event, snapshot, seq: _, at: _, folder: _ } = record;
         let mut own = Self::default();
+        own.changed_tree = snapshot.as_ref().map(|snapshot| &snapshot.tree);
+        own.changes.extend(own.changed_tree.cloned().map(RunPart::Worktree));
         if let Some(id) = event.agent() {
             own.needs.push(RunPart::Agent(id.clone()));
             own.changes.push(RunPart::Agent(id.clone()));
         }
         let agent = event.agent().and_then(|id| before.agents.get(id));
+        let tree = agent.and_then(|agent| agent.spec.working_dir.tree.clone());
+        own.needs.extend(tree.map(RunPart::Worktree));
         match event {
             Event::StepFinished(step) => own.step_finished(before, agent, step),
             Event::Advanced(advanced) => {

@@ -7,7 +7,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::domain::apply::tests::plausible::{Journal, pushes};
-use crate::domain::apply::tests::scene::{Scene, agent_id, goto, result, tag};
+use crate::domain::apply::tests::scene::{Scene, agent_id, first, goto, result, tag};
 use crate::domain::apply::{apply, begin};
 use crate::domain::event::JoinFinished;
 use crate::domain::fact::Fact;
@@ -18,7 +18,8 @@ use crate::domain::join::{
 };
 use crate::domain::retry::RetriedAgent;
 use crate::domain::time::Timestamp;
-use crate::domain::transition::TagName;
+use crate::domain::transition::{TagName, Transition};
+use crate::domain::worktree_snapshot::{SnapshotCommit, SnapshotOutcome, WorktreeSnapshot};
 
 /// Returns the run and the records that stay; each length is that of a batch.
 fn cut(
@@ -118,8 +119,15 @@ struct Story {
 
 impl Story {
     fn begin() -> Self {
-        let first = crate::domain::apply::tests::scene::first();
-        Self { scene: Scene::begin(), records: vec![first] }
+        Self { scene: Scene::begin(), records: vec![first()] }
+    }
+
+    /// Begins a run whose first agent has a worktree, in which the agents that it forks work, too.
+    fn in_worktree() -> Self {
+        let mut first = first();
+        let Event::RunStarted(started) = &mut first.event else { unreachable!("a start") };
+        started.options.worktree = true;
+        Self { scene: Scene { run: begin(&first).expect("a start").0 }, records: vec![first] }
     }
 
     fn happens(&mut self, event: Event) {
@@ -129,7 +137,20 @@ impl Story {
         self.scene.happens(record.event);
     }
 
-    fn takes(&mut self, agent: &str, transition: crate::domain::transition::Transition) {
+    /// An agent ends a step after which the files of a worktree are those of a commit.
+    fn changes_files(&mut self, agent: &str, transition: Transition, tree: &str, commit: &str) {
+        self.takes(agent, transition);
+        let taken = SnapshotCommit {
+            commit: commit.to_owned(),
+            head: "head".to_owned(),
+            left_out: Vec::new(),
+        };
+        let outcome = SnapshotOutcome::Taken(taken);
+        let snapshot = WorktreeSnapshot { tree: agent_id(tree), outcome };
+        self.records.last_mut().expect("the step").snapshot = Some(Box::new(snapshot));
+    }
+
+    fn takes(&mut self, agent: &str, transition: Transition) {
         self.happens(Event::StepFinished(self.scene.step(agent, transition)));
     }
 
@@ -252,4 +273,54 @@ fn fact_of_cut_agent_and_retraction_are_not_seen() {
     let (_, run, _) = story.cut_at("main.1", 2);
     let seen: Vec<String> = run.facts.all().map(|fact| fact.label).collect();
     assert_eq!(seen, ["three", "two"]);
+}
+
+/// Two agents share the worktree of the agent that has forked them; the first one takes two steps, the second one three.
+fn shared_worktree(changes: [bool; 2]) -> Story {
+    let mut story = Story::in_worktree();
+    story.takes("main", tag(TagName::Fork, "A.md", "B.md"));
+    story.takes("main", tag(TagName::Fork, "A.md", "B.md"));
+    story.takes("main.1", goto("C.md"));
+    story.takes("main.2", goto("C.md"));
+    for (agent, changes) in ["main.1", "main.2"].into_iter().zip(changes) {
+        match changes {
+            true => story.changes_files(agent, goto("D.md"), "main", agent),
+            false => story.takes(agent, goto("D.md")),
+        }
+    }
+    story.takes("main.2", goto("E.md"));
+    story
+}
+
+#[test]
+fn agents_of_a_shared_worktree_stay_while_its_files_are_as_they_were() {
+    let (cut, run, _) = shared_worktree([false, false]).cut_at("main.1", 2);
+    assert!(!cut.is_cut(&agent_id("main.2")));
+    assert_eq!(run.agents[&agent_id("main.2")].step, 4);
+}
+
+#[test]
+fn agents_of_a_shared_worktree_are_cut_once_its_files_change() {
+    for changes in [[true, false], [false, true], [true, true]] {
+        let (cut, run, kept) = shared_worktree(changes).cut_at("main.1", 2);
+        assert!(cut.is_cut(&agent_id("main.2")), "{changes:?}");
+        // The second step of main.2 stays only if nothing has changed, and no snapshot of a later time does.
+        assert_eq!(run.agents[&agent_id("main.2")].step, 2, "{changes:?}");
+        assert!(kept.iter().all(|record| record.snapshot.is_none()) && run.worktrees.is_empty());
+    }
+}
+
+#[test]
+fn changes_before_the_cut_and_in_other_worktrees_cut_nobody() {
+    let mut story = Story::in_worktree();
+    story.takes("main", tag(TagName::Fork, "A.md", "B.md"));
+    story.takes("main", tag(TagName::Fork, "A.md", "B.md"));
+    story.changes_files("main.2", goto("C.md"), "main", "before");
+    story.takes("main.1", goto("C.md"));
+    story.changes_files("main.2", goto("D.md"), "main.2", "elsewhere");
+    story.takes("main.1", goto("D.md"));
+    let (cut, run, _) = story.cut_at("main.1", 2);
+    assert!(!cut.is_cut(&agent_id("main.2")));
+    let trees: Vec<_> = run.worktrees.keys().map(AgentId::as_str).collect();
+    assert_eq!((trees, run.agents[&agent_id("main.2")].step), (vec!["main", "main.2"], 3));
 }

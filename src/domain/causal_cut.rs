@@ -23,7 +23,6 @@ use super::agent::Agent;
 use super::event::{Event, Record};
 use super::fact::FactChange;
 use super::id::AgentId;
-use super::retry::RetriedAgent;
 use super::run::Run;
 
 /// A place before which an agent is cut.
@@ -117,7 +116,6 @@ impl CausalCut {
             || (own.ends_all_agents && !self.lost.is_empty())
             || own.needs.iter().any(|part| self.lost.contains(part))
             || self.is_cut_fact(before, own.facts)
-            || self.is_cut_retry(own.retried)
             || own.changed_tree.is_some_and(|tree| self.trees.contains(tree))
             || self.reads_missed_facts(before, own.program);
         self.is_whole |= own.is_of_whole_run;
@@ -147,7 +145,8 @@ impl CausalCut {
             self.missed.extend(batch.facts);
             return Vec::new();
         }
-        let kept = records.into_iter().map(|record| self.without_cut_agents(record)).collect();
+        let kept =
+            records.into_iter().filter_map(|record| self.without_cut_agents(record)).collect();
         self.cut_at_seeds(after, batch.changes);
         kept
     }
@@ -182,22 +181,19 @@ impl CausalCut {
         })
     }
 
-    /// Returns whether none of the agents that live again has ended in what stays.
-    fn is_cut_retry(&self, retried: &[RetriedAgent]) -> bool {
-        !retried.is_empty() && retried.iter().all(|one| self.is_cut(&one.agent))
-    }
-
     /// Returns whether a program can match facts of which a change was left out.
     fn reads_missed_facts(&self, before: &Run, program: Option<&Arc<str>>) -> bool {
         let definition = program.and_then(|program| before.definitions.get(program));
         definition.is_some_and(|own| own.labels.iter().any(|label| self.missed.contains(label)))
     }
 
-    fn without_cut_agents(&self, mut record: Record) -> Record {
+    /// Returns what stays of a record that stays: agents that are cut have not ended, so they do not live again.
+    fn without_cut_agents(&self, mut record: Record) -> Option<Record> {
         if let Event::AgentsRetried { agents } = &mut record.event {
             agents.retain(|one| !self.is_cut(&one.agent));
+            return (!agents.is_empty()).then_some(record);
         }
-        record
+        Some(record)
     }
 }
 

@@ -15,7 +15,6 @@ use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
 use crate::domain::id::AgentId;
 use crate::domain::program_execution::ProgramSource;
-use crate::domain::retry::RetriedAgent;
 use crate::domain::run::Run;
 use crate::domain::transition::{TagName, Transition};
 
@@ -47,8 +46,6 @@ pub(super) struct RecordDependence<'event> {
     pub(super) labels: HiddenLabels,
     /// Its changes of facts.
     pub(super) facts: &'event [FactChange],
-    /// The agents that live again.
-    pub(super) retried: &'event [RetriedAgent],
     /// The program that it is about, by the checksum of its text.
     pub(super) program: Option<&'event Arc<str>>,
     /// The owner of the worktree whose files have changed.
@@ -88,7 +85,6 @@ impl<'event> RecordDependence<'event> {
             Event::AgentsRetried { agents } => {
                 let retried = agents.iter().map(|one| RunPart::Agent(one.agent.clone()));
                 own.changes.extend(retried);
-                own.retried = agents;
             }
             Event::RunBranched(_) => own.is_of_whole_run = true,
             // These are about no more than their agent.

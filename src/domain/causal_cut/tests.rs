@@ -16,7 +16,9 @@ use crate::domain::id::SessionId;
 use crate::domain::join::{
     JoinCondition, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
 };
+use crate::domain::money::Usd;
 use crate::domain::retry::RetriedAgent;
+use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
 use crate::domain::worktree_snapshot::{SnapshotCommit, SnapshotOutcome, WorktreeSnapshot};
@@ -39,7 +41,9 @@ fn cut(
             apply(&mut old, record).expect("it happened");
         }
         let staying = cut.settle(&old, batch.to_vec());
-        assert!(staying.is_empty() || staying.len() == batch.len(), "a batch stays together");
+        let is_retry = |record: &&Record| matches!(record.event, Event::AgentsRetried { .. });
+        let together = batch.len() - batch.iter().filter(is_retry).count();
+        assert!(staying.is_empty() || staying.len() >= together, "a batch stays together");
         for record in staying {
             let record = Record { seq: run.seq + 1, ..record };
             apply(&mut run, &record).unwrap_or_else(|why| panic!("{why}: {record:#?}"));
@@ -236,6 +240,25 @@ fn retry_stays_for_the_agents_that_are_not_cut() {
         _ => None,
     });
     assert_eq!(live_again.collect::<Vec<_>>(), [["main.2"]]);
+}
+
+#[test]
+fn settings_of_a_retry_stay_if_its_agents_are_cut() {
+    let mut story = Story::begin();
+    story.takes("main", tag(TagName::Fork, "A.md", "B.md"));
+    story.takes("main.1", goto("C.md"));
+    story.happens(Event::AgentFailed(story.scene.end_badly("main.1")));
+    let session = SessionId::new("again");
+    let agents = vec![RetriedAgent { agent: agent_id("main.1"), session }];
+    story.happens(Event::AgentsRetried { agents });
+    let budget = Some(Usd::from_dollars(5.0));
+    let settings = Settings { budget_usd: budget, ..Settings::default() };
+    story.happens(Event::RunResumed { settings: Box::new(settings) });
+    // Both were written together.
+    let seeds = vec![CutSeed::Step { agent: agent_id("main.1"), step: 2 }];
+    let (_, run, kept) = cut(&story.records, seeds, [1, 1, 1, 2].into_iter());
+    assert!(kept.iter().all(|record| !matches!(record.event, Event::AgentsRetried { .. })));
+    assert_eq!((run.settings.budget_usd, run.agents.len()), (budget, 2));
 }
 
 #[test]

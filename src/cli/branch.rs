@@ -11,10 +11,10 @@ use super::run::graph_setup;
 use super::{confirm, output, person, run_choice, settings};
 use crate::domain::agent::Agent;
 use crate::domain::id::RunId;
-use crate::runtime::branch::{BranchRequest, branch as branch_off};
+use crate::runtime::branch::{branch as branch_off, check_branch};
 use crate::runtime::branch_point::{FoundBranch, find_branch};
+use crate::runtime::branch_request::BranchRequest;
 use crate::store::layout::RunsRoot;
-use crate::store::view::is_held;
 
 /// The most agents that a plan names.
 const MAX_SHOWN: usize = 40;
@@ -44,30 +44,17 @@ pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
 /// Runs `raymond rewind`: a branch that takes the label of a run which has been stopped, or has ended.
 ///
 /// # Errors
-/// As [`branch`], and [`Error::Usage`] if the run is live.
+/// As [`branch`], and if the run is live.
 pub(super) fn rewind(args: &RewindArgs) -> Result<CliExitCode, Error> {
     if !args.dry_run {
         person::must_act("rewind a run")?;
     }
     let root = args.dir.real_root()?;
     let id = run_choice::chosen(&args.named, &root)?;
-    if !args.dry_run {
-        refuse_live(&root, &id)?;
-    }
     let found = find_branch(&root, &id, &args.to)?;
     let request =
         BranchRequest { id: args.id.clone(), takes_label: true, ..BranchRequest::default() };
     branch_at(&root, &found, &request, &args.options, args.dry_run)
-}
-
-/// Two runs of one label would publish their states under it in turns.
-fn refuse_live(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
-    if !is_held(root, id)? {
-        return Ok(());
-    }
-    Err(Error::Usage(format!(
-        "{id} is running, and a rewound run takes its place; stop it first: raymond stop {id} --wait"
-    )))
 }
 
 fn branch_at(
@@ -82,10 +69,12 @@ fn branch_at(
     settings.variables.extend(request.variables.iter().cloned());
     settings::check_budget(options.budget, &settings, &found.cut.run)?;
     if dry_run {
+        let differences = check_branch(root, found, request, &settings, &graph_setup())?;
         return if options.json {
-            output::print_json(&as_json(found, request))
+            output::print_json(&as_json(found, request, &differences))
         } else {
-            output::print(&as_text(found, request))
+            let edits = differences.iter().map(|difference| format!("{difference}\n"));
+            output::print(&(edits.collect::<String>() + &as_text(found, request)))
         };
     }
     let prepared = confirm::confirmed(options, |starter| {
@@ -153,7 +142,7 @@ fn next_of(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> &'sta
     }
 }
 
-fn as_json(found: &FoundBranch, request: &BranchRequest) -> Value {
+fn as_json(found: &FoundBranch, request: &BranchRequest, differences: &[String]) -> Value {
     let agent = |agent: &Agent| {
         json!({
             "agent": agent.id,
@@ -162,12 +151,16 @@ fn as_json(found: &FoundBranch, request: &BranchRequest) -> Value {
             "next": next_of(agent, found, request),
         })
     };
-    json!({
+    let mut plan = json!({
         "run": found.source,
         "seq": found.cut.seq,
         "kept": found.kept(),
         "left_out": found.left_out(),
         "agents": found.cut.run.agents.values().map(agent).collect::<Vec<_>>(),
         "spent_usd": found.cut.run.total_cost_usd,
-    })
+    });
+    if !request.edited.is_empty() {
+        plan["edited"] = json!(differences);
+    }
+    plan
 }

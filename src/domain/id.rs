@@ -124,6 +124,9 @@ mod scope_path;
 mod state_kind;
 mod state_name;
 
+/// The longest id of a run, in bytes.
+const MAX_RUN_ID_BYTES: usize = 64;
+
 shared_name! {
     /// The id of a run, which is also the name of its directory.
     RunId
@@ -137,10 +140,17 @@ impl RunId {
     /// [`InvalidName::Run`] for anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let usable = (1..=64).contains(&text.len())
+        let usable = (1..=MAX_RUN_ID_BYTES).contains(&text.len())
             && text.chars().all(plain)
             && !text.starts_with(['.', '-']);
         if usable { Ok(Self(text.into())) } else { Err(InvalidName::Run(text.to_owned())) }
+    }
+
+    /// Returns the id with a suffix of ASCII letters, digits and `-`; the end of a long id is left out.
+    #[must_use]
+    pub fn with_suffix(&self, suffix: &str) -> Self {
+        let kept = self.0.len().min(MAX_RUN_ID_BYTES.saturating_sub(suffix.len()));
+        Self(format!("{}{suffix}", &self.0[..kept]).into())
     }
 }
 

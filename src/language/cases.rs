@@ -4,6 +4,7 @@
 //! names the line that it breaks.
 
 mod case_mismatch;
+mod case_setting;
 mod case_texts;
 mod compare;
 mod compare_path;
@@ -16,9 +17,10 @@ mod run_words;
 mod text_rule;
 
 pub use self::case_mismatch::{CaseMismatch, PathDifference};
+pub use self::case_setting::{CasePermission, CaseSetting};
 pub use self::case_texts::CaseTexts;
 pub use self::compare::mismatches;
 pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};
 pub use self::expected_status::ExpectedStatus;
-pub use self::file::{CaseCassette, CaseFact, CaseReplies, CaseSetting, TestCase, read};
+pub use self::file::{CaseCassette, CaseFact, CaseReplies, TestCase, read};
 pub(in crate::language) use self::keys::file_shape;

@@ -3,59 +3,33 @@
 //! The other run may be live: only its durable records are shared, and it is not changed. The workflow's files are those
 //! it was started with, with the named ones as they are now.
 
-use std::path::Path;
-
-use uuid::Uuid;
-
-use super::RunRequest;
+use super::branch_draft::{BranchWorkflow, branch_workflow, branched_run};
 use super::branch_error::BranchError;
 use super::branch_point::FoundBranch;
-use super::branch_sessions::check_sessions;
-use super::branch_worktrees::{check_snapshots, keep_snapshots};
-use super::check::refuse_errors;
+use super::branch_request::BranchRequest;
+use super::branch_worktrees::keep_snapshots;
 use super::error::Error;
-use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
 use super::published_label::publish_label;
 use super::seals;
-use super::trust::{self, RunStarter};
-use super::workflow::Workflow;
-use crate::actor::clock::now;
+use super::trust::RunStarter;
 use crate::actor::supervisor::SupervisorStart;
-use crate::domain::apply::apply;
-use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
-use crate::domain::branched_agents::branched_agents;
-use crate::domain::event::{Event, Record, RunBranched};
+use crate::domain::branch::HiddenChange;
 use crate::domain::fact::{FactChange, FactSelection};
-use crate::domain::id::{RunId, SessionId};
+use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::proof::ProofKey;
-use crate::store::capture::WorkflowCapture;
+use crate::store::Error as StoreError;
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
-use crate::store::journal_cut::JournalCut;
-use crate::store::layout::RunsRoot;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::lock::{self, RunLock};
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, NewBranch};
 use crate::store::seal::pins_checksum;
-
-/// The wishes for a branch.
-#[derive(Debug, Clone, Default)]
-pub struct BranchRequest {
-    /// The id of the new run; `None` for a new one.
-    pub id: Option<RunId>,
-    /// The files of the workflow that are taken as they are now, by their paths below its folder.
-    pub edited: Vec<String>,
-    /// The reply of the step that it branches off before, in the place of a turn.
-    pub reply: Option<String>,
-    /// True if it takes the label of the other run.
-    pub takes_label: bool,
-    /// Values for the placeholders of every state.
-    pub variables: Vec<(String, String)>,
-}
 
 /// Makes the run that branches off.
 ///
@@ -71,27 +45,21 @@ pub fn branch(
 ) -> Result<PreparedRun, Error> {
     let FoundBranch { source, cut, present, .. } = found;
     let dir = root.run(source);
+    let _stopped = if request.takes_label { Some(hold_stopped(&dir, source)?) } else { None };
     let pins = pinned::load(&dir.pins())?;
     let terms =
         SealedTerms { settings: present.settings.clone(), pins: pins_checksum(pins.as_ref()) };
     seals::check(starter, root, (present, &cut.first_session), &terms)?;
-    let mut capture = WorkflowCapture::of(&dir.workflow(), Path::new(""))?;
-    if pins.is_some_and(|pins| pins != capture.pins()) {
-        return Err(Error::NoCopy { path: dir.workflow() });
+    let workflow = branch_workflow(root, found, request, &settings, &graphs)?;
+    if let Some(examined) = &workflow.examined {
+        settings.consent.trusts_workflow = false;
+        examined.admit(&mut settings, starter)?;
     }
-    let notes = take_edited(root, cut, request, &mut settings, &mut capture, &graphs, starter)?;
+    let BranchWorkflow { capture, differences, .. } = workflow;
     settings.label = request.takes_label.then(|| cut.run.label().to_owned());
     let key = starter.state.key()?;
     let hidden = hidden_changes(root, (&cut.run, present), cut.at, &key)?;
-    let reply = given_reply(found, request);
-    if let Some(reply) = &reply {
-        check_given_reply((source, &cut.run), reply, &settings, &capture)?;
-    }
-    let record = branch_record(found, request, &settings, (reply, hidden));
-    let mut run = cut.run.clone();
-    apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
-    check_sessions(&run, &settings)?;
-    check_snapshots(root, &run)?;
+    let (record, run) = branched_run(root, found, request, &settings, &capture, hidden)?;
     let pins = capture.pins();
     let seal = RunSeal {
         run: run.workflow_id.clone(),
@@ -123,34 +91,40 @@ pub fn branch(
         user_state: starter.state.clone(),
         pins,
         capture: Some(capture),
-        notes,
+        notes: differences,
         believes_unproven_steps: false,
     })
 }
 
-/// Returns the reply that a person gives in the place of the turn before which the run branches off.
-fn given_reply(found: &FoundBranch, request: &BranchRequest) -> Option<GivenReply> {
-    let (text, (agent, step)) = request.reply.as_ref().zip(found.step.as_ref())?;
-    Some(GivenReply { agent: agent.clone(), step: *step, text: text.clone() })
-}
-
-/// Returns the record with which the run branches off.
-fn branch_record(
+/// Checks all that [`branch`] checks, except whether the workflow is trusted. Returns the differences of the edited files.
+///
+/// # Errors
+/// [`Error`] if the branch could not begin.
+pub fn check_branch(
+    root: &RunsRoot,
     found: &FoundBranch,
     request: &BranchRequest,
     settings: &Settings,
-    (reply, hidden): (Option<GivenReply>, Vec<HiddenChange>),
-) -> Record {
-    let FoundBranch { source, cut, .. } = found;
-    let origin =
-        BranchOrigin { run: source.clone(), seq: cut.seq, kept: found.kept(), reply, hidden };
-    let event = RunBranched {
-        run: request.id.clone().unwrap_or_else(|| branch_id(source)),
-        origin,
-        agents: branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string())),
-        settings: settings.clone(),
-    };
-    Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)))
+    graphs: &GraphSetup,
+) -> Result<Vec<String>, Error> {
+    if request.takes_label {
+        hold_stopped(&root.run(&found.source), &found.source)?;
+    }
+    if let Some(id) = request.id.as_ref().filter(|id| root.run(id).path().exists()) {
+        return Err(StoreError::Exists { id: id.clone() }.into());
+    }
+    let workflow = branch_workflow(root, found, request, settings, graphs)?;
+    branched_run(root, found, request, settings, &workflow.capture, Vec::new())?;
+    Ok(workflow.differences)
+}
+
+/// Holds a run that has to be stopped while another one takes its place: two runs of one label would publish their
+/// states under it in turns.
+fn hold_stopped(dir: &RunDir, source: &RunId) -> Result<RunLock, Error> {
+    lock::acquire(&dir.lock(), source).map_err(|error| match error {
+        StoreError::Held { .. } => BranchError::StillLive { run: source.clone() }.into(),
+        other => other.into(),
+    })
 }
 
 /// Returns the changes of facts since the cut, which the branch does not see.
@@ -175,52 +149,4 @@ fn hidden_changes(
     };
     let later = changes.iter().filter(is_later);
     Ok(later.map(|change| HiddenChange::of(change, &run.facts)).collect())
-}
-
-/// Takes the edited files as they are now, if the workflow is trusted with them; returns the differences.
-fn take_edited(
-    root: &RunsRoot,
-    cut: &JournalCut,
-    request: &BranchRequest,
-    settings: &mut Settings,
-    capture: &mut WorkflowCapture,
-    graphs: &GraphSetup,
-    starter: &RunStarter,
-) -> Result<Vec<String>, Error> {
-    if request.edited.is_empty() {
-        return Ok(Vec::new());
-    }
-    let scope_dir = Path::new(&cut.run.scope_dir);
-    let workflow = Workflow::of_run(scope_dir, cut.run.folder.as_ref())?;
-    settings.consent.trusts_workflow = false;
-    let examined = trust::examine(root, &workflow, settings, graphs.vocabulary(), None)?;
-    examined.admit(settings, starter)?;
-    refuse_errors(&workflow, &RunRequest::default(), settings, graphs.vocabulary())?;
-    // Whoever trusts a workflow trusts its files together. A prompt only talks, and may stay as it was.
-    let is_prompt = |file: &str| Path::new(file).extension().is_some_and(|own| own == "md");
-    for (file, _) in capture.pins().differences(&examined.capture.pins()) {
-        if !is_prompt(&file) && !request.edited.contains(&file) {
-            let (folder, run) = (cut.run.scope_dir.clone(), cut.run.workflow_id.clone());
-            return Err(BranchError::OtherChange { file, folder, run }.into());
-        }
-    }
-    let mut notes = Vec::new();
-    for file in &request.edited {
-        let Some(now) = examined.capture.files.get(file) else {
-            let folder = scope_dir.display().to_string();
-            return Err(BranchError::NoFile { file: file.clone(), folder }.into());
-        };
-        notes.extend(seals::file_difference(capture, &examined.capture, file));
-        capture.files.insert(file.clone(), now.clone());
-    }
-    Ok(notes)
-}
-
-/// Returns an id for a branch: `tour-20260115-143022-1a2b-b3c4d5e6`.
-fn branch_id(source: &RunId) -> RunId {
-    let unique = &Uuid::new_v4().simple().to_string()[..7];
-    RunId::parse(&format!("{source}-b{unique}")).unwrap_or_else(|_| {
-        let short: String = source.as_str().chars().take(32).collect();
-        RunId::parse(&format!("{short}-b{unique}")).unwrap_or_else(|_| source.clone())
-    })
 }

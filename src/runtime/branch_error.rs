@@ -73,6 +73,17 @@ pub enum BranchError {
         /// The step.
         step: u64,
     },
+    /// A reply is given, but the run does not branch off before a step.
+    #[error("a reply is that of one step: --at AGENT#STEP")]
+    ReplyWithoutStep,
+    /// Another run is to take the place of a run that is live.
+    #[error(
+        "{run} is running, and a rewound run takes its place; stop it first: raymond stop {run} --wait"
+    )]
+    StillLive {
+        /// The run.
+        run: RunId,
+    },
     /// The reply would not be accepted.
     #[error("the reply for {agent}#{step} of {run} would not be accepted: {why}")]
     WrongReply {

@@ -5,8 +5,10 @@
 
 mod answerer;
 pub mod branch;
+mod branch_draft;
 pub mod branch_error;
 pub mod branch_point;
+pub mod branch_request;
 mod branch_sessions;
 mod branch_worktrees;
 mod builder;

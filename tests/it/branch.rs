@@ -186,6 +186,25 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
 }
 
 #[test]
+fn dry_run_finds_the_errors_of_the_branch_and_shows_the_edits() {
+    let test = chain();
+    test.run(&["START.md"]).ok();
+    let dry = |more: &[&str]| test.raymond(&[&["branch", "t", "--dry-run"], more].concat());
+    dry(&["--at", "main#3", "--reply", "I am done"]).code(64).stderr_has("would not be accepted");
+    dry(&["--at", "2", "--edit", "OTHER.md"]).code(64).stderr_has("there is no such file");
+    dry(&["--at", "2", "--id", "t"]).code(64).stderr_has("a run t already");
+    let test = test.prompt("S3.md", "other words");
+    let edit = ["branch", "t", "--dry-run", "--edit", "S3.md"];
+    test.raymond(&edit).ok().stdout_has("+other words").stdout_has("main#3 in S3.md is asked next");
+    let plan = test.raymond(&[&edit[..], &["--json"]].concat()).ok().json();
+    assert!(plan["edited"][0].as_str().is_some_and(|text| text.contains("+other words")), "{plan}");
+    fs::remove_dir_all(test.root().join("home/.claude/projects")).expect("removed");
+    let gone = test.raymond(&["branch", "t", "--dry-run", "--at", "main#3"]);
+    gone.code(64).stderr_has(" of main is gone from ");
+    assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
+}
+
+#[test]
 fn given_reply_comes_after_the_join_of_its_state_and_in_the_place_of_its_evaluator() {
     let test = Test::new()
         .prompt("START.md", "distribute")

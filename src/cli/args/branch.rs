@@ -26,7 +26,7 @@ run is left out. Agents that lived there live in the new run, each in a session 
 message before. A turn that was running there is asked again. The other run is not changed, and may be live. `raymond
 log RUN --json` shows the numbers of records, `raymond show RUN AGENT` those of steps.
 
---dry-run --json prints { run, seq, kept, left_out, agents, spent_usd }.";
+--dry-run checks all but the trust. With --json it prints { run, seq, kept, left_out, agents, spent_usd, edited }.";
 
 pub(super) const REWIND_HELP: &str = "Examples:
   raymond rewind RUN --to 120        a run that continues after record 120 in the place of RUN

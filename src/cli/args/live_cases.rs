@@ -9,7 +9,7 @@ use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::time::millis;
 use crate::language::budget::budget;
-use crate::language::cases::CaseSetting;
+use crate::language::cases::{CasePermission, CaseSetting};
 use crate::language::manifest::model;
 use crate::language::turn_options::tool_rule;
 
@@ -69,28 +69,23 @@ pub struct LivePermissions {
 }
 
 impl LivePermissions {
-    /// Returns whether a setting of a case is a permission.
-    #[must_use]
-    pub fn is_permission(setting: &str) -> bool {
-        ["permission_mode", "allow_tools", "allow_address"].contains(&setting)
-    }
-
     /// Returns the option that the person would have to give for a setting of a case; `None` if it is given, or is no
     /// permission.
     #[must_use]
     pub fn missing_for(&self, setting: &CaseSetting) -> Option<String> {
         let value = setting.value.as_deref().unwrap_or_default();
-        let (option, is_given) = match &*setting.name {
-            "permission_mode" => {
+        let (option, is_given) = match setting.permission()? {
+            CasePermission::PermissionMode => {
                 let is_given = self.permission_mode.as_deref() == Some(value);
                 ("--permission-mode", is_given || self.dangerously_skip_permissions)
             }
-            "allow_tools" => ("--allow-tools", self.allow_tools.iter().any(|rule| rule == value)),
-            "allow_address" => {
+            CasePermission::AllowTools => {
+                ("--allow-tools", self.allow_tools.iter().any(|rule| rule == value))
+            }
+            CasePermission::AllowAddress => {
                 let own = value.parse::<AllowedAddress>();
                 ("--allow-address", own.is_ok_and(|own| self.allow_address.contains(&own)))
             }
-            _ => return None,
         };
         (!is_given).then(|| format!("{option} '{value}'"))
     }

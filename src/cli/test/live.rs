@@ -4,6 +4,7 @@
 //! up, or an interrupt comes.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 
 use tokio::task::JoinSet;
@@ -78,9 +79,6 @@ struct LiveTests<'session> {
     is_interrupted: bool,
 }
 
-/// The result of a live run that has ended.
-type LiveRunResult = Result<LiveReport, Error>;
-
 impl<'session> LiveTests<'session> {
     fn new(session: &'session Rc<TestSession>, cases: Vec<LoadedCase>) -> Self {
         let live = &session.args.live;
@@ -111,7 +109,7 @@ impl<'session> LiveTests<'session> {
     /// Makes the runs, as far as the money goes and no interrupt comes.
     async fn run_all(&mut self) -> Result<(), Error> {
         let mut interrupts = signals()?;
-        let mut running: JoinSet<LiveRunResult> = JoinSet::new();
+        let mut running: JoinSet<LiveReport> = JoinSet::new();
         loop {
             self.begin_runs(&mut running)?;
             if running.is_empty() {
@@ -120,8 +118,7 @@ impl<'session> LiveTests<'session> {
             tokio::select! {
                 Some(()) = interrupts.recv() => self.interrupt()?,
                 Some(ended) = running.join_next() => {
-                    let report = ended.map_err(|error| Error::Usage(error.to_string()))??;
-                    self.take(report)?;
+                    self.take(ended.unwrap_or_else(|error| resume_unwind(error.into_panic())))?;
                 }
             }
         }
@@ -134,7 +131,7 @@ impl<'session> LiveTests<'session> {
     }
 
     /// Begins as many runs as there is room and money for.
-    fn begin_runs(&mut self, running: &mut JoinSet<LiveRunResult>) -> Result<(), Error> {
+    fn begin_runs(&mut self, running: &mut JoinSet<LiveReport>) -> Result<(), Error> {
         loop {
             let room = self.jobs.saturating_sub(u32::try_from(running.len()).unwrap_or(u32::MAX));
             let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);

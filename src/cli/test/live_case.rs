@@ -7,7 +7,6 @@ use super::case_attempt::{AttemptFault, AttemptKind, attempt};
 use super::case_report::CaseReport;
 use super::discovery::LoadedCase;
 use super::live_terms::LiveTerms;
-use crate::cli::exit::Error;
 use crate::domain::live_budget::LivePart;
 use crate::domain::live_results::{LiveEnd, LiveRun};
 use crate::domain::model::ModelName;
@@ -56,15 +55,12 @@ impl LiveReport {
 }
 
 /// Makes a live run, and judges it.
-///
-/// # Errors
-/// [`Error`] if no process can be started.
 pub(super) async fn run(
     session: &TestSession,
     loaded: &LoadedCase,
     task: LiveTask,
     part: LivePart,
-) -> Result<LiveReport, Error> {
+) -> LiveReport {
     let live = &session.args.live;
     let terms = LiveTerms {
         model: task.model.clone(),
@@ -76,7 +72,14 @@ pub(super) async fn run(
     let model = live.models.iter().position(|one| Some(one) == task.model.as_ref());
     let name = format!("{}-{}-{}", task.case, model.unwrap_or_default(), task.number);
     let begin = Instant::now();
-    let outcome = attempt(session, loaded, &name, AttemptKind::Live(&terms)).await?;
+    let outcome = match attempt(session, loaded, &name, AttemptKind::Live(&terms)).await {
+        Ok(outcome) => outcome,
+        // What it has spent is not known, and the others have to be told of in any case.
+        Err(error) => {
+            let report = LiveReport::not_run(task, loaded, &format!("not run: {error}"));
+            return LiveReport { settled: Some((part, None)), ..report };
+        }
+    };
     let mut report = CaseReport::new(loaded.clone());
     report.duration = begin.elapsed();
     let (end, fault) = match outcome {
@@ -109,5 +112,5 @@ pub(super) async fn run(
     let is_known = matches!(fault, None | Some(AttemptFault::NotBegun));
     let cost = is_known.then_some(report.run.committed);
     let cannot_begin = fault == Some(AttemptFault::NotBegun);
-    Ok(LiveReport { task, end, report, cannot_begin, settled: Some((part, cost)) })
+    LiveReport { task, end, report, cannot_begin, settled: Some((part, cost)) }
 }

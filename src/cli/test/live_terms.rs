@@ -31,15 +31,15 @@ impl LiveTerms {
     /// Returns the arguments of `raymond run`: the settings of the case, as far as they are within the terms, and the
     /// terms.
     pub(super) fn arguments(&self, settings: &[CaseSetting]) -> Vec<OsString> {
-        let is_replaced = |name: &str| match name {
+        let is_replaced = |setting: &CaseSetting| match &*setting.name {
             "model" => self.model.is_some(),
             // Money that runs out has to pause the run, so that it is known that it was cut off.
             "on_budget" => !self.is_own_budget(settings),
             "budget" | "shutdown" => true,
-            _ => LivePermissions::is_permission(name),
+            _ => setting.permission().is_some(),
         };
         let kept: Vec<CaseSetting> =
-            settings.iter().filter(|setting| !is_replaced(&setting.name)).cloned().collect();
+            settings.iter().filter(|setting| !is_replaced(setting)).cloned().collect();
         let mut arguments = options(&kept);
         arguments.extend(self.model.iter().map(|model| format!("--model={model}").into()));
         arguments.push(format!("--budget={}", self.budget(settings).dollars()).into());

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::case_setting::CaseSetting;
 use super::expectation::{self, PlacedExpectation};
 use super::fields::{FieldReader, items};
 use super::keys::{CASE, FACT, SETTINGS};
@@ -80,17 +81,6 @@ pub struct CaseCassette {
     pub dir: FilePath,
     /// True if the agent fails whose prompt is not the recorded one.
     pub is_strict: bool,
-}
-
-/// An option of `raymond run`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseSetting {
-    /// Its name, with underscores.
-    pub name: String,
-    /// The place of its value.
-    pub at: SourcePlace,
-    /// Its value; `None` for a switch.
-    pub value: Option<String>,
 }
 
 /// Reads a file of cases. `stem` names a case that has no name.
@@ -297,7 +287,7 @@ fn replies(value: &YamlValue, fields: &mut FieldReader) -> CaseReplies {
 fn settings(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseSetting> {
     let known: Vec<KeySpec> = SETTINGS
         .iter()
-        .map(|name| KeySpec { name, doc: "", shape: || Value::Bool(true) })
+        .map(|(name, _)| KeySpec { name, doc: "", shape: || Value::Bool(true) })
         .collect();
     let mut settings = Vec::new();
     for entry in fields.entries(value, Some(&known)) {

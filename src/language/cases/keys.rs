@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::case_setting::CasePermission;
 use super::expected_status::ExpectedStatus;
 use crate::domain::turn::FailureCause;
 use crate::language::keys::KeySpec;
@@ -54,28 +55,28 @@ pub(super) const CASE: &[KeySpec] = &[
     key("expect", "What is expected of the run.", expected),
 ];
 
-/// The keys of the settings: options of `raymond run` that matter to a scripted run.
-pub(super) const SETTINGS: [&str; 20] = [
-    "allow_address",
-    "allow_tools",
-    "backoff",
-    "branch",
-    "budget",
-    "idle_timeout",
-    "max_agents",
-    "max_procs",
-    "max_restarts",
-    "model",
-    "on_budget",
-    "on_exhausted",
-    "on_limit",
-    "order",
-    "permission_mode",
-    "restart",
-    "shutdown",
-    "stagger",
-    "strict",
-    "timeout",
+/// The keys of the settings: options of `raymond run` that matter to a scripted run; and what they permit.
+pub(super) const SETTINGS: [(&str, Option<CasePermission>); 20] = [
+    ("allow_address", Some(CasePermission::AllowAddress)),
+    ("allow_tools", Some(CasePermission::AllowTools)),
+    ("backoff", None),
+    ("branch", None),
+    ("budget", None),
+    ("idle_timeout", None),
+    ("max_agents", None),
+    ("max_procs", None),
+    ("max_restarts", None),
+    ("model", None),
+    ("on_budget", None),
+    ("on_exhausted", None),
+    ("on_limit", None),
+    ("order", None),
+    ("permission_mode", Some(CasePermission::PermissionMode)),
+    ("restart", None),
+    ("shutdown", None),
+    ("stagger", None),
+    ("strict", None),
+    ("timeout", None),
 ];
 
 /// The keys of the expectations.
@@ -163,7 +164,7 @@ fn settings() -> Value {
     let one = json!({ "type": ["string", "number", "boolean"] });
     let any = json!({ "anyOf": [one, shape::list(one.clone())] });
     let properties: serde_json::Map<String, Value> =
-        SETTINGS.iter().map(|name| ((*name).to_owned(), any.clone())).collect();
+        SETTINGS.iter().map(|(name, _)| ((*name).to_owned(), any.clone())).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 

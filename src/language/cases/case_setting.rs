@@ -1,0 +1,34 @@
+//! The settings of a case: options of `raymond run`.
+
+use super::keys::SETTINGS;
+use crate::language::position::SourcePlace;
+
+/// An option of `raymond run`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseSetting {
+    /// Its name, with underscores.
+    pub name: String,
+    /// The place of its value.
+    pub at: SourcePlace,
+    /// Its value; `None` for a switch.
+    pub value: Option<String>,
+}
+
+/// What a setting permits, which only a person may do in a live run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CasePermission {
+    /// Graphs fetch from an address that is not public.
+    AllowAddress,
+    /// States use a tool without being asked.
+    AllowTools,
+    /// Claude Code asks for less.
+    PermissionMode,
+}
+
+impl CaseSetting {
+    /// Returns what the setting permits, if it is a permission.
+    #[must_use]
+    pub fn permission(&self) -> Option<CasePermission> {
+        SETTINGS.iter().find(|(name, _)| *name == self.name).and_then(|(_, permission)| *permission)
+    }
+}

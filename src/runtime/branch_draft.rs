@@ -1,0 +1,164 @@
+//! All that can be told of a branch before anything of it is made: its workflow, its first record, and whether it can begin.
+
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::RunRequest;
+use super::branch_error::BranchError;
+use super::branch_point::FoundBranch;
+use super::branch_request::BranchRequest;
+use super::branch_sessions::check_sessions;
+use super::branch_worktrees::check_snapshots;
+use super::check::refuse_errors;
+use super::error::Error;
+use super::given_reply::check_given_reply;
+use super::graphs::GraphSetup;
+use super::seals;
+use super::trust::{self, ExaminedFolder};
+use super::workflow::Workflow;
+use crate::actor::clock::now;
+use crate::domain::apply::apply;
+use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
+use crate::domain::branched_agents::branched_agents;
+use crate::domain::event::{Event, Record, RunBranched};
+use crate::domain::id::{RunId, SessionId};
+use crate::domain::run::Run;
+use crate::domain::settings::Settings;
+use crate::store::capture::WorkflowCapture;
+use crate::store::layout::RunsRoot;
+use crate::store::pinned;
+
+/// The workflow of a branch.
+pub(super) struct BranchWorkflow {
+    /// Its files: those of the other run, and the edited ones as they are now.
+    pub(super) capture: WorkflowCapture,
+    /// The folder as it is now, if files of it are taken.
+    pub(super) examined: Option<ExaminedFolder>,
+    /// The differences of the edited files.
+    pub(super) differences: Vec<String>,
+}
+
+/// Returns the workflow of a branch; the folder is not trusted with anything yet.
+///
+/// # Errors
+/// [`Error`] if the other run has no copy of its files, or the edited ones cannot be taken.
+pub(super) fn branch_workflow(
+    root: &RunsRoot,
+    found: &FoundBranch,
+    request: &BranchRequest,
+    settings: &Settings,
+    graphs: &GraphSetup,
+) -> Result<BranchWorkflow, Error> {
+    let dir = root.run(&found.source);
+    let capture = WorkflowCapture::of(&dir.workflow(), Path::new(""))?;
+    if pinned::load(&dir.pins())?.is_some_and(|pins| pins != capture.pins()) {
+        return Err(Error::NoCopy { path: dir.workflow() });
+    }
+    let mut own = BranchWorkflow { capture, examined: None, differences: Vec::new() };
+    if !request.edited.is_empty() {
+        own.take_edited(root, &found.cut.run, request, settings, graphs)?;
+    }
+    Ok(own)
+}
+
+impl BranchWorkflow {
+    /// Takes the edited files as they are now.
+    fn take_edited(
+        &mut self,
+        root: &RunsRoot,
+        run: &Run,
+        request: &BranchRequest,
+        settings: &Settings,
+        graphs: &GraphSetup,
+    ) -> Result<(), Error> {
+        let scope_dir = Path::new(&run.scope_dir);
+        let workflow = Workflow::of_run(scope_dir, run.folder.as_ref())?;
+        let mut untrusted = settings.clone();
+        untrusted.consent.trusts_workflow = false;
+        let examined = trust::examine(root, &workflow, &untrusted, graphs.vocabulary(), None)?;
+        refuse_errors(&workflow, &RunRequest::default(), &untrusted, graphs.vocabulary())?;
+        // Whoever trusts a workflow trusts its files together. A prompt only talks, and may stay as it was.
+        let is_prompt = |file: &str| Path::new(file).extension().is_some_and(|own| own == "md");
+        for (file, _) in self.capture.pins().differences(&examined.capture.pins()) {
+            if !is_prompt(&file) && !request.edited.contains(&file) {
+                let (folder, run) = (run.scope_dir.clone(), run.workflow_id.clone());
+                return Err(BranchError::OtherChange { file, folder, run }.into());
+            }
+        }
+        for file in &request.edited {
+            let Some(now) = examined.capture.files.get(file) else {
+                let folder = scope_dir.display().to_string();
+                return Err(BranchError::NoFile { file: file.clone(), folder }.into());
+            };
+            let difference = seals::file_difference(&self.capture, &examined.capture, file);
+            self.differences.extend(difference);
+            self.capture.files.insert(file.clone(), now.clone());
+        }
+        self.examined = Some(examined);
+        Ok(())
+    }
+}
+
+/// Returns the first record of a branch, and the run after it, if all is there that its agents begin with.
+///
+/// # Errors
+/// [`BranchError`] if the given reply would not be accepted, or a session or a snapshot is gone.
+pub(super) fn branched_run(
+    root: &RunsRoot,
+    found: &FoundBranch,
+    request: &BranchRequest,
+    settings: &Settings,
+    capture: &WorkflowCapture,
+    hidden: Vec<HiddenChange>,
+) -> Result<(Record, Run), Error> {
+    let reply = given_reply(found, request)?;
+    if let Some(reply) = &reply {
+        check_given_reply((&found.source, &found.cut.run), reply, settings, capture)?;
+    }
+    let record = branch_record(found, request, settings, (reply, hidden));
+    let mut run = found.cut.run.clone();
+    apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
+    check_sessions(&run, settings)?;
+    check_snapshots(root, &run)?;
+    Ok((record, run))
+}
+
+/// Returns the reply that a person gives in the place of the turn before which the run branches off.
+fn given_reply(
+    found: &FoundBranch,
+    request: &BranchRequest,
+) -> Result<Option<GivenReply>, BranchError> {
+    match (&request.reply, &found.step) {
+        (None, _) => Ok(None),
+        (Some(_), None) => Err(BranchError::ReplyWithoutStep),
+        (Some(text), Some((agent, step))) => {
+            Ok(Some(GivenReply { agent: agent.clone(), step: *step, text: text.clone() }))
+        }
+    }
+}
+
+/// Returns the record with which the run branches off.
+fn branch_record(
+    found: &FoundBranch,
+    request: &BranchRequest,
+    settings: &Settings,
+    (reply, hidden): (Option<GivenReply>, Vec<HiddenChange>),
+) -> Record {
+    let FoundBranch { source, cut, .. } = found;
+    let origin =
+        BranchOrigin { run: source.clone(), seq: cut.seq, kept: found.kept(), reply, hidden };
+    let event = RunBranched {
+        run: request.id.clone().unwrap_or_else(|| branch_id(source)),
+        origin,
+        agents: branched_agents(&cut.run, || SessionId::new(&Uuid::new_v4().to_string())),
+        settings: settings.clone(),
+    };
+    Record::next(&cut.run, now(), Event::RunBranched(Box::new(event)))
+}
+
+/// Returns an id for a branch: `tour-20260115-143022-1a2b-b3c4d5e6`. Of a long one the end is left out.
+fn branch_id(source: &RunId) -> RunId {
+    let unique = &Uuid::new_v4().simple().to_string()[..7];
+    source.with_suffix(&format!("-b{unique}"))
+}

@@ -4,6 +4,7 @@
 //! names the line that it breaks.
 
 mod case_mismatch;
+mod case_permission;
 mod case_setting;
 mod case_texts;
 mod compare;
@@ -17,7 +18,8 @@ mod run_words;
 mod text_rule;
 
 pub use self::case_mismatch::{CaseMismatch, PathDifference};
-pub use self::case_setting::{CasePermission, CaseSetting};
+pub use self::case_permission::CasePermission;
+pub use self::case_setting::CaseSetting;
 pub use self::case_texts::CaseTexts;
 pub use self::compare::mismatches;
 pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};

@@ -1,5 +1,6 @@
 //! The settings of a case: options of `raymond run`.
 
+use super::case_permission::CasePermission;
 use super::keys::SETTINGS;
 use crate::language::position::SourcePlace;
 
@@ -12,17 +13,6 @@ pub struct CaseSetting {
     pub at: SourcePlace,
     /// Its value; `None` for a switch.
     pub value: Option<String>,
-}
-
-/// What a setting permits, which only a person may do in a live run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CasePermission {
-    /// Graphs fetch from an address that is not public.
-    AllowAddress,
-    /// States use a tool without being asked.
-    AllowTools,
-    /// Claude Code asks for less.
-    PermissionMode,
 }
 
 impl CaseSetting {

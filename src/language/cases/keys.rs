@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::case_setting::CasePermission;
+use super::case_permission::CasePermission;
 use super::expected_status::ExpectedStatus;
 use crate::domain::turn::FailureCause;
 use crate::language::keys::KeySpec;

@@ -12,6 +12,7 @@
 
 mod answers;
 mod background;
+mod branches;
 mod cases;
 mod cassettes;
 mod configs;

@@ -106,7 +106,8 @@ impl RunDiff {
     /// Returns whether the runs came to the same.
     #[must_use]
     pub fn is_equal(&self) -> bool {
-        self.first.is_none() && self.results.is_empty() && self.files.is_empty()
+        let Self { first, steps, results, files, .. } = self;
+        first.is_none() && steps.is_empty() && results.is_empty() && files.is_empty()
     }
 }
 
@@ -307,16 +308,8 @@ impl MomentDifference {
 impl TracedMoment {
     /// Returns its part in the way of a step.
     fn outcomes(&self) -> impl Iterator<Item = TracedText> {
-        let parts = [
-            TraceAspect::Failure,
-            TraceAspect::Refusal,
-            TraceAspect::Answer,
-            TraceAspect::Request,
-            TraceAspect::Nodes,
-            TraceAspect::Join,
-            TraceAspect::Transition,
-        ];
-        parts.into_iter().filter_map(|part| self.aspects.get(&part).cloned())
+        let outcomes = self.aspects.iter().filter(|(aspect, _)| aspect.is_outcome());
+        outcomes.map(|(_, text)| text.clone())
     }
 }
 

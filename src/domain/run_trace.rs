@@ -47,12 +47,12 @@ pub enum TraceAspect {
     Values,
     /// The line that a program logged.
     Log,
+    /// The outcome of a join.
+    Join,
     /// The tag, or the next action of a graph or a program.
     Transition,
     /// The payload of the tag `result`, or the question of the tag `ask`.
     Payload,
-    /// The outcome of a join.
-    Join,
 }
 
 impl TraceAspect {
@@ -62,16 +62,51 @@ impl TraceAspect {
         self.into()
     }
 
-    /// Returns whether its text is a checksum.
+    /// Returns whether its text is a checksum of what a turn was asked or has replied.
     #[must_use]
     pub fn is_checksum(self) -> bool {
-        matches!(self, Self::Prompt | Self::Reply)
+        match self {
+            Self::Prompt | Self::Reply => true,
+            Self::State
+            | Self::Model
+            | Self::Failure
+            | Self::Refusal
+            | Self::Answer
+            | Self::Request
+            | Self::Nodes
+            | Self::Values
+            | Self::Log
+            | Self::Join
+            | Self::Transition
+            | Self::Payload => false,
+        }
     }
 
     /// Returns whether it tells of a turn, and is absent if that is not known.
     #[must_use]
     pub fn may_be_unknown(self) -> bool {
-        matches!(self, Self::Prompt | Self::Reply | Self::Model)
+        self.is_checksum() || self == Self::Model
+    }
+
+    /// Returns whether it is a part of the way of a step.
+    #[must_use]
+    pub fn is_outcome(self) -> bool {
+        match self {
+            Self::Failure
+            | Self::Refusal
+            | Self::Answer
+            | Self::Request
+            | Self::Nodes
+            | Self::Join
+            | Self::Transition => true,
+            Self::State
+            | Self::Prompt
+            | Self::Model
+            | Self::Reply
+            | Self::Values
+            | Self::Log
+            | Self::Payload => false,
+        }
     }
 }
 

@@ -192,7 +192,8 @@ impl LocalActivityExecutor {
         let source = format!("{}/{}", self.run, turn.agent);
         let changing = spawn_blocking(move || changed(&space, &step, &source, &activity));
         match changing.await {
-            Ok(Ok(fetched)) => ActivityOutcome::Done(Ok(fetched)),
+            Ok(Ok(Some(result))) => ActivityOutcome::Done(Ok(result)),
+            Ok(Ok(None)) => ActivityOutcome::Stuck("nothing performs this activity".to_owned()),
             Ok(Err(error @ store::Error::Unfit(_))) => {
                 ActivityOutcome::Done(Err(error.to_string()))
             }

@@ -187,9 +187,8 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
 
 /// Returns the facts that a batch has brought to the run.
 fn seen_facts(records: &[Record]) -> Vec<Fact> {
-    let changes = records.iter().filter_map(|record| match &record.event {
-        Event::FactsSeen { changes } => Some(changes),
-        _ => None,
+    let changes = records.iter().filter_map(|record| {
+        if let Event::FactsSeen { changes } = &record.event { Some(changes) } else { None }
     });
     let asserted = |change: &FactChange| match change {
         FactChange::Asserted(fact) => Some(fact.clone()),

@@ -40,7 +40,20 @@ impl<'found> FirstDifference<'found> {
             let texts = match aspect {
                 TraceAspect::Prompt => texts.as_ref().map(|turn| turn.prompt.clone()),
                 TraceAspect::Reply => texts.as_ref().map(reply),
-                _ => pair.as_ref().map(|text| text.as_ref().map(|text| text.text.clone())),
+                TraceAspect::State
+                | TraceAspect::Model
+                | TraceAspect::Failure
+                | TraceAspect::Refusal
+                | TraceAspect::Answer
+                | TraceAspect::Request
+                | TraceAspect::Nodes
+                | TraceAspect::Values
+                | TraceAspect::Log
+                | TraceAspect::Join
+                | TraceAspect::Transition
+                | TraceAspect::Payload => {
+                    pair.as_ref().map(|text| text.as_ref().map(|text| text.text.clone()))
+                }
             };
             let lines = texts.a.as_ref().zip(texts.b.as_ref());
             let lines =

@@ -67,7 +67,17 @@ fn unknown_states(loaded: &LoadedCase, places: &WorkflowPlaces) -> Vec<CaseMista
     let workflow = shown(&loaded.workflow);
     let states = loaded.case.expected.iter().flat_map(|(_, expectation)| match expectation {
         Expectation::Path(_, _, states) => states.as_slice(),
-        _ => &[],
+        Expectation::Result(..)
+        | Expectation::Agents(_)
+        | Expectation::CostAtMost(_)
+        | Expectation::TurnsAtMost(_)
+        | Expectation::FileExists(..)
+        | Expectation::FileText(..)
+        | Expectation::Fact(..)
+        | Expectation::Failure(_)
+        | Expectation::Status(_)
+        | Expectation::Exit(_)
+        | Expectation::NoWarning => &[],
     });
     let unknown = states.filter(|(_, state)| !places.has(state));
     let mistake = |(at, state): &(SourcePlace, String)| {

@@ -60,6 +60,9 @@
 //! program, and speaks [`domain::protocol`]. A reader needs no actor: `raymond top` follows the journal by
 //! [`store::follow`] and the turns by [`process::turn_tail`].
 //!
+//! A run can branch off another: [`domain::causal_cut`] tells the records that follow from the place from those that
+//! stay, [`store::journal_cut`] reads them, and [`runtime::branch`] makes the run. [`domain::run_diff`] compares two.
+//!
 //! The promises rest on four rules:
 //!
 //! - Everything that happens is an [`Event`](domain::event::Event). Applying it is pure, and recovery applies the same

@@ -1,4 +1,4 @@
-//! All that can be told of a branch before anything of it is made: its workflow, its first record, and whether it can begin.
+//! A branch before anything of it is made: its workflow, its first record, and the checks that it can begin.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What is wished of a branch.
+//! The wishes for a branch.
 
 use crate::domain::id::RunId;
 

@@ -15,7 +15,7 @@ pub(super) struct JunitCase {
     /// The file of the case.
     pub(super) file: String,
     pub(super) seconds: f64,
-    /// What does not hold, each with its place.
+    /// The expectations that do not hold, each with its place.
     pub(super) failures: Vec<(String, String)>,
     /// The reason why nothing is known about it.
     pub(super) skipped: Option<String>,

@@ -1,4 +1,4 @@
-//! What live tests come to: a line for each run, a table of cases and models, JSON.
+//! The report of live tests: a line for each run, a table of cases and models, JSON.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -23,7 +23,7 @@ pub(super) struct LiveTerms {
     pub(super) part: LivePart,
     /// The time after which the run fails.
     pub(super) limit: Duration,
-    /// What the person allows.
+    /// The permissions that the person gives.
     pub(super) permissions: LivePermissions,
 }
 

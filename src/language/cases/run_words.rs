@@ -1,4 +1,4 @@
-//! What a run came to, in words for a difference.
+//! The outcome of a run, in words for a difference.
 
 use std::fmt::Write as _;
 

@@ -39,8 +39,8 @@ const MAX_LISTED: usize = 200;
 /// The most files that a snapshot leaves out: git is told each of them.
 const MAX_LEFT_OUT: usize = 500;
 
-/// The settings for a snapshot, which override all configurations: files are taken as they are. Objects are synced to
-/// the disk together.
+/// The settings for a snapshot, which override all configurations: lines keep their ends, unless `.gitattributes` says
+/// otherwise. Objects are synced to the disk together.
 const SETTINGS: [&str; 14] = [
     "-c",
     "advice.addEmbeddedRepo=false",

@@ -153,6 +153,13 @@ pub struct RecordedTurn {
     pub stream_missing: bool,
 }
 
+/// Returns the reply of a turn: the message, and the object that was given beside it.
+#[must_use]
+pub fn reply_text(answer: Option<&str>, structured: Option<&str>) -> Option<String> {
+    let parts: Vec<&str> = [answer, structured].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
+}
+
 /// The outcome of a recorded turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]

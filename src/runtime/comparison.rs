@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::error::Error;
 use super::recording::TurnRecorder;
-use crate::domain::cassette::{RecordedEnding, RecordedTurn};
+use crate::domain::cassette::{RecordedEnding, RecordedTurn, reply_text};
 use crate::domain::ended_turns::{EndedTurn, EndedTurns};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
@@ -174,9 +174,8 @@ fn add_turns(
 fn texts_of(turn: &RecordedTurn, marks: &TraceMarks) -> TracedTurn {
     let reply = match &turn.outcome {
         RecordedEnding::Replied { answer, structured } => {
-            let parts = [answer.as_deref(), structured.as_deref()];
-            let texts: Vec<&str> = parts.into_iter().flatten().collect();
-            (!texts.is_empty()).then(|| marks.checksum(&texts.join("\n")))
+            let reply = reply_text(answer.as_deref(), structured.as_deref());
+            reply.map(|reply| marks.checksum(&reply))
         }
         RecordedEnding::Failed { .. } | RecordedEnding::Cut => None,
     };

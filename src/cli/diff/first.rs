@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use crate::cli::exit::Error;
+use crate::domain::cassette::reply_text;
 use crate::domain::run_diff::{MomentDifference, RunPair};
 use crate::domain::run_trace::{TraceAspect, TracedMoment, TracedText};
 use crate::language::line_difference::line_difference;
-use crate::process::turn_transcript::PromptAndReply;
 use crate::runtime::comparison::{ComparedRun, RunComparison};
 use crate::store::layout::RunsRoot;
 
@@ -39,7 +39,9 @@ impl<'found> FirstDifference<'found> {
         let part = |(aspect, pair): &(TraceAspect, RunPair<Option<TracedText>>)| {
             let texts = match aspect {
                 TraceAspect::Prompt => texts.as_ref().map(|turn| turn.prompt.clone()),
-                TraceAspect::Reply => texts.as_ref().map(reply),
+                TraceAspect::Reply => texts
+                    .as_ref()
+                    .map(|turn| reply_text(turn.answer.as_deref(), turn.structured.as_deref())),
                 TraceAspect::State
                 | TraceAspect::Model
                 | TraceAspect::Failure
@@ -70,11 +72,4 @@ fn with_ids_of(runs: &RunPair<ComparedRun>, a: &str, b: &str) -> String {
     let lines: HashMap<String, &str> = lines.collect();
     let same = |line| lines.get(&runs.b.without_ids(line)).copied().unwrap_or(line);
     b.split_inclusive('\n').map(same).collect()
-}
-
-/// Returns the reply of a turn: the message, and the object that was given beside it.
-fn reply(turn: &PromptAndReply) -> Option<String> {
-    let parts: Vec<&str> =
-        [&turn.answer, &turn.structured].into_iter().flatten().map(String::as_str).collect();
-    (!parts.is_empty()).then(|| parts.join("\n"))
 }

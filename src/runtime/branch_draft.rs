@@ -25,7 +25,9 @@ use crate::domain::event::{Event, Record, RunBranched};
 use crate::domain::id::{RunId, SessionId};
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
+use crate::domain::workflow_pins::{PinDifference, is_prompt_path};
 use crate::store::capture::WorkflowCapture;
+use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 
@@ -57,7 +59,7 @@ pub(super) fn branch_workflow(
     }
     let mut own = BranchWorkflow { capture, examined: None, differences: Vec::new() };
     if !request.edited.is_empty() {
-        own.take_edited(root, &found.cut.run, request, settings, graphs)?;
+        own.take_edited(root, &found.cut, request, settings, graphs)?;
     }
     Ok(own)
 }
@@ -67,37 +69,59 @@ impl BranchWorkflow {
     fn take_edited(
         &mut self,
         root: &RunsRoot,
-        run: &Run,
+        cut: &JournalCut,
         request: &BranchRequest,
         settings: &Settings,
         graphs: &GraphSetup,
     ) -> Result<(), Error> {
-        let scope_dir = Path::new(&run.scope_dir);
-        let workflow = Workflow::of_run(scope_dir, run.folder.as_ref())?;
+        let run = &cut.run;
+        let mut workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref())?;
+        workflow.entry = cut.first_state.clone().unwrap_or(workflow.entry);
         let mut untrusted = settings.clone();
         untrusted.consent.trusts_workflow = false;
         let examined = trust::examine(root, &workflow, &untrusted, graphs.vocabulary(), None)?;
-        refuse_errors(&workflow, &RunRequest::default(), &untrusted, graphs.vocabulary())?;
-        // Whoever trusts a workflow trusts its files together. A prompt only talks, and may stay as it was.
-        let is_prompt = |file: &str| Path::new(file).extension().is_some_and(|own| own == "md");
-        for (file, _) in self.capture.pins().differences(&examined.capture.pins()) {
-            if !is_prompt(&file) && !request.edited.contains(&file) {
-                let (folder, run) = (run.scope_dir.clone(), run.workflow_id.clone());
-                return Err(BranchError::OtherChange { file, folder, run }.into());
+        for file in &request.edited {
+            if !examined.capture.files.contains_key(file) {
+                let (file, folder) = (file.clone(), run.scope_dir.clone());
+                return Err(BranchError::NoFile { file, folder }.into());
             }
         }
+        refuse_errors(&workflow, &RunRequest::default(), &untrusted, graphs.vocabulary())?;
+        let others = other_changes(&self.capture, &examined.capture, &request.edited);
+        if !others.is_empty() {
+            let (folder, run) = (run.scope_dir.clone(), run.workflow_id.clone());
+            return Err(BranchError::OtherChanges { files: others, folder, run }.into());
+        }
         for file in &request.edited {
-            let Some(now) = examined.capture.files.get(file) else {
-                let folder = scope_dir.display().to_string();
-                return Err(BranchError::NoFile { file: file.clone(), folder }.into());
-            };
             let difference = seals::file_difference(&self.capture, &examined.capture, file);
-            self.differences.extend(difference);
-            self.capture.files.insert(file.clone(), now.clone());
+            let unchanged = || format!("{file}: as it was when the run began");
+            self.differences.push(difference.unwrap_or_else(unchanged));
+            let now = examined.capture.files.get(file).cloned();
+            self.capture.files.extend(now.map(|now| (file.clone(), now)));
         }
         self.examined = Some(examined);
         Ok(())
     }
+}
+
+/// Returns the files that would have to be taken with the edited ones: whoever trusts a workflow trusts its files together.
+/// A prompt only talks, and may stay as it was; what was added, and what only tests read, the branch does not use.
+fn other_changes(
+    before: &WorkflowCapture,
+    now: &WorkflowCapture,
+    edited: &[String],
+) -> Vec<String> {
+    let is_test = |path: &str| {
+        let is_below_tests = path.split('/').rev().skip(1).any(|part| part == "tests");
+        is_below_tests && before.files.get(path).is_some_and(|file| !file.is_executable)
+    };
+    let is_used = |path: &String, how: PinDifference| match how {
+        PinDifference::Added => false,
+        PinDifference::Changed | PinDifference::Removed => !is_prompt_path(path) && !is_test(path),
+    };
+    let differences = before.pins().differences(&now.pins()).into_iter();
+    let others = differences.filter(|(path, how)| is_used(path, *how) && !edited.contains(path));
+    others.map(|(path, _)| path).collect()
 }
 
 /// Returns the first record of a branch, and the run after it, if all is there that its agents begin with.

@@ -29,6 +29,14 @@ pub enum BranchError {
         /// The number of the last of these records.
         after: u64,
     },
+    /// The run never had the agent.
+    #[error("{run} has no agent {agent}: `raymond tree {run} --all` shows its agents")]
+    NoAgent {
+        /// The run.
+        run: RunId,
+        /// The agent.
+        agent: AgentId,
+    },
     /// The agent never came to the step.
     #[error(
         "{agent} of {run} never came to step {step}; `raymond show {run} {agent}` shows its steps"
@@ -120,13 +128,14 @@ pub enum BranchError {
         /// The number of further sessions that are gone.
         more: usize,
     },
-    /// Another file than those that are named differs from the one that the run was started with.
+    /// Other files than those that are named differ from those that the run was started with.
     #[error(
-        "{file} in {folder} differs from the file that {run} was started with, too; name it as well (--edit {file}), or restore it"
+        "{} in {folder} {} from what {run} was started with, too; name what is to be taken as it is now ({}), or restore it",
+        .files.join(", "), if .files.len() == 1 { "differs" } else { "differ" }, edits(.files)
     )]
-    OtherChange {
-        /// The file.
-        file: String,
+    OtherChanges {
+        /// The files.
+        files: Vec<String>,
         /// The folder.
         folder: String,
         /// The run.
@@ -153,4 +162,9 @@ pub enum BranchError {
 /// Returns the words about further sessions.
 fn also(more: usize) -> String {
     if more == 0 { String::new() } else { format!(", and so are {more} more sessions") }
+}
+
+/// Returns the options that name files.
+fn edits(files: &[String]) -> String {
+    files.iter().map(|file| format!("--edit {file}")).collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,7 @@
 //! The place where a run branches off, and what of the other run stays there.
 
+use std::path::Path;
+
 use super::branch_error::BranchError;
 use super::error::Error;
 use crate::domain::causal_cut::CutSeed;
@@ -77,7 +79,7 @@ pub fn find_branch(
     let present = load_view(root, source)?.run;
     let cut = match search(&root.run(source), point)? {
         CutSearch::Found(cut) => *cut,
-        CutSearch::Missing { last } => return Err(missing(source, point, last).into()),
+        CutSearch::Missing { last } => return Err(missing(&present, point, last).into()),
         CutSearch::Refused { seq, refused } => {
             let why = refused.to_string();
             return Err(BranchError::Refused { run: source.clone(), seq, why }.into());
@@ -124,15 +126,23 @@ fn search(dir: &RunDir, point: &BranchPoint) -> Result<CutSearch, Error> {
 }
 
 /// Returns the error for a place that is not there; `last` is the last record.
-fn missing(source: &RunId, point: &BranchPoint, last: u64) -> BranchError {
-    let run = source.clone();
+fn missing(present: &Run, point: &BranchPoint, last: u64) -> BranchError {
+    let run = present.workflow_id.clone();
     match point {
         BranchPoint::Now => BranchError::NothingLives { run, seq: last },
         BranchPoint::Record(seq) => BranchError::NoRecord { run, seq: *seq, last },
+        BranchPoint::Step { agent, .. } if !has_lived(present, agent) => {
+            BranchError::NoAgent { run, agent: agent.clone() }
+        }
         BranchPoint::Step { agent, step } => {
             BranchError::NoStep { run, agent: agent.clone(), step: *step }
         }
         BranchPoint::States { agent, states } => {
+            let folder = Path::new(&present.scope_dir);
+            if let Some(file) = states.iter().find(|state| !folder.join(state).exists()) {
+                let folder = present.scope_dir.clone();
+                return BranchError::NoFile { file: file.clone(), folder };
+            }
             let agents = match agent {
                 Some(agent) => format!("{agent} of {run} was never"),
                 None => format!("no agent of {run} was"),
@@ -140,4 +150,8 @@ fn missing(source: &RunId, point: &BranchPoint, last: u64) -> BranchError {
             BranchError::NoState { agents, states: states.join(", ") }
         }
     }
+}
+
+fn has_lived(run: &Run, agent: &AgentId) -> bool {
+    run.agents.contains_key(agent) || run.finished.iter().any(|ended| ended.id == *agent)
 }

@@ -11,6 +11,7 @@ use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::causal_cut::{CausalCut, CutSeed};
 use crate::domain::event::{Event, Record};
 use crate::domain::fact::{Fact, FactChange};
+use crate::domain::id::StateName;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 
@@ -31,6 +32,8 @@ pub struct JournalCut {
     pub kept: Vec<Vec<Record>>,
     /// The first session of the run.
     pub first_session: String,
+    /// The state that the run began in.
+    pub first_state: Option<StateName>,
 }
 
 /// The outcome of the search for a place.
@@ -101,11 +104,12 @@ impl DurableBatches {
 /// [`Error::Damaged`], [`Error::Empty`], [`Error::Io`].
 pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<CutSearch, Error> {
     let mut batches = DurableBatches::open(dir)?;
-    let (mut run, mut first_session) = (None::<Run>, String::new());
+    let (mut run, mut first_session, mut first_state) = (None::<Run>, String::new(), None);
     while let Some((records, extent)) = batches.next()? {
         for record in &records {
             if run.is_none() {
                 super::replay::first_session(record).clone_into(&mut first_session);
+                first_state = super::replay::first_state(record).cloned();
             }
             batches.apply(&mut run, record)?;
         }
@@ -116,7 +120,8 @@ pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<C
             while let Some((records, _)) = batches.next()? {
                 later.extend(seen_facts(&records));
             }
-            let cut = JournalCut { run, seq, at, length, facts: None, kept, first_session };
+            let facts = None;
+            let cut = JournalCut { run, seq, at, length, facts, kept, first_session, first_state };
             return Ok(with_facts(cut, later));
         }
     }
@@ -139,6 +144,8 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
     }
     let Some(mut recorded) = recorded else { return Ok(CutSearch::Missing { last: 0 }) };
     let first_session = records.first().map(super::replay::first_session).unwrap_or_default();
+    let first_session = first_session.to_owned();
+    let first_state = records.first().and_then(super::replay::first_state).cloned();
     let mut fold = CausalCut::begin(seeds, &recorded);
     let (mut run, mut kept, mut is_shared) = (recorded.clone(), Vec::new(), true);
     let mut at = records.last().map(|record| record.at).unwrap_or_default();
@@ -180,8 +187,8 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
         return Ok(CutSearch::Missing { last: run.seq });
     }
     let (seq, length) = (shared.last, shared.end);
-    let first_session = first_session.to_owned();
-    let cut = JournalCut { run, seq, at, length, facts: None, kept, first_session };
+    let facts = None;
+    let cut = JournalCut { run, seq, at, length, facts, kept, first_session, first_state };
     Ok(with_facts(cut, later))
 }
 

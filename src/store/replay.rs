@@ -6,6 +6,7 @@ use super::snapshot::{self, SnapshotLookup};
 use super::{Error, acknowledged, record};
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::event::{Event, Record};
+use crate::domain::id::StateName;
 use crate::domain::run::Run;
 
 /// A run as its directory tells it.
@@ -26,6 +27,11 @@ pub(super) fn first_session(first: &Record) -> &str {
         Event::RunStarted(started) => started.session.as_str(),
         _ => "",
     }
+}
+
+/// Returns the state that a run began in.
+pub(super) fn first_state(first: &Record) -> Option<&StateName> {
+    if let Event::RunStarted(started) = &first.event { Some(&started.entry) } else { None }
 }
 
 /// Reads the snapshot, and the records of the journal after it; changes nothing.

@@ -268,8 +268,35 @@ fn edited_file_is_not_mixed_with_others_that_have_changed() {
     branch(&test, &["--edit", "START.md"])
         .code(64)
         .stderr_has("tool.sh in ")
-        .stderr_has("name it as well (--edit tool.sh)");
+        .stderr_has("name what is to be taken as it is now (--edit tool.sh)");
     branch(&test, &["--edit", "START.md", "--edit", "tool.sh", "--at", "1"]).ok();
+}
+
+#[test]
+fn added_files_and_those_of_tests_do_not_hinder_an_edit() {
+    let test = chain().file("tests/golden.txt", b"one\n");
+    test.run(&["START.md"]).ok();
+    let test = test.prompt("S3.md", "turn 3 again").prompt("NEW.md", "new");
+    let test = test.file("notes.txt", b"new\n").file("tests/golden.txt", b"two\n");
+    branch(&test, &["--edit", "S3.md"]).ok().ended("main", "done");
+    // A file that is as it was is said to be so, and its state is asked again.
+    let same = test.raymond(&["branch", "t", "--id", "c", "--edit", "S5.md", "--dry-run"]);
+    same.ok().stdout_has("S5.md: as it was when the run began");
+}
+
+#[test]
+fn edit_is_checked_from_the_state_that_the_run_began_in() {
+    let test = Test::new().prompt("FIRST.md", "one").prompt("NEXT.md", "two");
+    let test = test
+        .rule(when("one").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>done</result>"));
+    test.run(&["FIRST.md"]).ok();
+    let test = test.prompt("NEXT.md", "three");
+    branch(&test, &["--edit", "NEXT.md"]).ok().ended("main", "done");
+    assert_eq!(test.prompts(), ["one", "two", "three"]);
+    let test = test.prompt("NEXT.md", "---\nallowed_transitions: [{ tag: goto, target: NOPE.md }]\n---\nthree");
+    let wrong = test.raymond(&["branch", "t", "--id", "c", "--edit", "NEXT.md", "--dry-run"]);
+    wrong.code(65).stderr_has("NOPE.md");
 }
 
 #[test]
@@ -319,7 +346,7 @@ fn wrong_places_are_named_and_leave_nothing() {
     branch(&test, &["--at", "6"]).code(64).stderr_has("no agent of t lives after record 6");
     branch(&test, &[]).code(64).stderr_has("branch off earlier");
     branch(&test, &["--at", "main#9"]).code(64).stderr_has("main of t never came to step 9");
-    branch(&test, &["--at", "main.4#1"]).code(64).stderr_has("main.4 of t never came to step 1");
+    branch(&test, &["--at", "main.4#1"]).code(64).stderr_has("t has no agent main.4");
     branch(&test, &["--agent", "main"]).code(64).stderr_has("say before which step of main");
     branch(&test, &["--agent", "main", "--at", "9"]).code(64).stderr_has("never came to step 9");
     branch(&test, &["--agent", "main", "--at", "main#2"]).code(64).stderr_has("write --at STEP");
@@ -327,7 +354,7 @@ fn wrong_places_are_named_and_leave_nothing() {
         .code(64)
         .stderr_has("main.3 of t was never in S2.md");
     branch(&test, &["--at", "soon"]).code(64).stderr_has("such as 120");
-    branch(&test, &["--edit", "OTHER.md"]).code(64).stderr_has("no agent of t was in OTHER.md");
+    branch(&test, &["--edit", "OTHER.md"]).code(64).stderr_has("OTHER.md: there is no such file");
     branch(&test, &["--at", "2", "--edit", "OTHER.md"])
         .code(64)
         .stderr_has("OTHER.md: there is no such file in the workflow's folder");

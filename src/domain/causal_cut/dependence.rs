@@ -56,8 +56,8 @@ impl<'event> RecordDependence<'event> {
     /// Returns the dependence of a record on the run as it was before.
     pub(super) fn of(before: &'event Run, record: &'event Record) -> Self {
         let Record { event, snapshot, seq: _, at: _, folder: _ } = record;
-        let mut own = Self::default();
-        own.changed_tree = snapshot.as_ref().map(|snapshot| &snapshot.tree);
+        let changed_tree = snapshot.as_ref().map(|snapshot| &snapshot.tree);
+        let mut own = Self { changed_tree, ..Self::default() };
         own.changes.extend(own.changed_tree.cloned().map(RunPart::Worktree));
         if let Some(id) = event.agent() {
             own.needs.push(RunPart::Agent(id.clone()));

@@ -306,9 +306,10 @@ fn shared_worktree(changes: [bool; 2]) -> Story {
     story.takes("main.1", goto("C.md"));
     story.takes("main.2", goto("C.md"));
     for (agent, changes) in ["main.1", "main.2"].into_iter().zip(changes) {
-        match changes {
-            true => story.changes_files(agent, goto("D.md"), "main", agent),
-            false => story.takes(agent, goto("D.md")),
+        if changes {
+            story.changes_files(agent, goto("D.md"), "main", agent);
+        } else {
+            story.takes(agent, goto("D.md"));
         }
     }
     story.takes("main.2", goto("E.md"));

@@ -6,14 +6,15 @@ use uuid::Uuid;
 use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
 use super::exit::{CliExitCode, Error};
-use super::run::{graph_setup, resume_opened};
+use super::foreground::supervise_here;
+use super::run::{graph_setup, prepared_to_resume};
 use super::{output, person, run_choice, settings};
 use crate::actor::clock::now;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{ContinuedParent, PlannedRetry, RetryPlan, RetryReason, plan_retry};
 use crate::domain::run::Run;
-use crate::runtime::{directories, seals};
+use crate::runtime::{check_retry, directories, seals};
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::LockedRun;
@@ -33,8 +34,14 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let selection = args.selection();
     let plan = plan_retry(&run, &selection).map_err(|error| usage(&id, &error))?;
     if args.dry_run {
-        let edited = args.prompts.then(|| seals::edited_files(&root, &run, &graph_setup()));
-        let edited = edited.transpose()?;
+        let takes_files = args.prompts || args.options.answers.migrate;
+        let mut edited = None;
+        if takes_files {
+            let mut graphs = graph_setup();
+            graphs.migrate = true;
+            check_retry(&run, &selection, &graphs)?;
+            edited = Some(seals::edited_files(&root, &run, &graphs)?);
+        }
         if args.options.json {
             return output::print_json(&as_json(&id, &plan, edited.as_deref()));
         }
@@ -52,12 +59,15 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let (store, mut recovered) = LockedRun::open(&root, &id)?;
     let plan = plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
     recovered.retry = Some(selection);
-    if !args.options.json {
-        output::tell_lines(as_text(&id, &plan).trim_end());
-    }
     let mut options = args.options.clone();
     options.answers.migrate |= args.prompts;
-    resume_opened(&NewRunArgs::default(), &options, &root, (store, recovered))
+    let before = recovered.run.settings.clone();
+    let settings = settings::for_resume(&NewRunArgs::default(), &options, before)?;
+    let prepared = prepared_to_resume(&options, &root, &settings, (store, recovered))?;
+    if !options.json {
+        output::tell_lines(as_text(&id, &plan).trim_end());
+    }
+    supervise_here(&options, &root, prepared)
 }
 
 /// Returns whether options are given that a run which is live does not take.

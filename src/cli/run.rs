@@ -101,19 +101,9 @@ fn resume_target(
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
-    resume_opened(new_run, options, root, LockedRun::open(root, id)?)
-}
-
-/// Resumes a run that is opened; one that has ended only if agents of it are to be retried.
-pub(super) fn resume_opened(
-    new_run: &NewRunArgs,
-    options: &RunOptions,
-    root: &RunsRoot,
-    (store, mut recovered): (LockedRun, RecoveredRun),
-) -> Result<CliExitCode, Error> {
-    let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
+    let (store, mut recovered) = LockedRun::open(root, id)?;
     let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
-    if !recovered.run.can_resume() && retry.is_none() {
+    if !recovered.run.can_resume() {
         if !options.consent.trust {
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;
         }
@@ -136,10 +126,25 @@ pub(super) fn resume_opened(
         }
         return Ok(CliExitCode::of(&recovered.run));
     }
-    settings::check_budget(options.budget, &settings, &recovered.run)?;
-    prepare_processes(&settings);
+    let prepared = prepared_to_resume(options, root, &settings, (store, recovered))?;
+    supervise_here(options, root, prepared)
+}
+
+/// Prepares an opened run to resume under these settings, once whoever is at the terminal trusts it.
+///
+/// # Errors
+/// [`Error`] if it cannot be resumed.
+pub(super) fn prepared_to_resume(
+    options: &RunOptions,
+    root: &RunsRoot,
+    settings: &Settings,
+    (store, recovered): (LockedRun, RecoveredRun),
+) -> Result<PreparedRun, Error> {
+    settings::check_budget(options.budget, settings, &recovered.run)?;
+    prepare_processes(settings);
+    let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
     let mut taken = Some((store, recovered));
-    let prepared = confirm::confirmed(options, |starter| {
+    confirm::confirmed(options, |starter| {
         let (store, recovered) = if let Some(taken) = taken.take() {
             taken
         } else {
@@ -151,8 +156,7 @@ pub(super) fn resume_opened(
         graphs.migrate = options.answers.migrate;
         runtime::resume(store, recovered, settings.clone(), graphs, root, starter)
     })
-    .map_err(|error| answers::placed(error, &options.answers))?;
-    supervise_here(options, root, prepared)
+    .map_err(|error| answers::placed(error, &options.answers))
 }
 
 /// Returns the environment of a run's graphs and programs in this process.

@@ -4,13 +4,12 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::RunRequest;
 use super::branch_error::BranchError;
 use super::branch_point::FoundBranch;
 use super::branch_request::BranchRequest;
 use super::branch_sessions::check_sessions;
 use super::branch_worktrees::check_snapshots;
-use super::check::refuse_errors;
+use super::check::refuse_errors_of_states;
 use super::error::Error;
 use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
@@ -22,7 +21,7 @@ use crate::domain::apply::apply;
 use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
 use crate::domain::branched_agents::branched_agents;
 use crate::domain::event::{Event, Record, RunBranched};
-use crate::domain::id::{RunId, SessionId};
+use crate::domain::id::{Folder, RunId, SessionId, StateKind, StateName};
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::{PinDifference, is_prompt_path};
@@ -86,7 +85,15 @@ impl BranchWorkflow {
                 return Err(BranchError::NoFile { file, folder }.into());
             }
         }
-        refuse_errors(&workflow, &RunRequest::default(), &untrusted, graphs.vocabulary())?;
+        let began = (run.folder.clone(), workflow.entry.clone());
+        let edited = request.edited.iter().filter_map(|file| edited_state(file));
+        let states = [began].into_iter().chain(edited);
+        refuse_errors_of_states(
+            Path::new(&run.scope_dir),
+            states,
+            &untrusted,
+            graphs.vocabulary(),
+        )?;
         let others = other_changes(&self.capture, &examined.capture, &request.edited);
         if !others.is_empty() {
             let (folder, run) = (run.scope_dir.clone(), run.workflow_id.clone());
@@ -102,6 +109,17 @@ impl BranchWorkflow {
         self.examined = Some(examined);
         Ok(())
     }
+}
+
+/// Returns the state in a file of a workflow, with its folder below the root; `None` for another file.
+fn edited_state(file: &str) -> Option<(Option<Folder>, StateName)> {
+    let (folder, name) = match file.rsplit_once('/') {
+        Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
+        None => (None, file),
+    };
+    let state = StateName::parse(name).ok()?;
+    StateKind::of(&state)?;
+    Some((folder, state))
 }
 
 /// Returns the files that would have to be taken with the edited ones: whoever trusts a workflow trusts its files together.

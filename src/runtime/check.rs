@@ -3,6 +3,7 @@
 //! An error of `raymond check` is certain to fail once an agent comes there, so one anywhere the first state leads to
 //! stops the run. Files that nothing leads to stop none.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -11,6 +12,7 @@ use super::reachable_errors::{SCRIPT, errors_from};
 use super::request::RunRequest;
 use super::workflow::Workflow;
 use super::workflow_errors::{RefusalScope, WorkflowErrors};
+use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::prompt::step;
@@ -34,14 +36,42 @@ pub(super) fn refuse_errors(
     if request.no_check || request.program.as_ref().is_some_and(|text| !is_kept(text)) {
         return Ok(());
     }
+    refuse_errors_from(scope, entry, RefusalScope::Workflow, settings, vocabulary)
+}
+
+/// Refuses the files of a workflow if one has an error that agents come to from these states, each in a folder below the
+/// root of their run.
+///
+/// # Errors
+/// [`WorkflowErrors`] with those of the first such state, [`Error`] if a folder cannot be read.
+pub(super) fn refuse_errors_of_states(
+    root: &Path,
+    states: impl IntoIterator<Item = (Option<Folder>, StateName)>,
+    settings: &Settings,
+    vocabulary: &GraphVocabulary,
+) -> Result<(), Error> {
+    for (folder, state) in states.into_iter().collect::<BTreeSet<_>>() {
+        let Workflow { scope, .. } = Workflow::of_run(root, folder.as_ref())?;
+        refuse_errors_from(&scope, &state, RefusalScope::Continued, settings, vocabulary)?;
+    }
+    Ok(())
+}
+
+fn refuse_errors_from(
+    scope: &WorkflowDir,
+    entry: &StateName,
+    refusal: RefusalScope,
+    settings: &Settings,
+    vocabulary: &GraphVocabulary,
+) -> Result<(), Error> {
     let scope = with_workspace(scope, settings)?;
     let is_script_read = settings.answerer == AnswererKind::Scripted;
     let mut errors = errors_from(&scope, entry, settings, vocabulary);
     errors.retain(|one| one.code != SCRIPT || is_script_read);
-    let refusal = if errors.iter().any(|one| one.code == SCRIPT) {
-        RefusalScope::WithRequired(replies::FILE)
-    } else {
-        RefusalScope::Workflow
+    let is_script_wrong = errors.iter().any(|one| one.code == SCRIPT);
+    let refusal = match refusal {
+        RefusalScope::Workflow if is_script_wrong => RefusalScope::WithRequired(replies::FILE),
+        other => other,
     };
     match WorkflowErrors::new(&scope, entry, errors, refusal) {
         Some(found) => Err(found.into()),

@@ -57,7 +57,7 @@ pub use plugin_programs::replace_own;
 pub use plugins::{PlugIns, PluginOptions};
 pub use prepared_run::PreparedRun;
 pub use request::RunRequest;
-pub use resume::resume;
+pub use resume::{check_retry, resume};
 pub use run_launcher::RunLauncher;
 pub use settings::settings_of;
 pub use supervise::{InterruptReceiver, supervised};

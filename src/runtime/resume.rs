@@ -3,9 +3,10 @@
 //! A graph that was edited since an agent entered it is another graph. The run resumes with it only on request, and
 //! only if the agent's node is still there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::answerer::build_answerer;
+use super::check::refuse_errors_of_states;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::prepared_run::PreparedRun;
@@ -28,6 +29,7 @@ use crate::domain::time::Timestamp;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
+use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::proof::StepProofs;
@@ -80,6 +82,9 @@ pub fn resume(
             let live = live_scope(&run, &settings)?;
             check_graphs(resumed, &live, &graphs)?;
             check_prompts(resumed, &live)?;
+            if retry.is_some() {
+                refuse_errors_after_retry(resumed, &settings, graphs.vocabulary())?;
+            }
             if settings.answerer == AnswererKind::Scripted {
                 let place = (root, &run.workflow_id);
                 build_answerer(
@@ -154,6 +159,32 @@ fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
         step::join(&agent.current_state, within.as_deref().unwrap_or(scope))?;
     }
     Ok(())
+}
+
+/// Refuses files with an error that the agents come to that live again.
+fn refuse_errors_after_retry(
+    run: &Run,
+    settings: &Settings,
+    vocabulary: &GraphVocabulary,
+) -> Result<(), Error> {
+    let states = run.agents.values().map(|agent| (agent.folder(), agent.current_state.clone()));
+    refuse_errors_of_states(Path::new(&run.scope_dir), states, settings, vocabulary)
+}
+
+/// Checks that agents can live again with the workflow's files as they are now.
+///
+/// # Errors
+/// [`Error`] if one cannot, or comes to an error.
+pub fn check_retry(
+    run: &Run,
+    selection: &RetrySelection,
+    graphs: &GraphSetup,
+) -> Result<(), Error> {
+    let Some(after) = preview(run, selection) else { return Ok(()) };
+    let live = live_scope(&after, &run.settings)?;
+    check_graphs(&after, &live, graphs)?;
+    check_prompts(&after, &live)?;
+    refuse_errors_after_retry(&after, &run.settings, graphs.vocabulary())
 }
 
 /// Checks that all agents can resume in their graphs.

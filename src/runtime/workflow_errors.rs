@@ -24,6 +24,8 @@ pub struct WorkflowErrors {
 pub(super) enum RefusalScope {
     /// All files that the first state leads to; the run may be started all the same.
     Workflow,
+    /// All files that a state leads to which agents of a run continue with.
+    Continued,
     /// The first state alone, which has to be readable.
     FirstState,
     /// A file that has to be readable, and all files that the first state leads to.
@@ -58,6 +60,7 @@ impl WorkflowErrors {
                 format!("the files that {entry} leads to"),
                 ", or start the workflow as it is: --no-check".to_owned(),
             ),
+            RefusalScope::Continued => (format!("the files that {entry} leads to"), String::new()),
             RefusalScope::FirstState => (
                 entry.clone(),
                 ": the first state of a workflow has to be readable, also with --no-check"
@@ -103,6 +106,10 @@ mod tests {
         assert_eq!(
             advice(RefusalScope::Workflow, &[found(1), found(2)]),
             "2 errors in the files that START.md leads to, and nothing was started; fix them, or start the workflow as it is: --no-check"
+        );
+        assert_eq!(
+            advice(RefusalScope::Continued, &[found(1)]),
+            "an error in the files that START.md leads to, and nothing was started; fix it"
         );
         assert_eq!(
             advice(RefusalScope::FirstState, &[found(1)]),

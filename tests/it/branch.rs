@@ -294,7 +294,10 @@ fn edit_is_checked_from_the_state_that_the_run_began_in() {
     let test = test.prompt("NEXT.md", "three");
     branch(&test, &["--edit", "NEXT.md"]).ok().ended("main", "done");
     assert_eq!(test.prompts(), ["one", "two", "three"]);
-    let test = test.prompt("NEXT.md", "---\nallowed_transitions: [{ tag: goto, target: NOPE.md }]\n---\nthree");
+    let test = test.prompt(
+        "NEXT.md",
+        "---\nallowed_transitions: [{ tag: goto, target: NOPE.md }]\n---\nthree",
+    );
     let wrong = test.raymond(&["branch", "t", "--id", "c", "--edit", "NEXT.md", "--dry-run"]);
     wrong.code(65).stderr_has("NOPE.md");
 }

@@ -104,6 +104,25 @@ fn edited_prompt_is_taken_up_on_request() {
 }
 
 #[test]
+fn edited_prompt_that_leads_to_an_error_is_not_taken_up() {
+    let test = Test::new()
+        .prompt("START.md", "begin")
+        .prompt("WORK.md", "wrong words")
+        .rule(when("begin").reply("<goto>WORK.md</goto>"))
+        .rule(always().reply("I do not know how to end"));
+    test.run(&["START.md"]).code(1).failed("main");
+    let calls = test.calls().len();
+    let leads_nowhere = "---\nallowed_transitions: [{ tag: goto, target: NOPE.md }]\n---\nwords";
+    let test = test.prompt("WORK.md", leads_nowhere);
+    for arguments in [&["--prompts"][..], &["--prompts", "--dry-run"], &["--migrate"]] {
+        let refused = test.raymond(&[&["retry", "t"], arguments].concat());
+        refused.code(65).stderr_has("WORK.md").stderr_has("NOPE.md").stderr_lacks("lives again");
+    }
+    assert_eq!(test.calls().len(), calls);
+    test.raymond(&["retry", "t", "--dry-run"]).ok();
+}
+
+#[test]
 fn running_run_takes_up_a_retry() {
     let test = Test::new()
         .prompt("START.md", "start")

@@ -152,13 +152,15 @@ impl ReplayRunner {
         let recorded = &found.recorded;
         let shown = match &recorded.prompt {
             Some(_) if found.is_asked(asked) => None,
+            // Nobody was asked, so there is no prompt to compare.
+            None if recorded.given => return Ok(()),
             Some(prompt) => Some(difference(&self.marks.filled(prompt), asked.prompt)),
             None => Some("the recorded prompt is not known".to_owned()),
         };
-        let origin = format!("{} of {}, found {}", recorded.place(), recorded.agent, by.meaning());
+        let origin = format!("{} of {} ({})", recorded.place(), recorded.agent, by.meaning());
         match shown {
             Some(shown) if self.is_strict => {
-                let why = format!("the prompt is not the recorded one ({origin}):\n{shown}");
+                let why = format!("the prompt is not the recorded one, of {origin}:\n{shown}");
                 Err(TurnFailure::new(FailureCause::Workflow, why))
             }
             None if self.is_strict => {
@@ -168,7 +170,7 @@ impl ReplayRunner {
             }
             Some(shown) => {
                 let agent = &asked.id.agent;
-                tracing::warn!(agent = %agent, "{}: answered with {origin}, whose prompt differs:\n{shown}", asked.id);
+                tracing::warn!(agent = %agent, "{}: the prompt differs from the recorded one; answered with the reply to {origin}:\n{shown}", asked.id);
                 Ok(())
             }
             None => Ok(()),

@@ -97,6 +97,7 @@ pub struct LeftOutCounts {
 
 /// A recorded turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own in a line")]
 pub struct RecordedTurn {
     /// The agent.
     pub agent: AgentId,
@@ -133,6 +134,12 @@ pub struct RecordedTurn {
     /// True if this failure was the end of the agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_agent: bool,
+    /// True if its agent failed in this step, and was retried later, so that another turn came in its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retried: bool,
+    /// True if a person gave the reply in the place of the turn, whose prompt was not asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
     /// The cost.
     #[serde(default)]
     pub cost_usd: Usd,
@@ -280,13 +287,14 @@ impl RecordedTurn {
         place(self.folder.as_ref(), &self.state)
     }
 
-    /// Returns whether it tells of the machine or the account that it ran on, and so is not replayed.
+    /// Returns whether it is not replayed: it was retried, or tells of the machine or the account that it ran on.
     #[must_use]
-    pub fn is_of_the_machine(&self) -> bool {
-        match &self.outcome {
+    pub fn is_left_out(&self) -> bool {
+        let is_of_the_machine = match &self.outcome {
             RecordedEnding::Failed { cause, .. } => !self.ended_agent && is_of_the_machine(*cause),
             RecordedEnding::Replied { .. } | RecordedEnding::Cut => false,
-        }
+        };
+        self.retried || is_of_the_machine
     }
 }
 

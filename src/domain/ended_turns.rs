@@ -5,7 +5,7 @@
 
 use super::agent::Agent;
 use super::event::{AgentFailed, Event, Record};
-use super::id::{Folder, StateName};
+use super::id::{AgentId, Folder, StateName};
 use super::ledger::{ChargeKind, cost_of};
 use super::run::Run;
 use super::session::Session;
@@ -34,6 +34,12 @@ pub struct EndedTurn {
     pub ending: TurnEnding,
     /// The cost.
     pub cost: TurnCost,
+    /// True if its reply was accepted.
+    pub is_accepted: bool,
+    /// True if its agent failed in this step, and was retried later, so that another turn came in its place.
+    pub is_retried: bool,
+    /// The reply that a person had given for it, so that it was not asked.
+    pub given: Option<String>,
 }
 
 /// The way a turn ended.
@@ -79,14 +85,22 @@ impl EndedTurns {
             }
             return;
         }
-        let charge = cost_of(event).filter(|charge| charge.on != ChargeKind::Nothing);
-        if let Some(charge) = charge
+        if let Event::AgentsRetried { agents } = event {
+            for one in agents {
+                self.retried(&one.agent);
+            }
+            return;
+        }
+        if let Some(charge) = cost_of(event)
             && let Some(agent) = before.agents.get(&charge.turn.agent)
+            && (charge.on != ChargeKind::Nothing || agent.given_reply.is_some())
         {
             let ending = ending(event, agent, charge.cost);
             self.turns.push(EndedTurn {
                 id: charge.turn.clone(),
                 cost: charge.cost.clone(),
+                is_accepted: is_accepted(charge.on),
+                given: agent.given_reply.clone(),
                 ..turn_of(agent, record.seq, ending)
             });
         }
@@ -102,6 +116,14 @@ impl EndedTurns {
     pub fn finish(mut self, run: &Run) -> Vec<EndedTurn> {
         self.settle(run);
         self.turns
+    }
+
+    /// Marks the turns of a step that an agent is to take again.
+    fn retried(&mut self, agent: &AgentId) {
+        let mut own = self.turns.iter_mut().rev().filter(|one| one.id.agent == *agent).peekable();
+        let step = own.peek().map(|last| last.id.step);
+        let again = own.take_while(|one| Some(one.id.step) == step && !one.is_accepted);
+        again.for_each(|one| one.is_retried = true);
     }
 
     /// Adds the turns of the agents that no longer live.
@@ -123,6 +145,16 @@ fn turn_of(agent: &Agent, seq: u64, ending: TurnEnding) -> EndedTurn {
         working_dir: agent.spec.working_dir.clone(),
         ending,
         cost: TurnCost::default(),
+        is_accepted: false,
+        is_retried: false,
+        given: None,
+    }
+}
+
+fn is_accepted(on: ChargeKind) -> bool {
+    match on {
+        ChargeKind::Answer | ChargeKind::Nothing => true,
+        ChargeKind::Rejected | ChargeKind::Failed(_) | ChargeKind::Late => false,
     }
 }
 

@@ -92,6 +92,8 @@ pub struct PlayableTurn {
     pub recorded: RecordedTurn,
     /// The number of the turn within its step without those that are not replayed.
     number: u32,
+    /// The number of turns that the agent had had with this prompt before, without those.
+    visit: u32,
     /// The cost of the turns before it that are not replayed.
     pub further_cost: Usd,
     /// The usage of those.
@@ -129,9 +131,9 @@ impl MatchKind {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Exact => "by its prompt",
-            Self::Agent => "by agent, state and visit",
-            Self::State => "by state and visit, of another agent",
+            Self::Exact => "same agent, state and prompt",
+            Self::Agent => "same agent, state and visit",
+            Self::State => "same state and visit, of another agent",
         }
     }
 }
@@ -209,7 +211,7 @@ impl Cassette {
             let in_place = self.places.get(place).into_iter().flatten().copied();
             in_place.filter(|&index| self.turns[index].recorded.agent == id.agent)
         };
-        let visited = |index: &usize| self.turns[*index].recorded.visit == visit;
+        let visited = |index: &usize| self.turns[*index].visit == visit;
         let due = own().find(|&index| self.turns[index].is_at(id)).filter(visited);
         due.or_else(|| own().find(visited))
     }
@@ -235,12 +237,12 @@ impl Cassette {
             return Some((due, MatchKind::Exact));
         }
         let distance =
-            |turn: &&PlayableTurn| (turn.recorded.visit.abs_diff(asked.visit), !turn.is_answered());
+            |turn: &&PlayableTurn| (turn.visit.abs_diff(asked.visit), !turn.is_answered());
         let same = own().filter(|turn| turn.is_asked(asked)).min_by_key(distance);
         if let Some(same) = same {
             return Some((same, MatchKind::Exact));
         }
-        let visited = |turn: &&PlayableTurn| turn.recorded.visit == asked.visit;
+        let visited = |turn: &&PlayableTurn| turn.visit == asked.visit;
         let due = due.filter(|turn| visited(turn));
         if let Some(due) = due.or_else(|| own().filter(visited).min_by_key(distance)) {
             return Some((due, MatchKind::Agent));
@@ -277,14 +279,20 @@ fn playable(recorded: Vec<RecordedTurn>) -> Vec<PlayableTurn> {
         if skipped.step != recorded.step {
             (skipped.step, skipped.count) = (recorded.step, 0);
         }
-        if recorded.is_of_the_machine() {
+        let visits = skipped.visits.entry(recorded.place()).or_default();
+        if recorded.is_left_out() {
+            visits.first.get_or_insert(recorded.visit);
             skipped.count += 1;
             skipped.cost = skipped.cost.saturating_add(recorded.cost_usd);
             skipped.usage += &recorded.usage;
             continue;
         }
+        if let Some(first) = visits.first.take() {
+            visits.count += recorded.visit.saturating_sub(first);
+        }
         turns.push(PlayableTurn {
             number: recorded.turn.saturating_sub(skipped.count),
+            visit: recorded.visit.saturating_sub(visits.count),
             further_cost: std::mem::take(&mut skipped.cost),
             further_usage: std::mem::take(&mut skipped.usage),
             recorded,
@@ -302,6 +310,16 @@ struct SkippedTurns {
     /// Their cost since the last turn that is replayed.
     cost: Usd,
     usage: UsageByModel,
+    /// Their visits of each prompt.
+    visits: BTreeMap<String, SkippedVisits>,
+}
+
+/// The visits of a prompt by turns that are not replayed.
+#[derive(Default)]
+struct SkippedVisits {
+    count: u32,
+    /// The number of the first one since the last turn that is replayed.
+    first: Option<u32>,
 }
 
 /// The format of a header, whatever else it has.

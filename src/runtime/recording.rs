@@ -147,7 +147,8 @@ impl<'rules> TurnRecorder<'rules> {
         if transcript.is_none() && may_be_none {
             return Ok(None);
         }
-        let is_missing = transcript.is_none() && turn.ending == TurnEnding::Replied;
+        let is_missing =
+            transcript.is_none() && turn.given.is_none() && turn.ending == TurnEnding::Replied;
         let mut changes = FileChanges::default();
         let found = transcript.map(|transcript| transcript.recorded(&mut changes)).transpose();
         let found = found.map_err(|error| Error::Io {
@@ -159,7 +160,7 @@ impl<'rules> TurnRecorder<'rules> {
         self.left_out.unknown_changes += changes.unknown;
         self.left_out.commands += changes.commands;
         self.turns += 1;
-        self.texts += u64::from(found.is_some());
+        self.texts += u64::from(found.is_some() || turn.given.is_some());
         let files = self.files(&turn.working_dir, changes.changes);
         Ok(Some(self.recorded(turn, found.unwrap_or_default(), files, is_missing)))
     }
@@ -173,6 +174,7 @@ impl<'rules> TurnRecorder<'rules> {
     ) -> RecordedTurn {
         let (session, session_turn) = self.session(&turn.session.id);
         let PromptAndReply { prompt, answer, structured } = found;
+        let (given, answer) = (turn.given.is_some(), turn.given.or(answer));
         let prompt = prompt.map(|prompt| {
             let own = if self.is_part_replayed { without_conversation(&prompt) } else { &prompt };
             self.clean(own)
@@ -210,6 +212,8 @@ impl<'rules> TurnRecorder<'rules> {
             prompt,
             outcome,
             ended_agent,
+            retried: turn.is_retried,
+            given,
             cost_usd: amount,
             usage,
             duration_ms: duration_ms.unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! Cassettes: `raymond record` and `--agent replay:DIR`.
 
+mod continued;
 mod random;
 mod refused;
 mod until;
@@ -164,7 +165,7 @@ fn changed_prompt_shows_its_difference_and_fails_a_strict_replay() {
     replay(&test, "u", &[])
         .ok()
         .stderr_has(
-            "found by agent, state and visit, whose prompt differs: (agent main)\n  --- recorded\n",
+            "the prompt differs from the recorded one; answered with the reply to START.md of main (same agent, state and visit): (agent main)\n  --- recorded\n",
         )
         .stderr_has("-two")
         .stderr_has("+TWO");

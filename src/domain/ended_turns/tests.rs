@@ -1,8 +1,9 @@
 //! Ended turns by hand.
 
 use super::*;
-use crate::domain::apply::tests::scene::{Scene, goto, tag};
+use crate::domain::apply::tests::scene::{Scene, goto, session, tag};
 use crate::domain::event::TurnRejected;
+use crate::domain::retry::RetriedAgent;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 
@@ -84,4 +85,21 @@ fn turn_that_others_end_is_cut_and_failure_has_its_own_message() {
     assert_eq!(turns[1].3, TurnEnding::AgentFailed { cause: FailureCause::Output, message });
     let child = ("main.1-1-0".to_owned(), "W.md".to_owned(), 0, TurnEnding::Cut);
     assert_eq!(turns[2..], [child]);
+}
+
+#[test]
+fn turns_of_the_step_that_is_retried_are_marked_up_to_the_accepted_one() {
+    let mut seen = Seen::begin();
+    seen.takes("main", goto("B.md"));
+    let failure = seen.scene.failure("main");
+    seen.happens(Event::TurnFailed(failure));
+    let failed = seen.scene.end_badly("main");
+    seen.happens(Event::AgentFailed(failed));
+    let agents = vec![RetriedAgent { agent: AgentId::main(), session: session(9) }];
+    seen.happens(Event::AgentsRetried { agents });
+    seen.takes("main", goto("C.md"));
+    let turns = seen.turns.finish(&seen.scene.run);
+    let retried: Vec<(u64, bool)> =
+        turns.iter().map(|turn| (turn.id.step, turn.is_retried)).collect();
+    assert_eq!(retried, [(1, false), (2, true), (2, true), (2, false)]);
 }

@@ -153,3 +153,29 @@ fn part_of_a_cassette_answers_only_the_turns_in_their_own_places() {
     assert_eq!(read().until(7), Err(CassetteError::TooShort { until: 7, last: 6 }));
     assert_eq!(cassette(&turns).until(2), Err(CassetteError::NoRecords));
 }
+
+#[test]
+fn retried_turns_are_passed_over_with_their_visits() {
+    let retried = |other: Value| {
+        let mut fields = json!({ "retried": true, "cost_usd": 0.25 });
+        let other = other.as_object().cloned().unwrap_or_default();
+        fields.as_object_mut().expect("an object").extend(other);
+        fields
+    };
+    let crashed = json!({ "outcome": "failed", "cause": "crash", "message": "m" });
+    let cassette = cassette(&[
+        turn("main", (1, 0), 0, "p", &retried(crashed)),
+        turn("main", (1, 1), 0, "p", &retried(Value::Null)),
+        turn("main", (1, 2), 1, "reminded", &retried(Value::Null)),
+        turn("main", (1, 3), 2, "p", &Value::Null),
+        turn("main", (2, 0), 3, "again", &Value::Null),
+    ]);
+    let found = |at, visit, prompt| found(&cassette, "main", at, visit, prompt);
+    assert_eq!(found((1, 0), 0, "p"), by("main-1-3", MatchKind::Exact));
+    assert_eq!(found((1, 0), 0, "other"), by("main-1-3", MatchKind::Agent));
+    assert_eq!(found((2, 0), 1, "other"), by("main-2-0", MatchKind::Agent));
+    let id = TurnId { agent: AgentId::main(), step: 2, turn: 0 };
+    assert_eq!(cassette.recorded_at(&id, "A.md", 1), Some(1));
+    let costs: Vec<f64> = cassette.turns.iter().map(|turn| turn.further_cost.dollars()).collect();
+    assert_eq!(costs, [0.75, 0.0]);
+}

@@ -64,6 +64,10 @@ fn branch_at(
     options: &RunOptions,
     dry_run: bool,
 ) -> Result<CliExitCode, Error> {
+    if options.answers.migrate {
+        let why = "--migrate is for resume and retry; a branch takes each file as it is now that you name: raymond branch RUN --edit FILE";
+        return Err(Error::Usage(why.to_owned()));
+    }
     let before = found.cut.run.settings.clone();
     let mut settings = settings::for_resume(&NewRunArgs::default(), options, before)?;
     settings.variables.extend(request.variables.iter().cloned());

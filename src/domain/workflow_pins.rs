@@ -101,6 +101,12 @@ pub fn is_prompt_path(path: &str) -> bool {
     StateName::parse(name).is_ok_and(|name| name.is_prompt())
 }
 
+/// Returns whether a file is one that only tests read, by its path: it lies below a folder `tests`.
+#[must_use]
+pub fn is_test_path(path: &str) -> bool {
+    path.split('/').rev().skip(1).any(|part| part == "tests")
+}
+
 /// Returns whether a file is only read: markdown, text, the script of a trial.
 fn is_plain_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -8,8 +8,8 @@ use super::output::placeholder;
 use super::{fork_list, template};
 use crate::domain::agent::AgentOptions;
 use crate::domain::fork::{ChildSpec, ForkGroup, agent_count};
-use crate::domain::id::{Folder, StateName};
-use crate::domain::transition::{ForkTag, Variables};
+use crate::domain::id::{Folder, SessionId, StateName};
+use crate::domain::transition::{ForkTag, Transition, Variables};
 
 /// The children of a fork, as far as they are planned.
 #[derive(Debug)]
@@ -60,6 +60,32 @@ impl ForkPlan {
             ));
         }
         Ok(entries)
+    }
+
+    /// Checks the lists of a fork, and the number of its children. `read` returns the text of a list's file; `None` if it
+    /// cannot be known yet.
+    ///
+    /// # Errors
+    /// The mistake.
+    pub fn check(
+        mut self,
+        fork: &Transition,
+        read: &dyn Fn(&str) -> Result<Option<String>, String>,
+    ) -> Result<(), String> {
+        for forked in fork.forked() {
+            let listed = match Self::list_file(&forked) {
+                Some(file) => match read(file)? {
+                    Some(text) => Some(text),
+                    None => continue,
+                },
+                None => None,
+            };
+            let children = self.entries(&forked, listed.as_deref())?;
+            let child = |variables| ChildSpec { session: SessionId::new(""), cwd: None, variables };
+            let children = children.into_iter().map(child).collect();
+            self.begin_group(&forked, (AgentOptions::default(), None), children);
+        }
+        Ok(())
     }
 
     /// Returns whether the children of a tag begin a group. Consecutive tags with the same target form one.

@@ -14,6 +14,12 @@ const MAX_COMPARED_BYTES: usize = 1024 * 1024;
 /// Returns the difference of two texts as a unified diff without its head; `None` if they are too long to be compared.
 #[must_use]
 pub fn line_difference(before: &str, after: &str) -> Option<String> {
+    line_difference_up_to(before, after, MAX_DIFFERENCE_LINES)
+}
+
+/// Returns the difference of two texts in at most so many lines, and one more that counts the rest.
+#[must_use]
+pub fn line_difference_up_to(before: &str, after: &str, max_lines: usize) -> Option<String> {
     if before.len() + after.len() > MAX_COMPARED_BYTES {
         return None;
     }
@@ -22,13 +28,13 @@ pub fn line_difference(before: &str, after: &str) -> Option<String> {
     let text = unified.context_radius(2).missing_newline_hint(false).to_string();
     let mut shown = String::new();
     let count = text.lines().count();
-    for line in text.lines().take(MAX_DIFFERENCE_LINES) {
+    for line in text.lines().take(max_lines) {
         let cut = line.floor_char_boundary(MAX_LINE_BYTES);
         shown.push_str(&line[..cut]);
         shown.push_str(if cut < line.len() { "…\n" } else { "\n" });
     }
-    if count > MAX_DIFFERENCE_LINES {
-        let _ = writeln!(shown, "… {} more lines", count - MAX_DIFFERENCE_LINES);
+    if count > max_lines {
+        let _ = writeln!(shown, "… {} more lines", count - max_lines);
     }
     Some(shown.trim_end().to_owned())
 }

@@ -28,7 +28,7 @@ use crate::store::dataspace::{Dataspace, DataspaceWatcher};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::{self, RunLock};
 use crate::store::pinned;
-use crate::store::run_store::{LockedRun, NewBranch};
+use crate::store::run_store::{LockedRun, NewBranch, check_place};
 use crate::store::seal::pins_checksum;
 
 /// Makes the run that branches off.
@@ -110,9 +110,7 @@ pub fn check_branch(
     if request.takes_label {
         hold_stopped(&root.run(&found.source), &found.source)?;
     }
-    if let Some(id) = request.id.as_ref().filter(|id| root.run(id).path().exists()) {
-        return Err(StoreError::Exists { id: id.clone() }.into());
-    }
+    check_place(root, request.id.as_ref())?;
     let workflow = branch_workflow(root, found, request, settings, graphs)?;
     branched_run(root, found, request, settings, &workflow.capture, Vec::new())?;
     Ok(workflow.differences)

@@ -11,9 +11,9 @@ use super::branch_sessions::check_sessions;
 use super::branch_worktrees::check_snapshots;
 use super::check::refuse_errors_of_states;
 use super::error::Error;
+use super::file_differences::difference_of;
 use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
-use super::seals;
 use super::trust::{self, ExaminedFolder};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
@@ -24,7 +24,7 @@ use crate::domain::event::{Event, Record, RunBranched};
 use crate::domain::id::{Folder, RunId, SessionId, StateKind, StateName};
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
-use crate::domain::workflow_pins::{PinDifference, is_prompt_path};
+use crate::domain::workflow_pins::{PinDifference, is_prompt_path, is_test_path};
 use crate::store::capture::WorkflowCapture;
 use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
@@ -100,7 +100,7 @@ impl BranchWorkflow {
             return Err(BranchError::OtherChanges { files: others, folder, run }.into());
         }
         for file in &request.edited {
-            let difference = seals::file_difference(&self.capture, &examined.capture, file);
+            let difference = difference_of(file, &self.capture, &examined.capture);
             let unchanged = || format!("{file}: as it was when the run began");
             self.differences.push(difference.unwrap_or_else(unchanged));
             let now = examined.capture.files.get(file).cloned();
@@ -130,8 +130,7 @@ fn other_changes(
     edited: &[String],
 ) -> Vec<String> {
     let is_test = |path: &str| {
-        let is_below_tests = path.split('/').rev().skip(1).any(|part| part == "tests");
-        is_below_tests && before.files.get(path).is_some_and(|file| !file.is_executable)
+        is_test_path(path) && before.files.get(path).is_some_and(|file| !file.is_executable)
     };
     let is_used = |path: &String, how: PinDifference| match how {
         PinDifference::Added => false,

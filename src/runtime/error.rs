@@ -114,7 +114,7 @@ pub enum Error {
     Declined,
     /// The run's directory tells other terms than those that a person started it on.
     #[error(
-        "the run {run} is not as you started it:\n{}\nit would execute:\n{}\nif that is what you want: raymond resume {run} --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+        "the run {run} is not as you started it:\n{}\nit would execute:\n{}\nif that is what you want, repeat the command with --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotConfirmed {
         /// The run.

@@ -1,6 +1,7 @@
 //! Checks the reply that a person gives in the place of a turn, before a run is made with it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::Map;
 
@@ -13,10 +14,14 @@ use crate::domain::id::{RunId, StepMode};
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
+use crate::domain::working_dir::WorkingDir;
+use crate::language::fork_list::MAX_LIST_BYTES;
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::language::resume::{ResumeEnvironment, given_reply};
 use crate::language::source::WorkflowSource;
+use crate::process::working_dirs::WorkingDirs;
 use crate::store::capture::WorkflowCapture;
+use crate::world::files::read_at_most;
 
 /// Checks that the reply can stand in the place of the turn of its step, as the run is there.
 ///
@@ -62,7 +67,19 @@ pub(super) fn check_given_reply(
         results_file: String::new(),
         now: now(),
     };
-    given_reply::check(&reply.text, &environment).map_err(wrong)
+    let list = |file: &str| match &agent.spec.working_dir.tree {
+        // Its worktree is made with the branch.
+        Some(_) => Ok(None),
+        None => directory(settings, &agent.spec.working_dir)
+            .and_then(|dir| read_at_most(&dir, file, MAX_LIST_BYTES))
+            .map(Some),
+    };
+    given_reply::check(&reply.text, &environment, &list).map_err(wrong)
+}
+
+/// Returns the directory that an agent without a worktree works in.
+fn directory(settings: &Settings, working_dir: &WorkingDir) -> Result<PathBuf, String> {
+    WorkingDirs::new(&settings.cwd, PathBuf::new()).directory(working_dir)
 }
 
 fn no_turn(run: &RunId, reply: &GivenReply) -> Error {

@@ -18,6 +18,7 @@ mod create;
 pub mod directories;
 mod error;
 mod fact_activity;
+mod file_differences;
 mod given_reply;
 pub mod graphs;
 mod inputs;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::error::Error;
+use super::file_differences::differences;
 use super::graphs::GraphSetup;
 use super::settings::settings_of;
 use super::trust::{self, RunStarter};
@@ -10,11 +11,11 @@ use super::workflow::Workflow;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
+use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
-use crate::store::pinned::{self, kept_text};
+use crate::store::pinned;
 use crate::store::user_state::UserState;
 use crate::store::{self, lock, proven_journal, seal};
 
@@ -202,13 +203,7 @@ pub(super) fn migrate(
     let examined = trust::examine(root, &workflow, settings, graphs.vocabulary(), None)?;
     examined.admit(settings, starter)?;
     let new = examined.capture.pins();
-    let notes = pins.map_or_else(Vec::new, |pins| {
-        let differences = pins.differences(&new);
-        differences
-            .iter()
-            .map(|(path, how)| difference(copy, &examined.capture, path, *how))
-            .collect()
-    });
+    let notes = pins.map_or_else(Vec::new, |pins| differences(pins, copy, &examined.capture));
     Ok(FileMigration { capture: examined.capture, pins: new, notes })
 }
 
@@ -221,47 +216,5 @@ pub fn edited_files(root: &RunsRoot, run: &Run, graphs: &GraphSetup) -> Result<V
     let dir = root.run(&run.workflow_id);
     let Some(pins) = pinned::load(&dir.pins())? else { return Ok(Vec::new()) };
     let examined = trust::examine(root, &workflow, &run.settings, graphs.vocabulary(), None)?;
-    let differences = pins.differences(&examined.capture.pins());
-    let shown = |(path, how): &(String, PinDifference)| {
-        difference(&dir.workflow(), &examined.capture, path, *how)
-    };
-    Ok(differences.iter().map(shown).collect())
-}
-
-/// The longest difference that is shown of a file, in lines.
-const MAX_LINES: usize = 200;
-
-/// Returns the difference between a file of two captures; `None` if they are the same.
-pub(super) fn file_difference(
-    before: &WorkflowCapture,
-    after: &WorkflowCapture,
-    path: &str,
-) -> Option<String> {
-    let differences = before.pins().differences(&after.pins());
-    let (_, how) = differences.iter().find(|(changed, _)| changed == path)?;
-    let text = before.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
-    Some(shown_difference(&text.unwrap_or_default(), after, path, *how))
-}
-
-/// Returns a difference for people: the changed lines, with some lines around them.
-fn difference(copy: &Path, capture: &WorkflowCapture, path: &str, how: PinDifference) -> String {
-    shown_difference(&kept_text(copy, path), capture, path, how)
-}
-
-fn shown_difference(
-    before: &str,
-    capture: &WorkflowCapture,
-    path: &str,
-    how: PinDifference,
-) -> String {
-    let after = capture.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
-    let after = after.unwrap_or_default();
-    let what = how.word();
-    let difference = similar::TextDiff::from_lines(before, after.as_ref());
-    let text = difference.unified_diff().context_radius(2).to_string();
-    let mut lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
-    if text.lines().count() > MAX_LINES {
-        lines.push("…");
-    }
-    format!("{path}: {what} since the run began\n{}", lines.join("\n")).trim_end().to_owned()
+    Ok(differences(&pins, &dir.workflow(), &examined.capture))
 }

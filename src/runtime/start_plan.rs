@@ -28,6 +28,7 @@ use crate::process::command::{EnvironmentMarker, locate};
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
+use crate::store::run_store::check_place;
 use crate::store::trust::FolderTrust;
 
 /// The run id in prompts that are only shown.
@@ -122,6 +123,7 @@ pub fn plan(
         preflight::check_entry(workflow, &id, request, &trusting, graphs)
             .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))?;
     let mut refusals = Vec::new();
+    refusals.extend(check_place(root, request.id.as_ref()).err().map(Error::from));
     replay::taken_in(workflow, &mut settings)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     let trust =

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -77,14 +77,14 @@ impl CassetteDraft {
         let dir = std::path::absolute(dir).map_err(Error::io("make the directory", dir))?;
         let replaces = dir.symlink_metadata().is_ok();
         let refused = |why: &str| {
-            let error = std::io::Error::new(ErrorKind::AlreadyExists, why.to_owned());
+            let error = std::io::Error::other(why.to_owned());
             Err(Error::io("make the cassette", &dir)(error))
         };
+        if replaces && !is_replaceable(&dir) {
+            return refused("it exists and is no cassette; name another directory");
+        }
         if replaces && !may_replace {
             return refused("it exists; name another directory, or replace it with --force");
-        }
-        if replaces && !is_replaceable(&dir) {
-            return refused("it is no cassette, and is not replaced; name another directory");
         }
         if let Some(parent) = dir.parent() {
             files::make_dir(parent)?;

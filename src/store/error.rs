@@ -141,14 +141,18 @@ pub enum Error {
 
 fn io_hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "; choose a directory you may use with --dir",
+        io::ErrorKind::PermissionDenied => {
+            "; choose a directory you may use (that of the runs: --dir)"
+        }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "; choose another directory for the runs with --dir"
+            "; choose another directory (that of the runs: --dir)"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space and resume: all acknowledged records are kept"
         }
-        io::ErrorKind::ReadOnlyFilesystem => "; choose a directory on a writable disk with --dir",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "; choose a directory on a writable disk (that of the runs: --dir)"
+        }
         _ => "",
     }
 }

@@ -179,12 +179,12 @@ impl PinnedFiles {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.insert(path.to_owned()) {
             let advice = if is_prompt_path(path) {
-                ", or start runs with --live while you write a workflow"
+                ", and a run started with --live always takes it"
             } else {
                 ""
             };
             tracing::warn!(
-                "{}: changed since the run began; the run uses the old content; use the new one with --migrate{advice}",
+                "{}: changed since the run began; the run uses the old content; `resume --migrate` takes the new one, `branch --edit` repeats steps with it{advice}",
                 live.display()
             );
         }

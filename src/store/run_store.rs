@@ -3,6 +3,7 @@
 mod branch;
 mod copy;
 mod create;
+mod place;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,7 @@ use crate::proof::{ProofKey, StepProofs};
 
 pub use self::branch::NewBranch;
 pub use self::create::NewRun;
+pub use self::place::check_place;
 
 /// A run directory that this process holds.
 #[derive(Debug)]

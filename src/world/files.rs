@@ -29,8 +29,11 @@ pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
     read_at_most(root, given, MAX_FILE_BYTES)
 }
 
-/// Returns the text of a file of at most `max_bytes` bytes.
-pub(super) fn read_at_most(root: &Path, given: &str, max_bytes: u64) -> Result<String, String> {
+/// Returns the text of a file of at most `max_bytes` bytes. `given` is its path below `root`, which it may not leave.
+///
+/// # Errors
+/// A sentence with the file and the reason.
+pub fn read_at_most(root: &Path, given: &str, max_bytes: u64) -> Result<String, String> {
     let path = resolve(root, given, FileAccess::Read)?;
     match text_at(&path, max_bytes) {
         Ok(Some(text)) => Ok(text),

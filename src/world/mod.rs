@@ -19,7 +19,7 @@ mod config;
 mod context;
 mod edit;
 mod fetch;
-mod files;
+pub mod files;
 pub mod gate;
 mod git;
 mod git_lock;

@@ -168,6 +168,12 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
         .stderr_has("the reply for main#3 of t would not be accepted")
         .stderr_has("NOWHERE.md");
     branch(&test, &with("I am done")).code(64).stderr_has("would not be accepted");
+    branch(&test, &with("<fork next=\"S5.md\" each='[]' as=\"item\">S4.md</fork>"))
+        .code(64)
+        .stderr_has("would not be accepted");
+    branch(&test, &with("<fork next=\"S5.md\" each=\"none.txt\" as=\"item\">S4.md</fork>"))
+        .code(64)
+        .stderr_has("there is no file `none.txt`");
     branch(&test, &["--at", "3", "--reply", "x"]).code(64).stderr_has("that of one step");
     assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
     let dry =
@@ -193,6 +199,7 @@ fn dry_run_finds_the_errors_of_the_branch_and_shows_the_edits() {
     dry(&["--at", "main#3", "--reply", "I am done"]).code(64).stderr_has("would not be accepted");
     dry(&["--at", "2", "--edit", "OTHER.md"]).code(64).stderr_has("there is no such file");
     dry(&["--at", "2", "--id", "t"]).code(64).stderr_has("a run t already");
+    dry(&["--at", "2", "--migrate"]).code(64).stderr_has("raymond branch RUN --edit FILE");
     let test = test.prompt("S3.md", "other words");
     let edit = ["branch", "t", "--dry-run", "--edit", "S3.md"];
     test.raymond(&edit).ok().stdout_has("+other words").stdout_has("main#3 in S3.md is asked next");

@@ -79,6 +79,9 @@ fn dry_run_has_the_exit_codes_of_a_start_that_is_refused() {
         .stderr_has("--agent scripted needs this file");
     test.raymond(&["run", "START.md", "--dry-run", "--agent", "replay:none"]).code(65);
     test.raymond(&["run", "NONE.md", "--dry-run"]).code(64);
+    test.raymond(&["run", "START.md", "--dry-run", "--trust", "--dir", "START.md"])
+        .code(74)
+        .stderr_has("choose another directory");
     assert_eq!(traces(&test), Vec::<std::path::PathBuf>::new());
 }
 
@@ -96,6 +99,9 @@ fn dry_run_is_for_workflows_and_knows_what_it_cannot_know() {
         .stdout_has("nothing: no model is called");
     test.raymond(&["start", "talk.lisp", "--dry-run"]).ok().stdout_has("it asks nothing by itself");
     test.run(&["START.md", "--agent", "scripted"]).ok();
+    test.raymond(&["run", "START.md", "--dry-run", "--agent", "scripted", "--id", "t"])
+        .code(64)
+        .stderr_has("there is a run t already");
     test.raymond(&["run", "t", "--dry-run"])
         .code(64)
         .stderr_has("t is a run; `raymond status t` shows it");

@@ -6,6 +6,7 @@ use super::turn::{self, TurnPermit};
 use super::{ResumeEnvironment, ResumeOutcome};
 use crate::domain::decide::TurnJudgement;
 use crate::domain::turn::TurnReply;
+use crate::language::fork_plan::ForkPlan;
 use crate::language::prompt::evaluator::Evaluator;
 
 /// Judges the reply. A join of the state comes first.
@@ -22,20 +23,29 @@ pub(super) fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOu
     }
 }
 
-/// Checks that a reply would be accepted.
+/// Checks that a reply would be accepted. `read` returns the text of a file with the list of a fork; `None` if it cannot
+/// be known yet.
 ///
 /// # Errors
 /// The reason why not.
-pub fn check(text: &str, environment: &ResumeEnvironment<'_>) -> Result<(), String> {
+pub fn check(
+    text: &str,
+    environment: &ResumeEnvironment<'_>,
+    read: &dyn Fn(&str) -> Result<Option<String>, String>,
+) -> Result<(), String> {
     match judge(text, environment) {
         ResumeOutcome::Judged(judged) => match judged.reply.judgement {
             TurnJudgement::Violated { violation, .. } => Err(violation),
             TurnJudgement::Failed(failure) => Err(failure.message),
-            TurnJudgement::Accepted(_)
-            | TurnJudgement::Proposed { .. }
-            | TurnJudgement::Advanced(_)
-            | TurnJudgement::JoinDue(_)
-            | TurnJudgement::NotStarted => Ok(()),
+            TurnJudgement::Accepted(accepted) | TurnJudgement::Proposed { accepted, .. } => {
+                let most = judged.rules.forks.max_fan_out;
+                let most = most.unwrap_or(environment.settings.forking.max_fan_out);
+                let plan = ForkPlan::new(judged.rules.state.clone(), most);
+                plan.check(&accepted.transition, read)
+            }
+            TurnJudgement::Advanced(_) | TurnJudgement::JoinDue(_) | TurnJudgement::NotStarted => {
+                Ok(())
+            }
         },
         ResumeOutcome::Failed(failure) => Err(failure.message),
         ResumeOutcome::JoinDue(_)

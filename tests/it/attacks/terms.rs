@@ -67,7 +67,7 @@ fn forged_settings_in_run_directory_need_trust_to_resume() {
         let calls = test.calls().len();
         forge(&test, from, to);
         let outcome = test.resume(&[]);
-        outcome.code(77).stderr_has(told).stderr_has("raymond resume t --trust");
+        outcome.code(77).stderr_has(told).stderr_has("repeat the command with --trust");
         outcome.stderr_has("it would execute:");
         assert_eq!(test.calls().len(), calls, "{told}");
         test.raymond(&["recover", "--all"]).code(77);

@@ -108,14 +108,20 @@ fn shared(found: &FoundBranch, id: &str) -> String {
 
 /// Returns what would follow from a branch.
 fn as_text(found: &FoundBranch, request: &BranchRequest) -> String {
-    let name = request.id.as_ref().map_or("a branch", RunId::as_str);
+    let name = request.id.as_ref().map_or("the new run", RunId::as_str);
     let mut lines = vec![shared(found, name)];
+    let shared_records = match found.cut.seq {
+        1 => "1 record is shared".to_owned(),
+        seq => format!("{seq} records are shared"),
+    };
     lines.push(format!(
-        "{} records are shared, {} later ones stay, {} are left out",
-        found.cut.seq,
+        "{shared_records}; of the later ones {} stay and {} are left out",
         found.kept(),
         found.left_out()
     ));
+    if request.takes_label {
+        lines.push(format!("it takes the label {}", found.cut.run.label()));
+    }
     let agents = found.cut.run.agents.values();
     lines.extend(agents.take(MAX_SHOWN).map(|agent| agent_line(agent, found, request)));
     let more = found.cut.run.agents.len().saturating_sub(MAX_SHOWN);

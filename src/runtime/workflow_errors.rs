@@ -5,6 +5,9 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt_in;
 use crate::language::source::WorkflowSource;
 
+/// The advice that a start gives beside that to mend the errors.
+pub const NO_CHECK_ADVICE: &str = ", or start the workflow as it is: --no-check";
+
 /// The errors of a workflow that was not started because of them.
 #[derive(Debug, thiserror::Error)]
 #[error("{}\n{}", .errors.iter().zip(.excerpts).map(|(error, excerpt)| with_excerpt(error.to_string(), excerpt.as_deref())).collect::<Vec<_>>().join("\n"), self.advice())]
@@ -56,10 +59,9 @@ impl WorkflowErrors {
         };
         let entry = &self.entry;
         let (files, or_else) = match self.scope {
-            RefusalScope::Workflow => (
-                format!("the files that {entry} leads to"),
-                ", or start the workflow as it is: --no-check".to_owned(),
-            ),
+            RefusalScope::Workflow => {
+                (format!("the files that {entry} leads to"), NO_CHECK_ADVICE.to_owned())
+            }
             RefusalScope::Continued => (format!("the files that {entry} leads to"), String::new()),
             RefusalScope::FirstState => (
                 entry.clone(),

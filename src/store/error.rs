@@ -31,9 +31,7 @@ pub enum Error {
         similar: Option<String>,
     },
     /// The id is taken.
-    #[error(
-        "there is a run {id} already; resume it with `raymond resume {id}`, or choose another --id"
-    )]
+    #[error("there is a run {id} already, which `raymond status {id}` shows; choose another --id")]
     Exists {
         /// The id.
         id: RunId,

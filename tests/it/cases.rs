@@ -76,6 +76,25 @@ fn case_neither_configures_git_nor_writes_out_of_its_directory() {
 }
 
 #[test]
+fn update_fails_a_case_whose_golden_has_no_text() {
+    let case = "expect:\n  files: { x.md: { golden: x.md } }\n";
+    let test = flow(&format!("replies: {{ A.md: [<result>one</result>] }}\n{case}"));
+    test_of(&test, &["--update"])
+        .code(1)
+        .stdout_has("expected the file x.md; found it is not there");
+    assert!(!test.flow().join("tests/x.md").exists());
+}
+
+#[test]
+fn errors_of_a_workflow_are_shown_in_lines_without_advice_that_a_case_cannot_take() {
+    let test = flow("expect: { agents: 1 }\n");
+    let wrong = "---\nallowed_transitions: [{ tag: goto, target: NOPE.md }]\n---\nx";
+    std::fs::write(test.flow().join("A.md"), wrong).expect("written");
+    let outcome = test_of(&test, &[]);
+    outcome.code(1).stdout_has("NOPE.md").stdout_lacks("--no-check").stdout_lacks("\\n");
+}
+
+#[test]
 fn golden_is_not_written_through_a_link() {
     let own = "cases:\n  - name: by A\n    expect: { result: { golden: goldens/a.txt } }\n";
     let test = flow(own);
@@ -196,7 +215,9 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
             "1:11: cassette: there is no folder `tapes` here; make one with `raymond record RUN -o DIR`",
         ),
         ("files: { ../x: y }\nexpect: {}", "1:10: `../x` is no path of a file here"),
+        ("entry: ../flow/A.md\nexpect: {}", "1:8: `../flow/A.md` is no path of a file here"),
         ("", "1:1: there is no case in this file"),
+        ("cases: []", "1:1: there is no case in this list"),
     ];
     for (case, message) in wrong {
         let test = flow(case);
@@ -212,6 +233,7 @@ fn folder_without_cases_and_unknown_case_are_named() {
         .code(64)
         .stderr_has("there are no cases; write one into tests/ beside a workflow");
     test_of(&test, &["nowhere"]).code(64).stderr_has("there is no such file or folder");
+    test_of(&test, &["START.md"]).code(64).stderr_has("this is no file of cases");
     let test = flow(CASES);
     test_of(&test, &["--case", "by Z"])
         .code(64)

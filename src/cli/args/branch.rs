@@ -33,7 +33,8 @@ pub(super) const REWIND_HELP: &str = "Examples:
   raymond rewind RUN --to main#5     … before the fifth step of main
 
 It is a branch that takes the run's label: programs read it as @label, and what is published under it is about the new
-run from now on. The other run stays as it is, under its id. It has to be stopped: raymond stop RUN --wait.";
+run from now on. The other run stays as it is, under its id. Unlike a branch it needs the other run to be stopped
+(raymond stop RUN --wait), and has no --edit, --reply and --var.";
 
 /// Options of `branch`.
 #[derive(Debug, Clone, Args)]
@@ -98,8 +99,10 @@ impl BranchArgs {
             (Some(point), None) => point.clone(),
             (None, agent) if !self.edit.is_empty() => self.edited_states(agent.as_ref())?,
             (None, Some(agent)) => {
+                let other = if self.named.last { "--last" } else { "RUN" };
+                let run = self.named.run.as_ref().map_or(other, RunId::as_str);
                 return Err(format!(
-                    "say before which step of {agent}: --at STEP; `raymond show RUN {agent}` shows them"
+                    "say before which step of {agent}: --at STEP; `raymond show {run} {agent}` shows them"
                 ));
             }
             (None, None) => BranchPoint::Now,

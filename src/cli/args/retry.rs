@@ -52,7 +52,7 @@ pub struct RetryArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Use the workflow's files as they are now, after showing the difference, as `resume --migrate` does
+    /// Take the workflow's files as they are now, replies.yaml included, and show the difference; the same as --migrate
     #[arg(long)]
     pub prompts: bool,
 

@@ -23,6 +23,7 @@ use crate::process::child::{
 use crate::process::command::EnvironmentMarker;
 use crate::process::owner;
 use crate::runtime::OTHER_SCRIPT;
+use crate::runtime::workflow_errors::NO_CHECK_ADVICE;
 use crate::store::layout::RunsRoot;
 
 /// The id of the run of every case.
@@ -189,10 +190,11 @@ impl CaseProcess<'_> {
         Ok(unended)
     }
 
-    /// Returns what it printed to stderr. The script is named as the case, not as the file that was made of it.
+    /// Returns what it printed to stderr, without the advice of an option that no case has. The script is named as the case,
+    /// not as the file that was made of it.
     pub(super) fn complaints(&self) -> String {
         let bytes = std::fs::read(self.dir.complaints()).unwrap_or_default();
-        self.named(&String::from_utf8_lossy(&bytes))
+        self.named(&String::from_utf8_lossy(&bytes)).replace(NO_CHECK_ADVICE, "")
     }
 
     /// Returns a text with the names of the case in place of those of its directories.

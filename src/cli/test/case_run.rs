@@ -28,7 +28,9 @@ pub(super) async fn run_case(
         Err(failed) => (report.error, report.run) = (Some(failed.why), failed.run),
     }
     if session.args.update {
-        report.mismatches.retain(|mismatch| !goldens::is_of_golden(&report.loaded, mismatch));
+        let mut mismatches = std::mem::take(&mut report.mismatches);
+        mismatches.retain(|mismatch| !goldens::is_renewed(&report, mismatch));
+        report.mismatches = mismatches;
     }
     drop(permit);
     if session.args.kill_sweep && report.has_passed() {

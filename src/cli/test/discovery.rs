@@ -69,6 +69,12 @@ pub(super) fn shown(path: &Path) -> String {
 /// [`Error::Usage`] if there are none.
 pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.is_file() {
+        if !is_yaml(path) {
+            return Err(Error::Usage(format!(
+                "{}: this is no file of cases; name the workflow's folder, or a YAML file in its folder {FOLDER}",
+                path.display()
+            )));
+        }
         return Ok(vec![path.to_owned()]);
     }
     if !path.is_dir() {
@@ -111,10 +117,11 @@ fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_yaml = |path: &PathBuf| {
-        path.is_file() && path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml")
-    };
-    entries.map(|entry| entry.path()).filter(is_yaml).collect()
+    entries.map(|entry| entry.path()).filter(|path| path.is_file() && is_yaml(path)).collect()
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml")
 }
 
 /// The cases of a file, or its mistakes with their places.

@@ -31,7 +31,11 @@ pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
     let swept = report.sweep.as_ref().map(|sweep| format!(", {} kills", sweep.kills));
     let mut text = format!("{word} {title} ({seconds:.1}s{})\n", swept.unwrap_or_default());
     for (at, message) in messages(report) {
-        let _ = writeln!(text, "  {}", printable_line(&format!("{at}: {message}")));
+        let message = format!("{at}: {message}");
+        for (number, line) in message.trim_end().lines().enumerate() {
+            let indent = if number == 0 { "  " } else { "      " };
+            let _ = writeln!(text, "{indent}{}", printable_line(line));
+        }
     }
     if is_updated {
         return text;

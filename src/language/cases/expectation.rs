@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::expected_status::ExpectedStatus;
-use super::fields::{FieldReader, items};
+use super::fields::{FieldReader, below_the_case, items};
 use super::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
@@ -207,7 +207,7 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
         let (at, value) = (entry.value.at, &entry.value);
         let rule = match &*entry.key {
             "contains" => fields.read(value, TextPattern::parse).map(TextRule::Contains),
-            "golden" => fields.read(value, FilePath::parse).map(TextRule::Golden),
+            "golden" => fields.read(value, below_the_case).map(TextRule::Golden),
             "schema" => {
                 let schema = value.json();
                 let checked = jsonschema::draft7::new(&schema).map(drop);

@@ -3,6 +3,7 @@
 use crate::language::hint::closest;
 use crate::language::keys::KeySpec;
 use crate::language::position::SourcePlace;
+use crate::language::replies::FilePath;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use crate::language::yaml::{Error, YamlErrors};
 
@@ -94,4 +95,9 @@ pub(super) fn items(value: &YamlValue) -> &[YamlValue] {
         YamlContent::List(list) => list,
         _ => std::slice::from_ref(value),
     }
+}
+
+/// Reads the path of a file or a folder beside the file of cases.
+pub(super) fn below_the_case(text: &str) -> Result<FilePath, String> {
+    FilePath::parse_below(text, "the folder of this file")
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::case_setting::CaseSetting;
 use super::expectation::{self, PlacedExpectation};
-use super::fields::{FieldReader, items};
+use super::fields::{FieldReader, below_the_case, items};
 use super::keys::{CASE, FACT, SETTINGS};
 use crate::domain::time::millis;
 use crate::language::keys::KeySpec;
@@ -131,6 +131,9 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
     };
     fields.entries(root, Some(&[LIST]));
     let items = items(&listed.value);
+    if items.is_empty() {
+        fields.wrong(listed.at, "there is no case in this list; write what it expects: `expect:`");
+    }
     for (item, number) in items.iter().zip(1..) {
         let name = if items.len() == 1 { stem.to_owned() } else { format!("{stem} {number}") };
         cases.push(case(&name, item, fields));
@@ -159,7 +162,12 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
         let value = &entry.value;
         match &*entry.key {
             "name" => case.name = fields.text(value).unwrap_or_default(),
-            "entry" => case.entry = fields.text(value).map(|text| (value.at, text)),
+            "entry" => {
+                let entry = fields.read(value, |text| {
+                    FilePath::parse_below(text, "the workflow's folder").map(|_| text.to_owned())
+                });
+                case.entry = entry.map(|entry| (value.at, entry));
+            }
             "input" => case.input = fields.text(value),
             "variables" => case.variables = texts(value, fields),
             "answers" => case.answers = lists(value, fields),
@@ -168,7 +176,7 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
             "git" => case.git = fields.boolean(value).unwrap_or_default(),
             "replies" => written.replies = Some((entry.at, replies(value, fields))),
             "cassette" => {
-                let dir = fields.read(value, FilePath::parse);
+                let dir = fields.read(value, below_the_case);
                 written.cassette = dir.map(|dir| (entry.at, value.at, dir));
             }
             "strict_replay" => {
@@ -275,7 +283,7 @@ fn facts(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseFact> {
 
 fn replies(value: &YamlValue, fields: &mut FieldReader) -> CaseReplies {
     let YamlContent::Map(entries) = &value.value else {
-        let file = fields.read(value, FilePath::parse);
+        let file = fields.read(value, below_the_case);
         return file.map_or(CaseReplies::Workflow, |file| CaseReplies::File(value.at, file));
     };
     ScriptedReplies::of_tree(value, &mut fields.errors);

@@ -42,22 +42,31 @@ pub struct ScriptedReply {
 pub struct FilePath(String);
 
 impl FilePath {
-    /// Reads a path.
+    /// Reads the path of a file below the agent's working directory.
     ///
     /// # Errors
     /// The reason why it cannot be one.
     pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_below(text, "the agent's working directory")
+    }
+
+    /// Reads the path of a file below a folder, named as in a sentence.
+    ///
+    /// # Errors
+    /// The reason why it cannot be one.
+    pub fn parse_below(text: &str, folder: &str) -> Result<Self, String> {
         let why = if text.trim().is_empty() || text.ends_with('/') {
             "it names no file"
         } else if text.starts_with('/') {
             "it begins at the root"
         } else if text.split('/').any(|name| name == "..") {
-            "`..` leads out of the working directory"
+            "`..` leads elsewhere"
         } else {
             return Ok(Self(text.to_owned()));
         };
-        let fix = "name a file below the agent's working directory, such as notes/a.md";
-        Err(format!("`{text}` is no path of a file here: {why}; {fix}"))
+        Err(format!(
+            "`{text}` is no path of a file here: {why}; name a file below {folder}, such as notes/a.md"
+        ))
     }
 
     /// Returns the path as text.

@@ -130,10 +130,20 @@ impl Snapshotter<'_> {
         let _lock = self.git.shared.lock_path(&known.index).await?;
         self.prepare_index(&known).await?;
         let name = snapshot_ref(&self.git.shared.place.marker.run, self.agent);
-        let (head, last) = self.heads(&known, &name).await?;
-        let changed = self.add_changed(&known).await?;
-        let left_out = changed.named();
-        let tree = self.stdout(&known, &["write-tree"]).await?;
+        // Most turns change nothing, so the tree of the index as it is is asked for together with the changes.
+        let (heads, changed, unchanged_tree) = tokio::join!(
+            self.heads(&known, &name),
+            self.changed(&known),
+            self.stdout(&known, &["write-tree"]),
+        );
+        let ((head, last), sorted) = (heads?, changed?);
+        let left_out = sorted.changed.named();
+        let tree = if sorted.included.is_empty() {
+            unchanged_tree?
+        } else {
+            self.add(&known, sorted).await?;
+            self.stdout(&known, &["write-tree"]).await?
+        };
         if let Some(last) = last.as_ref().filter(|last| last.tree == tree && last.head == head) {
             return Ok(SnapshotCommit { commit: last.commit.clone(), head, left_out });
         }
@@ -200,8 +210,8 @@ impl Snapshotter<'_> {
         Ok((head, last.filter(|_| ended.exit == ProcessExit::Code(0))))
     }
 
-    /// Adds the files that have changed to the index, and tells which are left out.
-    async fn add_changed(&self, known: &KnownWorktree) -> Result<ChangedFiles, OperationError> {
+    /// Returns the files that have changed since the index was written.
+    async fn changed(&self, known: &KnownWorktree) -> Result<SortedPaths, OperationError> {
         let words = ["ls-files", "-z", "--others", "--modified", "--exclude-standard"];
         let list = well(&words, self.ended(known, &words, MAX_LIST_BYTES).await?)?.stdout;
         let (paths, more) = list.beginning();
@@ -217,16 +227,22 @@ impl Snapshotter<'_> {
             let count = sorted.excluded.len();
             return Err(format!("{count} files are too large for a snapshot").into());
         }
-        if !sorted.included.is_empty() && !self.add_listed(known, &sorted.included).await? {
-            let words = ["add", "--all", "--sparse", "--", "."].map(OsString::from);
-            let words: Vec<OsString> = words.into_iter().chain(sorted.excluded).collect();
-            let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
-            // 1: some of them cannot be read; the others are added.
-            if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
-                return Err(refusal(&words, &ended).into());
-            }
+        Ok(sorted)
+    }
+
+    /// Adds the changed files to the index.
+    async fn add(&self, known: &KnownWorktree, sorted: SortedPaths) -> Result<(), OperationError> {
+        if self.add_listed(known, &sorted.included).await? {
+            return Ok(());
         }
-        Ok(sorted.changed)
+        let words = ["add", "--all", "--sparse", "--", "."].map(OsString::from);
+        let words: Vec<OsString> = words.into_iter().chain(sorted.excluded).collect();
+        let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
+        match ended.exit {
+            // 1: some of them cannot be read; the others are added.
+            ProcessExit::Code(0 | 1) => Ok(()),
+            _ => Err(refusal(&words, &ended).into()),
+        }
     }
 
     /// Adds a few files by their names, so that git need not look for changes again; returns whether all were added.

@@ -27,7 +27,7 @@ pub(super) fn script_of(scope: &WorkflowDir, file: &str) -> Result<String, Strin
 /// those that were not found then.
 pub(super) fn not_trusted(privilege: Privilege) -> String {
     format!(
-        "this {}, and the run was started without trust in the workflow's folder; start it with --trust, or resume it so if it has not ended",
+        "this {}, and the run was started without trust in the workflow's folder; start, resume or retry it with --trust",
         privilege.meaning()
     )
 }

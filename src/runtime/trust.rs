@@ -197,7 +197,7 @@ impl ExaminedFolder {
         if let Some(origin) = confirmation.filter(|_| self.is_kept) {
             self.remember(&starter.state, origin)?;
         }
-        if !self.needs_trust {
+        if !self.needs_trust && confirmation.is_none() {
             return Ok(());
         }
         if confirmation.is_none() && !settings.consent.trusts_workflow {

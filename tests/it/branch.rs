@@ -288,7 +288,7 @@ fn added_files_and_those_of_tests_do_not_hinder_an_edit() {
     branch(&test, &["--edit", "S3.md"]).ok().ended("main", "done");
     // A file that is as it was is said to be so, and its state is asked again.
     let same = test.raymond(&["branch", "t", "--id", "c", "--edit", "S5.md", "--dry-run"]);
-    same.ok().stdout_has("S5.md: as it was when the run began");
+    same.ok().stdout_has("S5.md: the run has it like this already");
 }
 
 #[test]

@@ -123,6 +123,22 @@ fn edited_prompt_that_leads_to_an_error_is_not_taken_up() {
 }
 
 #[test]
+fn script_that_was_added_needs_trust_to_be_retried() {
+    let test = Test::new()
+        .prompt("START.md", "begin")
+        .env("RAYMOND_TRUST", "false")
+        .rule(when("begin").times(1).exit(1))
+        .rule(always().reply("<goto>ADDED.sh</goto>"));
+    test.run(&["START.md", "--max-restarts", "0"]).code(1);
+    let test = test.file("ADDED.sh", b"#!/bin/sh\ntouch ran\necho '<result>ran</result>'\n");
+    let told = "start, resume or retry it with --trust";
+    test.raymond(&["retry", "t", "--prompts"]).code(1).stderr_has(told);
+    test.raymond(&["retry", "t"]).code(1).stderr_has(told);
+    assert!(!test.flow().join("ran").exists());
+    test.raymond(&["retry", "t", "--prompts", "--trust"]).ok().stdout_has("ran");
+}
+
+#[test]
 fn running_run_takes_up_a_retry() {
     let test = Test::new()
         .prompt("START.md", "start")

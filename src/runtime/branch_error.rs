@@ -37,9 +37,9 @@ pub enum BranchError {
         /// The agent.
         agent: AgentId,
     },
-    /// The agent never came to the step.
+    /// The agent never came to the step, or passed it within records that were written together.
     #[error(
-        "{agent} of {run} never came to step {step}; `raymond show {run} {agent}` shows its steps"
+        "{agent} of {run} never came to step {step}, or took it together with the one before; `raymond show {run} {agent}` shows its steps"
     )]
     NoStep {
         /// The run.

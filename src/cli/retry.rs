@@ -33,8 +33,8 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let RunView { run, held, .. } = load_view(&root, &id)?;
     let selection = args.selection();
     let plan = plan_retry(&run, &selection).map_err(|error| usage(&id, &error))?;
+    let takes_files = args.prompts || args.options.answers.migrate;
     if args.dry_run {
-        let takes_files = args.prompts || args.options.answers.migrate;
         let mut edited = None;
         if takes_files {
             let mut graphs = graph_setup();
@@ -49,7 +49,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     }
     person::must_act("retry agents of a run")?;
     if held {
-        if args.prompts || changes_settings(args, &run)? {
+        if takes_files || changes_settings(args, &run)? {
             return Err(Error::Usage(format!(
                 "{id} is running, with its files and its options; leave them out, or stop it first: raymond stop {id} --wait"
             )));
@@ -60,7 +60,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let plan = plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
     recovered.retry = Some(selection);
     let mut options = args.options.clone();
-    options.answers.migrate |= args.prompts;
+    options.answers.migrate = takes_files;
     let before = recovered.run.settings.clone();
     let settings = settings::for_resume(&NewRunArgs::default(), &options, before)?;
     let prepared = prepared_to_resume(&options, &root, &settings, (store, recovered))?;

@@ -194,7 +194,7 @@ impl AgentDetails<'_> {
         left > 0
     }
 
-    /// Returns whether a turn's end is the agent's own, and not a failure that ended the whole run.
+    /// Returns whether a turn's end is the agent's own, and not that of another one that ended it.
     fn is_own(&self, turn: &HistoryTurn) -> bool {
         turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
     }
@@ -268,7 +268,10 @@ impl AgentDetails<'_> {
             Some(end) if self.is_own(turn) => {
                 serde_json::to_value(PublicEvent::from(end.event.clone())).unwrap_or_default()
             }
-            Some(end) => json!({ "event": "ended_with_run", "by": end.event.agent() }),
+            Some(end) if end.event.ends_run() => {
+                json!({ "event": "ended_with_run", "by": end.event.agent() })
+            }
+            Some(end) => json!({ "event": "ended_by_join", "by": end.event.agent() }),
             None => json!({ "event": "due" }),
         };
         let prompt_and_reply = self.prompt_and_reply(turn)?.unwrap_or_default();

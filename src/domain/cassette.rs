@@ -264,8 +264,9 @@ impl FilePatch {
                         return Err(PatchFailure::NoSuchPart(edit.clone()));
                     }
                     let times = if edit.all { text.matches(&edit.old).count() } else { 1 };
+                    let kept = text.len().saturating_sub(times.saturating_mul(edit.old.len()));
                     let added = times.saturating_mul(edit.new.len());
-                    if text.len().saturating_add(added) > MAX_PATCHED_BYTES {
+                    if kept.saturating_add(added) > MAX_PATCHED_BYTES {
                         return Err(PatchFailure::TooLong);
                     }
                     text = if edit.all {

@@ -7,6 +7,7 @@ use super::agent::Agent;
 use super::event::{AgentFailed, Event, Record};
 use super::id::{AgentId, Folder, StateName};
 use super::ledger::{ChargeKind, cost_of};
+use super::restart::without_exhaustion;
 use super::run::Run;
 use super::session::Session;
 use super::turn::{FailureCause, TurnId};
@@ -104,7 +105,7 @@ impl EndedTurns {
                 ..turn_of(agent, record.seq, ending)
             });
         }
-        if ends_others(event) {
+        if event.ends_others() {
             let others = before.agents.values().filter(|agent| event.agent() != Some(&agent.id));
             self.doubtful =
                 others.map(|agent| turn_of(agent, record.seq, TurnEnding::Cut)).collect();
@@ -158,17 +159,13 @@ fn is_accepted(on: ChargeKind) -> bool {
     }
 }
 
-fn ends_others(event: &Event) -> bool {
-    matches!(event, Event::AgentFailed(failed) if failed.ends_run)
-        || !event.stopped_children().is_empty()
-}
-
 fn ending(event: &Event, agent: &Agent, cost: &TurnCost) -> TurnEnding {
     match event {
         Event::TurnFailed(failed) => {
             TurnEnding::Failed { cause: failed.cause, message: failed.message.clone() }
         }
-        // Replies that are refused have a duration. Those with a refused tool are judged again when they are replayed.
+        // With a duration, the model had replied and its reply was refused: it is a reply. So is a turn that failed for a
+        // refused tool, which a replay judges again.
         Event::AgentFailed(failed)
             if cost.duration_ms.is_none() && failed.cause != FailureCause::ToolRefused =>
         {
@@ -183,10 +180,7 @@ fn ending(event: &Event, agent: &Agent, cost: &TurnCost) -> TurnEnding {
 fn message_of(failed: &AgentFailed, agent: &Agent) -> String {
     let before = format!("in {}: ", failed.state.shown_in(agent.folder().as_ref()));
     let message = failed.error.strip_prefix(&before).unwrap_or(&failed.error);
-    let counted = message.rsplit_once(" (").filter(|(_, count)| {
-        count.ends_with(')') && (count.starts_with("restarted ") || count.starts_with("restarts "))
-    });
-    counted.map_or(message, |(message, _)| message).to_owned()
+    without_exhaustion(message).to_owned()
 }
 
 #[cfg(test)]

@@ -57,14 +57,14 @@ impl AgentHistory {
 
     /// Adds a record; `before` is the run as it was before it.
     pub fn see(&mut self, before: &Run, record: &Record) {
-        let ends_run = matches!(&record.event, Event::AgentFailed(failure) if failure.ends_run);
-        let concerns = record.event.agent() == Some(&self.agent) || ends_run;
+        let event = &record.event;
+        let concerns = event.agent() == Some(&self.agent) || event.ends_other(&self.agent);
         if concerns && let Some((step, turn)) = self.due(before) {
             self.add(step, HistoryTurn { end: Some(record.clone()), ..turn });
         } else if let Event::CostCounted { turn, .. } = &record.event
             && turn.agent == self.agent
         {
-            self.count(record);
+            self.count(turn, record);
         }
     }
 
@@ -104,9 +104,11 @@ impl AgentHistory {
         }
     }
 
-    /// Adds the cost of a turn that was ended with the run. It is recorded after the turn's end.
-    fn count(&mut self, record: &Record) {
-        if let Some(turns) = self.steps.last_mut().map(|step| &mut step.turns)
+    /// Adds the cost of a turn that still ran when others ended its agent. It is recorded after the turn's end.
+    fn count(&mut self, id: &TurnId, record: &Record) {
+        let mut steps = self.steps.iter_mut().rev().map(|step| &mut step.turns);
+        let turns = steps.find(|turns| turns.iter().any(|turn| turn.id == *id));
+        if let Some(turns) = turns
             && let Some(last) = turns.last().cloned()
         {
             turns.push(HistoryTurn { end: Some(record.clone()), ..last });

@@ -25,6 +25,9 @@ const STALE_RESET_MS: u64 = 60 * 1000;
 /// coming back all at once.
 const LIMIT_SPREAD_MS: u64 = 60 * 1000;
 
+/// The words for no restarts at all.
+const SWITCHED_OFF: &str = "restarts are switched off";
+
 /// The consequence of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
@@ -132,6 +135,23 @@ pub fn restart(agent: &Agent, context: RestartContext<'_>) -> RestartDecision {
     }
 }
 
+/// Returns a message without the number of restarts that [`next_restart`] says in words at its end.
+#[must_use]
+pub fn without_exhaustion(message: &str) -> &str {
+    let Some((plain, words)) = message.strip_suffix(')').and_then(|text| text.rsplit_once(" ("))
+    else {
+        return message;
+    };
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    let is_counted = |text: &str| match text.split_once(" within ") {
+        Some(("once", _)) => true,
+        Some((times, _)) => times.strip_suffix(" times").is_some_and(is_number),
+        None => false,
+    };
+    let is_own = words == SWITCHED_OFF || words.strip_prefix("restarted ").is_some_and(is_counted);
+    if is_own { plain } else { message }
+}
+
 /// Returns the time of the next restart of something that has been restarted at these times.
 ///
 /// # Errors
@@ -145,7 +165,7 @@ pub fn next_restart<'times>(
     let recent = restarts.into_iter().filter(|&&at| now.since(at) < supervision.period_ms).count();
     if recent >= supervision.max_restarts as usize {
         return Err(match recent {
-            0 => "restarts are switched off".to_owned(),
+            0 => SWITCHED_OFF.to_owned(),
             1 => format!("restarted once within {}", format_duration(supervision.period_ms)),
             _ => format!(
                 "restarted {recent} times within {}",

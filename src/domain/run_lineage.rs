@@ -50,6 +50,11 @@ impl RunLineage {
         }
     }
 
+    /// Returns the ids under which its records were written, the first run's first.
+    pub fn runs(&self) -> impl Iterator<Item = &RunId> {
+        self.parts.iter().map(|part| &part.run)
+    }
+
     /// Returns the number of the last record.
     #[must_use]
     pub fn last(&self) -> u64 {

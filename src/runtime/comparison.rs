@@ -9,6 +9,7 @@ use crate::domain::ended_turns::{EndedTurn, EndedTurns};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
 use crate::domain::run_diff::{RunDiff, RunPair, compare};
+use crate::domain::run_lineage::RunLineage;
 use crate::domain::run_trace::{RunHistory, TraceFold, TracedText, TracedTurn};
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
@@ -59,10 +60,19 @@ pub struct WorkflowFileDifference {
 struct TraceMarks(Vec<PortableMarks>);
 
 impl TraceMarks {
-    fn of(root: &RunsRoot, run: &Run) -> Self {
+    fn of(root: &RunsRoot, run: &Run) -> Result<Self, Error> {
         let marks = |id: &RunId| PortableMarks::of(id, root.path(), Path::new(&run.settings.cwd));
-        let origin = run.branch.iter().map(|origin| &origin.run);
-        Self(std::iter::once(&run.workflow_id).chain(origin).map(marks).collect())
+        if run.branch.is_none() {
+            return Ok(Self(vec![marks(&run.workflow_id)]));
+        }
+        let mut lineage = None;
+        story(root, &run.workflow_id, |before, record| {
+            lineage.get_or_insert_with(|| RunLineage::begin(before)).see(record);
+        })?;
+        let mut ids: Vec<&RunId> = lineage.iter().flat_map(RunLineage::runs).collect();
+        // Its own id comes first: that of another run may be a part of it.
+        ids.reverse();
+        Ok(Self(ids.into_iter().map(marks).collect()))
     }
 
     fn marked(&self, text: &str) -> String {
@@ -138,9 +148,8 @@ impl ComparedRun {
 
 /// Reads the journal of a run.
 fn read(root: &RunsRoot, id: &RunId) -> Result<(ComparedRun, Vec<EndedTurn>), Error> {
-    // The marks need the run's settings, which its first record has, and the run that it branched off, which a later
-    // one has.
-    let marks = TraceMarks::of(root, &load_view(root, id)?.run);
+    // The marks need the run's settings, which its first record has, and the runs that it branched off, which later ones have.
+    let marks = TraceMarks::of(root, &load_view(root, id)?.run)?;
     let traced = |text: &str| marks.traced(text);
     let (mut fold, mut turns) = (TraceFold::default(), EndedTurns::default());
     let view = story(root, id, |before, record| {

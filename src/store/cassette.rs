@@ -81,7 +81,7 @@ impl CassetteDraft {
             Err(Error::io("make the cassette", &dir)(error))
         };
         if replaces && !is_replaceable(&dir) {
-            return refused("it exists and is no cassette; name another directory");
+            return refused("it exists, and it is no cassette; name another directory");
         }
         if replaces && !may_replace {
             return refused("it exists; name another directory, or replace it with --force");

@@ -31,7 +31,9 @@ pub enum Error {
         similar: Option<String>,
     },
     /// The id is taken.
-    #[error("there is a run {id} already, which `raymond status {id}` shows; choose another --id")]
+    #[error(
+        "there is a run {id} already; continue it with `raymond resume {id}` if it has not ended, or choose another --id"
+    )]
     Exists {
         /// The id.
         id: RunId,

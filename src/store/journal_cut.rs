@@ -55,17 +55,24 @@ pub enum CutSearch {
     },
 }
 
+/// The number of times that the note of a live run is read: it is written over while it is read.
+const NOTE_READS: usize = 3;
+
 /// The batches of a journal, without those of a live run that are not durable yet.
 struct DurableBatches {
     journal: JournalReader,
-    durable: u64,
+    /// The number of bytes that are durable; `None` if all are.
+    durable: Option<u64>,
 }
 
 impl DurableBatches {
     fn open(dir: &RunDir) -> Result<Self, Error> {
         // Without a holder all that is whole counts: the note may claim less than is durable.
         let is_live = lock::is_held(&dir.lock())?.is_some();
-        let durable = if is_live { acknowledged::read(&dir.journal()) } else { 0 };
+        let durable = is_live.then(|| {
+            let mut noted = (0..NOTE_READS).map(|_| acknowledged::read(&dir.journal()));
+            noted.find(|&end| end > 0).unwrap_or_default()
+        });
         Ok(Self { journal: JournalReader::open(&dir.journal())?, durable })
     }
 
@@ -77,7 +84,7 @@ impl DurableBatches {
             records.push(record);
             let extent = self.journal.extent();
             if extent.last == seq {
-                let is_durable = self.durable == 0 || extent.end <= self.durable;
+                let is_durable = self.durable.is_none_or(|durable| extent.end <= durable);
                 return Ok(is_durable.then_some((records, extent)));
             }
         }

@@ -95,6 +95,15 @@ fn errors_of_a_workflow_are_shown_in_lines_without_advice_that_a_case_cannot_tak
 }
 
 #[test]
+fn file_of_cases_is_named_by_any_path() {
+    let test = flow(CASES);
+    for path in ["ways.yaml", "./ways.yaml", "../tests/ways.yaml", "."] {
+        let outcome = test.shell(&format!("cd tests && \"$0\" test {path} --case 'by A'")).wait();
+        outcome.ok().stdout_has("1 case, all passed");
+    }
+}
+
+#[test]
 fn golden_is_not_written_through_a_link() {
     let own = "cases:\n  - name: by A\n    expect: { result: { golden: goldens/a.txt } }\n";
     let test = flow(own);

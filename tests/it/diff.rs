@@ -120,6 +120,19 @@ fn branch_is_compared_with_its_source_after_the_shared_records() {
 }
 
 #[test]
+fn paths_of_the_first_run_are_no_difference_between_a_branch_and_its_branch() {
+    let test = Test::new().prompt("START.md", "start").prompt("LAST.md", "last of {{notes}}");
+    let notes = test.dir().join("runs/tour-first/notes").display().to_string();
+    let test = test
+        .rule(when("start").reply(&format!(r#"<goto notes="{notes}">LAST.md</goto>"#)))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md", "--id", "tour-first"]).ok();
+    test.raymond(&["branch", "tour-first", "--at", "main#2", "--id", "second"]).ok();
+    test.raymond(&["branch", "second", "--at", "main#2", "--id", "third"]).ok();
+    assert_eq!(diff(&test, "second", "third", &[])["equal"], true);
+}
+
+#[test]
 fn run_that_lives_differs_where_it_stands() {
     let test = Test::new()
         .prompt("START.md", "start")

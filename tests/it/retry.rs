@@ -150,6 +150,9 @@ fn running_run_takes_up_a_retry() {
         .rule(always().hold_before("go").reply("<result>led</result>"));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_event("agent_failed", 1);
+    for files in ["--prompts", "--migrate"] {
+        test.raymond(&["retry", "t", files]).code(64).stderr_has("t is running, with its files");
+    }
     test.raymond(&["retry", "t"]).ok().stdout_has("t is running, and takes it up");
     live.wait_event("agents_retried", 1);
     test.release("go");

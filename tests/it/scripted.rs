@@ -100,5 +100,5 @@ fn reply_cannot_write_into_runs_the_workflow_or_beyond() {
     let out = test("START.md: [{ reply: x, files: { ../x: other } }]\n");
     out.run(&["START.md", "--agent", "scripted"])
         .code(65)
-        .says("leads out of the working directory");
+        .says("leads out of the agent's working directory");
 }

@@ -65,9 +65,14 @@ pub(super) async fn attempt(
         let run = ObservedRun::default();
         return Ok(Err(FailedAttempt { fault: AttemptFault::NotBegun, why, run }.into()));
     }
+    // What git and the helpers warned of is no warning of the run.
+    case.forget_complaints();
     let mut ended = case.raymond(run_arguments(loaded, &dir, live), kill_after).await?;
-    if kill_after.is_some() && !matches!(ended, CaseEnd::Exit(_)) {
-        ended = case.raymond(resume_arguments(&dir), None).await?;
+    match ended {
+        CaseEnd::Killed if kill_after.is_some() => {
+            ended = case.raymond(resume_arguments(&dir), None).await?;
+        }
+        CaseEnd::Killed | CaseEnd::Exit(_) | CaseEnd::TimedOut | CaseEnd::Interrupted => {}
     }
     Ok(outcome(&case, &ended))
 }

@@ -190,6 +190,11 @@ impl CaseProcess<'_> {
         Ok(unended)
     }
 
+    /// Forgets what was printed to stderr so far.
+    pub(super) fn forget_complaints(&self) {
+        let _ = std::fs::write(self.dir.complaints(), "");
+    }
+
     /// Returns what it printed to stderr, without the advice of an option that no case has. The script is named as the case,
     /// not as the file that was made of it.
     pub(super) fn complaints(&self) -> String {

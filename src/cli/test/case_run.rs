@@ -34,7 +34,10 @@ pub(super) async fn run_case(
     }
     drop(permit);
     if session.args.kill_sweep && report.has_passed() {
-        report.sweep = Some(kill_sweep::sweep(session, &report, number).await?);
+        match kill_sweep::sweep(session, &report, number).await? {
+            Ok(sweep) => report.sweep = Some(sweep),
+            Err(why) => report.error = Some(why),
+        }
     }
     report.duration = begin.elapsed();
     Ok(report)

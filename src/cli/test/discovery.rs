@@ -1,7 +1,7 @@
 //! Finds the files of cases, and reads them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::cli::exit::Error;
 use crate::language::cases::{self, TestCase};
@@ -81,7 +81,8 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
         return Err(Error::Usage(format!("{}: there is no such file or folder", path.display())));
     }
     let mut files = yaml_files(&path.join(FOLDER));
-    if path.file_name().is_some_and(|name| name == FOLDER) {
+    let name = std::path::absolute(path).ok();
+    if name.is_some_and(|path| path.file_name().is_some_and(|name| name == FOLDER)) {
         files.extend(yaml_files(path));
     }
     below(path, 0, &mut files);
@@ -137,13 +138,7 @@ pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
     let text = String::from_utf8_lossy(&bytes);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let folder = file.parent().unwrap_or(Path::new("."));
-    let up =
-        |path: &Path| path.parent().map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
-    let workflow = if folder.as_os_str().is_empty() {
-        PathBuf::from("..")
-    } else {
-        up(folder).unwrap_or_else(|| ".".into())
-    };
+    let workflow = above(folder);
     Ok(match cases::read(&stem, &text) {
         Ok(cases) => Ok(cases
             .into_iter()
@@ -151,6 +146,17 @@ pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
             .collect()),
         Err(errors) => Err(errors.iter().map(|error| format!("{}:{error}", shown(file))).collect()),
     })
+}
+
+/// Returns the folder above another one, named as that one is.
+fn above(folder: &Path) -> PathBuf {
+    match folder.components().next_back() {
+        None | Some(Component::CurDir | Component::ParentDir) => folder.join(".."),
+        Some(_) => match folder.parent() {
+            Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
+            _ => ".".into(),
+        },
+    }
 }
 
 /// Returns the message that no case has the name that was asked for.

@@ -11,7 +11,8 @@ use crate::language::cases::mismatches;
 /// The number of kills after which a line tells how far the sweep is.
 const KILLS_PER_LINE: u64 = 25;
 
-/// Kills the run of a case that has passed after each of its records.
+/// Kills the run of a case that has passed after each of its records. Without an end of a run that is not killed there is
+/// nothing to compare with; then the reason is returned.
 ///
 /// # Errors
 /// [`Error`] if a run cannot be started.
@@ -19,15 +20,23 @@ pub(super) async fn sweep(
     session: &TestSession,
     report: &CaseReport,
     number: usize,
-) -> Result<KillSweep, Error> {
+) -> Result<Result<KillSweep, String>, Error> {
     // Endings that already differ without a kill, such as by a checksum, are not compared.
     let again = {
         let _permit = session.permits.acquire().await;
         attempt(session, &report.loaded, &format!("{number}-0"), AttemptKind::Scripted).await?
     };
-    let stable = again.map_or_else(|_| AgentEndings::new(), |(run, _)| run.endings);
     let last = report.run.records;
     let mut sweep = KillSweep::default();
+    let stable = match again {
+        Ok((run, _)) => run.endings,
+        Err(failed) => {
+            return Ok(Err(format!(
+                "a second run, without a kill, came to no end: {}",
+                failed.why
+            )));
+        }
+    };
     for record in killed_records(last, report.run.pause.is_some()) {
         let _permit = session.permits.acquire().await;
         let name = format!("{number}-{record}");
@@ -41,7 +50,7 @@ pub(super) async fn sweep(
             output::tell(&format!("{title}: killed after record {record} of {last}"));
         }
     }
-    Ok(sweep)
+    Ok(Ok(sweep))
 }
 
 /// Returns the first difference of a run that was killed and resumed: from what is expected, or from the other runs.

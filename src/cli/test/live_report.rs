@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::discovery::shown;
 use super::junit::JunitCase;
 use super::live_case::LiveReport;
-use super::report::{messages, mismatches_json, write_paths};
+use super::report::{messages, mismatches_json, write_messages, write_paths};
 use crate::cli::exit::CliExitCode;
 use crate::cli::output;
 use crate::domain::id::AgentId;
@@ -34,9 +34,7 @@ pub(super) fn line(report: &LiveReport, times: u32) -> String {
     let (model, number) = (model_of(report), report.task.number);
     let (seconds, cost) = (case.duration.as_secs_f64(), case.run.committed);
     let mut text = format!("{word} {title} [{model} {number}/{times}] ({seconds:.1}s, {cost})\n");
-    for (at, message) in messages(case) {
-        let _ = writeln!(text, "  {}", printable_line(&format!("{at}: {message}")));
-    }
+    write_messages(case, &mut text);
     write_paths(case, &mut text);
     text
 }

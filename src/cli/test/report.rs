@@ -30,6 +30,16 @@ pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
     let word = if report.has_passed() { style("ok  ").green() } else { style("FAIL").red().bold() };
     let swept = report.sweep.as_ref().map(|sweep| format!(", {} kills", sweep.kills));
     let mut text = format!("{word} {title} ({seconds:.1}s{})\n", swept.unwrap_or_default());
+    write_messages(report, &mut text);
+    if is_updated {
+        return text;
+    }
+    write_paths(report, &mut text);
+    text
+}
+
+/// Writes what does not hold, further lines of a message below its first one.
+pub(super) fn write_messages(report: &CaseReport, text: &mut String) {
     for (at, message) in messages(report) {
         let message = format!("{at}: {message}");
         for (number, line) in message.trim_end().lines().enumerate() {
@@ -37,11 +47,6 @@ pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
             let _ = writeln!(text, "{indent}{}", printable_line(line));
         }
     }
-    if is_updated {
-        return text;
-    }
-    write_paths(report, &mut text);
-    text
 }
 
 /// Returns the places of the expectations that do not hold, each with a sentence.

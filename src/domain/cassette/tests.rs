@@ -15,6 +15,9 @@ fn edits_apply_in_order_and_name_the_part_that_is_missing() {
     let doubled = edit("a", &"a".repeat(1024), true);
     let bomb = FilePatch::Edits(vec![doubled; 6]);
     assert_eq!(bomb.apply(Some("a")), Err(PatchFailure::TooLong));
+    let long = "a".repeat(MAX_PATCHED_BYTES - 1);
+    let same_length = FilePatch::Edits(vec![edit("a", "b", true)]);
+    assert_eq!(same_length.apply(Some(&long)), Ok("b".repeat(MAX_PATCHED_BYTES - 1)));
     assert_eq!(FilePatch::Content("new".to_owned()).apply(None), Ok("new".to_owned()));
 }
 

@@ -195,6 +195,25 @@ impl Event {
         }
     }
 
+    /// Returns whether the event ends agents that it is not about: with the whole run, or because a join does not need them.
+    #[must_use]
+    pub fn ends_others(&self) -> bool {
+        self.ends_run() || !self.stopped_children().is_empty()
+    }
+
+    /// Returns whether the event ends an agent that it is not about.
+    #[must_use]
+    pub fn ends_other(&self, agent: &AgentId) -> bool {
+        let is_stopped = || self.stopped_children().iter().any(|child| child.agent == *agent);
+        (self.ends_run() && self.agent() != Some(agent)) || is_stopped()
+    }
+
+    /// Returns whether the event is a failure that ends all agents.
+    #[must_use]
+    pub fn ends_run(&self) -> bool {
+        matches!(self, Self::AgentFailed(failure) if failure.ends_run)
+    }
+
     /// Returns the agents that the event ends because a join does not need them.
     #[must_use]
     pub fn stopped_children(&self) -> &[StoppedChild] {

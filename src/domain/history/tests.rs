@@ -7,7 +7,8 @@ use crate::domain::apply::tests::plausible::{Journal, pushes};
 use crate::domain::apply::tests::scene::{
     CENT, Scene, agent_id, goto, result, session, state, tag,
 };
-use crate::domain::event::{AgentFailed, TurnRejected};
+use crate::domain::event::{AgentFailed, JoinFinished, StoppedChild, TurnRejected};
+use crate::domain::join::{JoinCondition, JoinOutcome, JoinTally};
 use crate::domain::transition::TagName;
 use crate::domain::turn_cost::TurnCost;
 
@@ -117,6 +118,37 @@ fn agent_ended_by_run_failure_records_cause_and_late_cost() {
     assert_eq!(ends.len(), 2);
     assert_eq!(ends[0].event.agent(), Some(&agent_id("main.1")));
     assert_eq!(steps[1].cost(), cost_usd);
+}
+
+#[test]
+fn agent_that_a_join_has_stopped_has_its_turn_and_its_late_cost_in_its_step() {
+    let mut seen = Seen::of("main.1");
+    let fork = seen.scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
+    seen.happens(Event::StepFinished(fork));
+    let step = seen.scene.step("main.1", goto("V.md"));
+    seen.happens(Event::StepFinished(step));
+    seen.scene.joins("main", JoinCondition::Any);
+    let (turn, child) = (seen.scene.turn("main"), seen.scene.turn("main.1"));
+    let stopped = StoppedChild { agent: agent_id("main.1"), at_work: true };
+    seen.happens(Event::JoinFinished(Box::new(JoinFinished {
+        turn,
+        state: seen.scene.agent("main").current_state.clone(),
+        outcome: JoinOutcome::Met,
+        tally: JoinTally { count: 1, done: 0, failed: 0 },
+        enters: None,
+        stopped: vec![stopped],
+    })));
+    let cost_usd = Usd::from_dollars(0.5);
+    let cost = TurnCost { amount: cost_usd, ..TurnCost::default() };
+    seen.happens(Event::CostCounted { turn: child, cost });
+    let steps = seen.history.steps(&seen.scene.run);
+    let numbers: Vec<(u64, usize)> =
+        steps.iter().map(|step| (step.number, step.turns.len())).collect();
+    assert_eq!(numbers, [(1, 1), (2, 2)]);
+    assert_eq!(steps[1].cost(), cost_usd);
+    assert!(
+        steps[1].turns[0].end.as_ref().is_some_and(|end| end.event.ends_other(&agent_id("main.1")))
+    );
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::{Cassette, PlayableTurn};
-use crate::domain::cassette::RecordedEnding;
+use crate::domain::cassette::{RecordedEnding, reply_text};
 use crate::domain::id::MessageId;
 use crate::domain::session::{Session, SessionOrigin};
 use crate::domain::turn::TurnId;
@@ -92,7 +92,7 @@ pub fn with_conversation(
         let asked = turn.recorded.prompt.as_deref().map(&filled);
         let answer = match &turn.recorded.outcome {
             RecordedEnding::Replied { answer, structured } => {
-                answer.as_deref().or(structured.as_deref()).map(&filled)
+                reply_text(answer.as_deref(), structured.as_deref()).as_deref().map(&filled)
             }
             RecordedEnding::Failed { .. } | RecordedEnding::Cut => None,
         };

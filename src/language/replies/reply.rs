@@ -56,11 +56,11 @@ impl FilePath {
     /// The reason why it cannot be one.
     pub fn parse_below(text: &str, folder: &str) -> Result<Self, String> {
         let why = if text.trim().is_empty() || text.ends_with('/') {
-            "it names no file"
+            "it names no file".to_owned()
         } else if text.starts_with('/') {
-            "it begins at the root"
+            "it begins at the root".to_owned()
         } else if text.split('/').any(|name| name == "..") {
-            "`..` leads elsewhere"
+            format!("`..` leads out of {folder}")
         } else {
             return Ok(Self(text.to_owned()));
         };

@@ -1,5 +1,6 @@
 //! `raymond branch` and `raymond rewind`: a run that shares the records of another, and continues differently.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::NewRunArgs;
@@ -130,25 +131,40 @@ fn as_text(found: &FoundBranch, request: &BranchRequest) -> String {
 }
 
 fn agent_line(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> String {
-    let next = match next_of(agent, found, request) {
-        "asked" => "is asked next",
-        "given" => "has its reply from you",
-        "waits" => "waits",
-        _ => "continues by itself",
+    let next = match NextMove::of(agent, found, request) {
+        NextMove::Asked => "is asked next",
+        NextMove::Given => "has its reply from you",
+        NextMove::Waits => "waits",
+        NextMove::Continues => "continues by itself",
     };
     format!("{}#{} in {} {next}", agent.id, agent.step, agent.place())
 }
 
-/// Returns the word for what comes next of an agent.
-fn next_of(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> &'static str {
-    if request.reply.is_some() && found.replied_agent() == Some(&agent.id) {
-        "given"
-    } else if agent.waits() {
-        "waits"
-    } else if agent.advances_itself() {
-        "continues"
-    } else {
-        "asked"
+/// What comes next of an agent of a branch.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum NextMove {
+    /// A person has given the reply of its turn.
+    Given,
+    /// It waits.
+    Waits,
+    /// raymond takes its step.
+    Continues,
+    /// Its turn is asked.
+    Asked,
+}
+
+impl NextMove {
+    fn of(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> Self {
+        if request.reply.is_some() && found.replied_agent() == Some(&agent.id) {
+            Self::Given
+        } else if agent.waits() {
+            Self::Waits
+        } else if agent.advances_itself() {
+            Self::Continues
+        } else {
+            Self::Asked
+        }
     }
 }
 
@@ -158,7 +174,7 @@ fn as_json(found: &FoundBranch, request: &BranchRequest, differences: &[String])
             "agent": agent.id,
             "step": agent.step,
             "state": agent.place(),
-            "next": next_of(agent, found, request),
+            "next": NextMove::of(agent, found, request),
         })
     };
     let mut plan = json!({

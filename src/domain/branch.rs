@@ -98,9 +98,11 @@ impl BranchOrigin {
             FactChange::Retracted { label, key } => {
                 // The fact that held at the cut is gone for others only. One that came later is gone for all.
                 let seen = || known.get(label, Some(key)).map(|fact| fact.seq);
-                own.is_of(label, key) && (own.gone.is_some() || own.seq.is_none()) && {
-                    own.gone.is_none() || own.gone == seen()
-                }
+                own.is_of(label, key)
+                    && match own.gone {
+                        Some(gone) => seen() == Some(gone),
+                        None => own.seq.is_none(),
+                    }
             }
         };
         self.hidden.iter().any(is_hidden)

@@ -159,6 +159,7 @@ fn is_accepted(on: ChargeKind) -> bool {
     }
 }
 
+/// Returns the way in which an event that reports a cost has ended a turn.
 fn ending(event: &Event, agent: &Agent, cost: &TurnCost) -> TurnEnding {
     match event {
         Event::TurnFailed(failed) => {

@@ -41,7 +41,7 @@ pub enum ChargeKind {
     Rejected,
     /// A turn that failed.
     Failed(FailureCause),
-    /// A turn that was ended with the whole run.
+    /// A turn that still ran when others ended its agent.
     Late,
 }
 

@@ -106,7 +106,9 @@ impl RunDiff {
     /// Returns whether the runs came to the same.
     #[must_use]
     pub fn is_equal(&self) -> bool {
-        let Self { first, steps, results, files, .. } = self;
+        // Costs and inputs differ between runs that came to the same.
+        let Self { shared: _, inputs: _, cost: _, state_costs: _, first, steps, results, files } =
+            self;
         first.is_none() && steps.is_empty() && results.is_empty() && files.is_empty()
     }
 }
@@ -120,10 +122,11 @@ pub fn compare(a: &RunHistory, b: &RunHistory, agent: Option<&AgentId>) -> RunDi
     agents.sort_by(|one, other| one.cmp_by_number(other));
     let (mut firsts, mut steps) = (Vec::new(), Vec::new());
     for id in agents {
-        let is_cut = [a, b].iter().any(|run| run.endings.get(id) == Some(&TracedEnding::Unneeded));
+        let is_unneeded =
+            [a, b].iter().any(|run| run.endings.get(id) == Some(&TracedEnding::Unneeded));
         let (own, others) = (steps_of(a.agents.get(id)), steps_of(b.agents.get(id)));
-        firsts.extend(first_of(id, &own, &others, is_cut));
-        steps.extend(different_steps(id, &own, &others, is_cut));
+        firsts.extend(first_of(id, &own, &others, is_unneeded));
+        steps.extend(different_steps(id, &own, &others, is_unneeded));
     }
     firsts.sort_by_key(MomentDifference::rank);
     RunDiff {
@@ -169,7 +172,7 @@ fn first_of(
     agent: &AgentId,
     a: &MomentsBySteps<'_>,
     b: &MomentsBySteps<'_>,
-    is_cut: bool,
+    is_unneeded: bool,
 ) -> Option<MomentDifference> {
     let steps: BTreeSet<u64> = a.keys().chain(b.keys()).copied().collect();
     for step in steps {
@@ -178,7 +181,7 @@ fn first_of(
             let pair = RunPair { a: own.get(index).copied(), b: others.get(index).copied() };
             let aspects = match (pair.a, pair.b) {
                 (Some(one), Some(other)) => different_aspects(one, other),
-                (Some(_) | None, _) if is_cut => continue,
+                (Some(_) | None, _) if is_unneeded => continue,
                 (Some(_) | None, _) => Vec::new(),
             };
             if !aspects.is_empty() || pair.a.is_none() || pair.b.is_none() {
@@ -213,7 +216,7 @@ fn different_steps(
     agent: &AgentId,
     a: &MomentsBySteps<'_>,
     b: &MomentsBySteps<'_>,
-    is_cut: bool,
+    is_unneeded: bool,
 ) -> Vec<StepDifference> {
     let steps: BTreeSet<u64> = a.keys().chain(b.keys()).copied().collect();
     let difference = |step: u64| {
@@ -224,10 +227,10 @@ fn different_steps(
                 let is_prefix = one.outcomes[..ends] == other.outcomes[..ends];
                 one.state == other.state
                     && is_prefix
-                    && (is_cut || one.outcomes.len() == other.outcomes.len())
+                    && (is_unneeded || one.outcomes.len() == other.outcomes.len())
             }
             (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => is_cut,
+            (Some(_), None) | (None, Some(_)) => is_unneeded,
         };
         (!is_same).then(|| StepDifference { agent: agent.clone(), step, ways })
     };

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::branch_error::BranchError;
 use super::branch_point::FoundBranch;
-use super::branch_request::BranchRequest;
+use super::branch_request::{BranchRequest, edited_state};
 use super::branch_sessions::check_sessions;
 use super::branch_worktrees::check_snapshots;
 use super::check::refuse_errors_of_states;
@@ -21,7 +21,7 @@ use crate::domain::apply::apply;
 use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
 use crate::domain::branched_agents::branched_agents;
 use crate::domain::event::{Event, Record, RunBranched};
-use crate::domain::id::{Folder, RunId, SessionId, StateKind, StateName};
+use crate::domain::id::{RunId, SessionId};
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::{PinDifference, is_prompt_path, is_test_path};
@@ -111,17 +111,6 @@ impl BranchWorkflow {
     }
 }
 
-/// Returns the state in a file of a workflow, with its folder below the root; `None` for another file.
-fn edited_state(file: &str) -> Option<(Option<Folder>, StateName)> {
-    let (folder, name) = match file.rsplit_once('/') {
-        Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
-        None => (None, file),
-    };
-    let state = StateName::parse(name).ok()?;
-    StateKind::of(&state)?;
-    Some((folder, state))
-}
-
 /// Returns the files that would have to be taken with the edited ones: whoever trusts a workflow trusts its files together.
 /// A prompt only talks, and may stay as it was; what was added, and what only tests read, the branch does not use.
 fn other_changes(
@@ -144,7 +133,8 @@ fn other_changes(
 /// Returns the first record of a branch, and the run after it, if all is there that its agents begin with.
 ///
 /// # Errors
-/// [`BranchError`] if the given reply would not be accepted, or a session or a snapshot is gone.
+/// [`BranchError`] if the given reply would not be accepted, or a session or a snapshot is gone; [`Error::Branched`] if
+/// the run cannot branch off there, [`Error::Io`].
 pub(super) fn branched_run(
     root: &RunsRoot,
     found: &FoundBranch,

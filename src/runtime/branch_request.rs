@@ -1,6 +1,6 @@
 //! The wishes for a branch.
 
-use crate::domain::id::RunId;
+use crate::domain::id::{Folder, RunId, StateKind, StateName};
 
 /// The wishes for a branch.
 #[derive(Debug, Clone, Default)]
@@ -15,4 +15,16 @@ pub struct BranchRequest {
     pub takes_label: bool,
     /// Values for the placeholders of every state.
     pub variables: Vec<(String, String)>,
+}
+
+/// Returns the state in a file of a workflow, with its folder below the root; `None` for another file.
+#[must_use]
+pub fn edited_state(file: &str) -> Option<(Option<Folder>, StateName)> {
+    let (folder, name) = match file.rsplit_once('/') {
+        Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
+        None => (None, file),
+    };
+    let state = StateName::parse(name).ok()?;
+    StateKind::of(&state)?;
+    Some((folder, state))
 }

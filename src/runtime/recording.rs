@@ -69,8 +69,12 @@ pub fn record(
         scrubbed: scrubbed(recorder.counts),
         left_out: recorder.left_out,
     };
-    let json = serde_json::to_string_pretty(&header).unwrap_or_default() + "\n";
-    draft.finish(json.as_bytes())?;
+    let json = serde_json::to_string_pretty(&header).map_err(|error| Error::Io {
+        doing: "record the header of",
+        path: root.run(id).path().to_owned(),
+        error: error.into(),
+    })?;
+    draft.finish(format!("{json}\n").as_bytes())?;
     Ok(header)
 }
 
@@ -133,7 +137,7 @@ impl<'rules> TurnRecorder<'rules> {
         }
     }
 
-    /// Returns the record of a turn; `None` if there was none when the agent ended.
+    /// Returns the record of a turn; `None` if there was none when the agent ended, or the state is no prompt.
     pub(super) fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
         if !is_asked(&turn.state) {
             return Ok(None);

@@ -47,7 +47,7 @@ pub(super) fn taken_in(
     Ok(Some(files))
 }
 
-/// Reads the cassette that a run has a copy of.
+/// Reads a run's own copy of its cassette.
 ///
 /// # Errors
 /// [`Error::Cassette`] if the copy is gone, or not as it was.

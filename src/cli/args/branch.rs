@@ -6,8 +6,9 @@ use clap_complete::engine::ArgValueCompleter;
 use super::{DirArgs, NamedRunArgs, variable};
 use crate::cli::candidates::complete_agents;
 use crate::cli::options::RunOptions;
-use crate::domain::id::{AgentId, RunId, StateKind, StateName};
+use crate::domain::id::{AgentId, RunId};
 use crate::runtime::branch_point::BranchPoint;
+use crate::runtime::branch_request::edited_state;
 
 pub(super) const BRANCH_HELP: &str = "Examples:
   raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with the file as it is now
@@ -107,17 +108,11 @@ impl BranchArgs {
             }
             (None, None) => BranchPoint::Now,
         };
-        match point {
-            BranchPoint::Step { .. } => Ok(point),
-            _ if self.reply.is_some() => {
-                Err("a reply is that of one step: --at AGENT#STEP".to_owned())
-            }
-            _ => Ok(point),
-        }
+        Ok(point)
     }
 
     fn edited_states(&self, agent: Option<&AgentId>) -> Result<BranchPoint, String> {
-        match self.edit.iter().find(|file| !is_state(file)) {
+        match self.edit.iter().find(|file| edited_state(file).is_none()) {
             None => Ok(BranchPoint::States { agent: agent.cloned(), states: self.edit.clone() }),
             Some(other) => Err(format!(
                 "{other} is no state, so say where to branch off: --at RECORD, or --at AGENT#STEP"
@@ -152,12 +147,6 @@ pub struct RewindArgs {
     /// The options that each resume may change.
     #[command(flatten)]
     pub options: RunOptions,
-}
-
-/// Returns whether a file of a workflow is a state.
-fn is_state(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    StateName::parse(name).is_ok_and(|name| StateKind::of(&name).is_some())
 }
 
 /// Reads a place: the number of a record, or an agent and its step.

@@ -248,8 +248,7 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         | Event::RunBranched(_)
         | Event::CommandReceived { .. } => false,
     };
-    let all = |event: &Event| matches!(event, Event::AgentFailed(failure) if failure.ends_run);
-    !events.iter().any(all) && (run.agents.len() > 1 || !events.iter().any(ends))
+    !events.iter().any(Event::ends_run) && (run.agents.len() > 1 || !events.iter().any(ends))
 }
 
 /// Returns the state whose turn is due after a step; `None` if the agent has ended, or waits for an answer.

@@ -25,7 +25,18 @@ impl Expectation {
             Self::FileText(path, TextRule::Golden(file)) => {
                 Some((file.as_str(), texts.files.get(path.as_str()).map(String::as_str)))
             }
-            _ => None,
+            Self::Path(..)
+            | Self::Result(..)
+            | Self::Agents(_)
+            | Self::CostAtMost(_)
+            | Self::TurnsAtMost(_)
+            | Self::FileExists(..)
+            | Self::FileText(..)
+            | Self::Fact(..)
+            | Self::Failure(_)
+            | Self::Status(_)
+            | Self::Exit(_)
+            | Self::NoWarning => None,
         }
     }
 
@@ -33,7 +44,18 @@ impl Expectation {
     /// begun may be taken twice then.
     #[must_use]
     pub fn is_about_outcome(&self) -> bool {
-        !matches!(self, Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning)
+        match self {
+            Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning => false,
+            Self::Path(..)
+            | Self::Result(..)
+            | Self::Agents(_)
+            | Self::FileExists(..)
+            | Self::FileText(..)
+            | Self::Fact(..)
+            | Self::Failure(_)
+            | Self::Status(_)
+            | Self::Exit(_) => true,
+        }
     }
 
     /// Returns the file of the working directory that it is about.

@@ -118,6 +118,7 @@ impl ReplayRunner {
             usage,
             refused_tools: recorded.refused_tools.clone(),
             duration_ms: recorded.duration_ms,
+            is_given: recorded.given,
             ..TurnReply::default()
         };
         if self.cassette.is_partial() {
@@ -133,7 +134,7 @@ impl ReplayRunner {
     fn no_turn(&self, place: &str, visit: u32) -> TurnFailure {
         let visit = visit + 1;
         let why = format!(
-            "{}: there is no turn of {place} that an agent had as number {visit} there; record a run that comes so far, or answer with --agent scripted or Claude Code",
+            "{}: this cassette has no turn {visit} of an agent in {place}; record a run that gets that far, or answer with --agent scripted or Claude Code",
             self.path
         );
         TurnFailure::new(FailureCause::Workflow, why)

@@ -99,7 +99,13 @@ impl ScriptedRunner {
         if !files.is_empty() {
             let key = key_of(input.folder.as_ref(), &input.state);
             let directory = self.places.working_dirs.directory(&input.working_dir);
-            turn.files = Some((directory.map_err(|why| self.wrong(&key, &why))?, files));
+            let directory = directory.map_err(|why| self.wrong(&key, &why))?;
+            // A worktree lies in the directory of the runs, and is the agent's own all the same.
+            let kept = match &input.working_dir.tree {
+                Some(_) => Vec::new(),
+                None => self.places.kept.clone(),
+            };
+            turn.files = Some((directory, kept, files));
         }
         Ok(turn)
     }
@@ -130,8 +136,8 @@ impl ScriptedRunner {
         turn: ScriptedTurn,
     ) -> Result<TurnReply, TurnFailure> {
         let mut turn = turn.waited().await?;
-        if let Some((directory, files)) = turn.files.take() {
-            let made = files.apply(&directory, &self.places.kept, &asked.turn.stem());
+        if let Some((directory, kept, files)) = turn.files.take() {
+            let made = files.apply(&directory, &kept, &asked.turn.stem());
             made.map_err(|why| self.wrong(&asked.key, &why))?;
         }
         if let Some(place) = turn.note {
@@ -169,8 +175,8 @@ struct ScriptedTurn {
     delay_ms: u64,
     fault: Option<ScriptedFault>,
     limits: TurnTimeouts,
-    /// The agent's working directory, and the files to change there.
-    files: Option<(PathBuf, ScriptedFiles)>,
+    /// The agent's working directory, the folders in which nothing is changed, and the files to change.
+    files: Option<(PathBuf, Vec<PathBuf>, ScriptedFiles)>,
     stop: watch::Receiver<StopLevel>,
 }
 

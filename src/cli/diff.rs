@@ -51,7 +51,11 @@ fn chosen(args: &DiffArgs, root: &RunsRoot) -> Result<RunPair<RunId>, Error> {
         return Ok(RunPair { a: run, b: run_choice::find(root, other)? });
     }
     match load_view(root, &run)?.run.branch {
-        Some(origin) => Ok(RunPair { a: run_choice::find(root, &origin.run)?, b: run }),
+        Some(origin) if !root.run(&origin.run).path().is_dir() => Err(Error::Usage(format!(
+            "{run} branched off {}, which has been removed, so name another run to compare it with: raymond diff {run} RUN2",
+            origin.run
+        ))),
+        Some(origin) => Ok(RunPair { a: origin.run, b: run }),
         None => Err(Error::Usage(format!(
             "{run} did not branch off another run, so name the run to compare it with: raymond diff {run} RUN2"
         ))),

@@ -82,7 +82,8 @@ struct LeastCost {
 }
 
 fn least_cost(plan: &StartPlan) -> Option<LeastCost> {
-    let prompt = plan.prompt.as_ref().filter(|_| plan.settings.answerer.calls_model())?;
+    let is_asked = plan.settings.answerer.calls_model() && plan.settings.replayed_part().is_none();
+    let prompt = plan.prompt.as_ref().filter(|_| is_asked)?;
     let tokens = estimated_tokens(&prompt.text);
     let (model, _) = model_of(plan, None);
     let cost = input_cost(&model, tokens);
@@ -136,6 +137,9 @@ fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
 }
 
 fn cost_sentence(plan: &StartPlan) -> String {
+    if plan.settings.replayed_part().is_some() {
+        return "nothing for the turns that the cassette answers; what the others cost is not known before".to_owned();
+    }
     let Some(LeastCost { model, tokens, cost }) = least_cost(plan) else {
         return plan.settings.answerer.note_on_costs().map_or_else(
             || "not known before the first prompt is".to_owned(),

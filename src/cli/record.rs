@@ -62,7 +62,7 @@ fn summary(id: &RunId, path: &Path, header: &CassetteHeader) -> String {
     let mut text =
         format!("recorded {} of {id} in {}\n", plural(header.turns, "turn"), path.display());
     if header.unfinished {
-        text.push_str("the run is not over; the turns that run now are not in it\n");
+        text.push_str("the run is not over; what comes later is not in it\n");
     }
     text.push_str("scrubbed:\n");
     for ScrubbedCount { rule, hits } in &header.scrubbed {

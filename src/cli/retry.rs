@@ -39,7 +39,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
         if takes_files {
             let mut graphs = graph_setup();
             graphs.migrate = true;
-            check_retry(&run, &selection, &graphs)?;
+            check_retry(&root, &run, &selection, &graphs, &directories::user_state()?)?;
             edited = Some(seals::edited_files(&root, &run, &graphs)?);
         }
         if args.options.json {

@@ -85,7 +85,7 @@ fn painted(text: &str, colours: bool) -> String {
     let tone = |(number, line): (usize, &str)| match line.trim_start() {
         words if number == 0 && words.contains("  failed: ") => TextTone::Bad,
         _ if number == 0 || line.starts_with("step ") => TextTone::Strong,
-        "prompt" | "answer" | "reminder" | "stdout" | "stderr"
+        "prompt" | "answer" | "answer of a person" | "reminder" | "stdout" | "stderr"
             if line.starts_with("    ") && !line.starts_with("     ") =>
         {
             TextTone::Faint
@@ -168,6 +168,7 @@ impl AgentDetails<'_> {
                 is_cut |= self.quote(&mut text, "reminder", Some(reminder));
             }
             if is_new {
+                is_cut |= self.quote(&mut text, "answer of a person", turn.given.as_deref());
                 is_cut |= self.script(&mut text, step, turn)?;
             }
             self.end(&mut text, turn);
@@ -282,7 +283,7 @@ impl AgentDetails<'_> {
         value["at"] = json!(turn.end.as_ref().map(|end| end.at));
         value["session_id"] = json!(turn.session);
         value["prompt"] = json!(prompt_and_reply.prompt);
-        value["answer"] = json!(prompt_and_reply.answer);
+        value["answer"] = json!(turn.given.as_ref().or(prompt_and_reply.answer.as_ref()));
         if let Some(script) = self.script_json(step, turn)? {
             let key = if step.state.is_script() { "script" } else { "command" };
             value[key] = script;

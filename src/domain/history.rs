@@ -37,6 +37,8 @@ pub struct HistoryTurn {
     pub reminder: Option<String>,
     /// The prompt of the evaluator, if this is the evaluator's turn and not the agent's own.
     pub evaluator: Option<StateName>,
+    /// The reply that a person has given in its place.
+    pub given: Option<String>,
     /// The record that ended it; `None` for the turn that is due.
     pub end: Option<Record>,
 }
@@ -92,6 +94,7 @@ impl AgentHistory {
             session: agent.turn_session().id.clone(),
             reminder: agent.reminder.clone().filter(|_| agent.proposal().is_none()),
             evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
+            given: agent.given_reply.clone(),
             end: None,
         };
         Some((step, turn))

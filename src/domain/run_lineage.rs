@@ -45,7 +45,14 @@ impl RunLineage {
     pub fn see(&mut self, record: &Record) {
         self.last = record.seq;
         if let Event::RunBranched(branched) = &record.event {
-            let (run, shared) = (branched.run.clone(), branched.origin.seq);
+            let (origin, shared) = (&branched.origin.run, branched.origin.seq);
+            if self.parts.last().is_some_and(|last| last.run != *origin) {
+                // It was cut before the record with which that run itself branched off, so nothing tells which of these records
+                // are those of the runs before.
+                let (run, at) = (origin.clone(), Timestamp::default());
+                self.parts.push(LineagePart { run, from: record.seq, at, shared: 0 });
+            }
+            let run = branched.run.clone();
             self.parts.push(LineagePart { run, from: record.seq, at: record.at, shared });
         }
     }
@@ -119,6 +126,16 @@ mod tests {
         ] {
             assert_eq!((one.shared_with(other), other.shared_with(one)), (shared, shared));
         }
+    }
+
+    #[test]
+    fn branch_of_the_kept_records_of_another_branch_shares_nothing_for_certain() {
+        let source = lineage("s", &[("a", 1)], 50);
+        let mut branch = lineage("s", &[("a", 1), ("b", 21)], 40);
+        branch.parts[1].shared = 15;
+        let mut of_kept = lineage("s", &[("a", 1), ("b", 18), ("c", 18)], 30);
+        (of_kept.parts[1].shared, of_kept.parts[2].shared) = (0, 17);
+        assert_eq!((source.shared_with(&of_kept), branch.shared_with(&of_kept)), (0, 0));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::file_trace::{FileTrace, TracedContent, TracedFile};
 use super::agent::Agent;
-use super::event::Record;
+use super::event::{Event, Record};
 use super::id::{AgentId, RunId};
 use super::ledger::{ChargeKind, Ledger, cost_of};
 use super::run::{AgentEnding, FinishedAgent, Run};
@@ -207,8 +207,12 @@ pub struct TraceFold {
 impl TraceFold {
     /// Adds a record; `before` is the run as it was before it. `traced` replaces the run's own paths and id in a text.
     pub fn see(&mut self, before: &Run, record: &Record, traced: &dyn Fn(&str) -> TracedText) {
-        let (lineage, _) = self.begun.get_or_insert_with(|| begin(before, traced));
+        let (lineage, inputs) = self.begun.get_or_insert_with(|| begin(before, traced));
         lineage.see(record);
+        if let Event::RunBranched(branched) = &record.event {
+            let given = branched.settings.variables.iter();
+            inputs.extend(given.map(|(name, value)| (format!("var {name}"), traced(value))));
+        }
         self.costs.count(before, &record.event);
         let Some(turn) = record.event.turn() else { return };
         let own = before.agents.get(&turn.agent);

@@ -129,6 +129,9 @@ pub struct TurnReply {
     pub duration_ms: u64,
     /// The last message of the turn, to which the session can be cut back.
     pub message: Option<MessageId>,
+    /// True if a person has given the reply, so that no further prompt checks it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_given: bool,
 }
 
 /// The failure of a turn.

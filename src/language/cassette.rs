@@ -213,7 +213,12 @@ impl Cassette {
         };
         let visited = |index: &usize| self.turns[*index].visit == visit;
         let due = own().find(|&index| self.turns[index].is_at(id)).filter(visited);
-        due.or_else(|| own().find(visited))
+        // The turn that follows a failed one has the same visit: a failure is replayed once, at its own number.
+        let may_answer = |&index: &usize| {
+            let turn = &self.turns[index];
+            turn.is_answered() || turn.number == id.turn
+        };
+        due.or_else(|| own().filter(visited).find(may_answer))
     }
 
     /// Returns the names of the recorded prompts, with their folders.
@@ -277,12 +282,11 @@ fn playable(recorded: Vec<RecordedTurn>) -> Vec<PlayableTurn> {
     for recorded in recorded {
         let skipped = skipped.entry(recorded.agent.to_string()).or_default();
         if skipped.step != recorded.step {
-            (skipped.step, skipped.count) = (recorded.step, 0);
+            (skipped.step, skipped.number) = (recorded.step, 0);
         }
         let visits = skipped.visits.entry(recorded.place()).or_default();
         if recorded.is_left_out() {
             visits.first.get_or_insert(recorded.visit);
-            skipped.count += 1;
             skipped.cost = skipped.cost.saturating_add(recorded.cost_usd);
             skipped.usage += &recorded.usage;
             continue;
@@ -290,8 +294,11 @@ fn playable(recorded: Vec<RecordedTurn>) -> Vec<PlayableTurn> {
         if let Some(first) = visits.first.take() {
             visits.count += recorded.visit.saturating_sub(first);
         }
+        // The turns of a branch or of a resumed run do not begin with 0 in each step, those of a replay do.
+        let number = skipped.number;
+        skipped.number += 1;
         turns.push(PlayableTurn {
-            number: recorded.turn.saturating_sub(skipped.count),
+            number,
             visit: recorded.visit.saturating_sub(visits.count),
             further_cost: std::mem::take(&mut skipped.cost),
             further_usage: std::mem::take(&mut skipped.usage),
@@ -301,12 +308,12 @@ fn playable(recorded: Vec<RecordedTurn>) -> Vec<PlayableTurn> {
     turns
 }
 
-/// The turns of an agent that are not replayed.
+/// What is known of an agent's turns so far: the place of the next one, and those that are not replayed.
 #[derive(Default)]
 struct SkippedTurns {
     step: u64,
-    /// Their number in this step.
-    count: u32,
+    /// The number of the next turn in this step.
+    number: u32,
     /// Their cost since the last turn that is replayed.
     cost: Usd,
     usage: UsageByModel,

@@ -72,6 +72,7 @@ pub fn judge(
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
             refused_tools: stream.refused.refusals(),
+            is_given: false,
         }),
         None => TurnOutcome::Failed(no_result(stream, exit, &stderr())),
     }

@@ -14,6 +14,7 @@ use super::error::Error;
 use super::file_differences::difference_of;
 use super::given_reply::check_given_reply;
 use super::graphs::GraphSetup;
+use super::supervise::live_scope;
 use super::trust::{self, ExaminedFolder};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
@@ -54,7 +55,8 @@ pub(super) fn branch_workflow(
     let dir = root.run(&found.source);
     let capture = WorkflowCapture::of(&dir.workflow(), Path::new(""))?;
     if pinned::load(&dir.pins())?.is_some_and(|pins| pins != capture.pins()) {
-        return Err(Error::NoCopy { path: dir.workflow() });
+        let (path, run) = (dir.workflow().display().to_string(), found.source.clone());
+        return Err(BranchError::CopyChanged { path, run }.into());
     }
     let mut own = BranchWorkflow { capture, examined: None, differences: Vec::new() };
     if !request.edited.is_empty() {
@@ -74,6 +76,7 @@ impl BranchWorkflow {
         graphs: &GraphSetup,
     ) -> Result<(), Error> {
         let run = &cut.run;
+        live_scope(run, settings)?;
         let mut workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref())?;
         workflow.entry = cut.first_state.clone().unwrap_or(workflow.entry);
         let mut untrusted = settings.clone();
@@ -97,7 +100,9 @@ impl BranchWorkflow {
         let others = other_changes(&self.capture, &examined.capture, &request.edited);
         if !others.is_empty() {
             let (folder, run) = (run.scope_dir.clone(), run.workflow_id.clone());
-            return Err(BranchError::OtherChanges { files: others, folder, run }.into());
+            let files = &examined.capture.files;
+            let (changed, removed) = others.into_iter().partition(|file| files.contains_key(file));
+            return Err(BranchError::OtherChanges { changed, removed, folder, run }.into());
         }
         for file in &request.edited {
             let difference = difference_of(file, &self.capture, &examined.capture);

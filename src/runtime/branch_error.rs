@@ -59,7 +59,7 @@ pub enum BranchError {
     },
     /// A record that does not follow from the cut cannot happen without those that do.
     #[error(
-        "record {seq} of {run} cannot be told from what follows from the cut ({why}); branch the whole run off at a record: --at RECORD"
+        "record {seq} of {run} cannot be told from what follows from the cut ({why}); name a record instead, where the whole run is cut"
     )]
     Refused {
         /// The run.
@@ -82,7 +82,7 @@ pub enum BranchError {
         step: u64,
     },
     /// A reply is given, but the run does not branch off before a step.
-    #[error("a reply is that of one step: --at AGENT#STEP")]
+    #[error("--reply is the reply of one step; name it: --at AGENT#STEP")]
     ReplyWithoutStep,
     /// Another run is to take the place of a run that is live.
     #[error(
@@ -106,7 +106,7 @@ pub enum BranchError {
     },
     /// No agent lived there.
     #[error(
-        "no agent of {run} lives after record {seq}; branch off earlier: --at RECORD, or --at AGENT#STEP"
+        "no agent of {run} lives after record {seq}; name an earlier record, or a step of an agent: AGENT#STEP"
     )]
     NothingLives {
         /// The run.
@@ -130,14 +130,27 @@ pub enum BranchError {
     },
     /// Other files than those that are named differ from those that the run was started with.
     #[error(
-        "{} in {folder} {} from what {run} was started with, too; name what is to be taken as it is now ({}), or restore it",
-        .files.join(", "), if .files.len() == 1 { "differs" } else { "differ" }, edits(.files)
+        "{} in {folder} {} from what {run} was started with, too; {}",
+        names(.changed, .removed), if .changed.len() + .removed.len() == 1 { "differs" } else { "differ" },
+        remedy(.changed, .removed)
     )]
     OtherChanges {
-        /// The files.
-        files: Vec<String>,
+        /// The files that have changed.
+        changed: Vec<String>,
+        /// The files that are gone.
+        removed: Vec<String>,
         /// The folder.
         folder: String,
+        /// The run.
+        run: RunId,
+    },
+    /// The run's copy of its workflow's files is not as it was made.
+    #[error(
+        "{path}: this copy of the workflow's files has changed since it was made for {run}; `raymond resume {run}` or `raymond retry {run}` makes it again, if it can"
+    )]
+    CopyChanged {
+        /// The path of the copy.
+        path: String,
         /// The run.
         run: RunId,
     },
@@ -164,7 +177,21 @@ fn also(more: usize) -> String {
     if more == 0 { String::new() } else { format!(", and so are {more} more sessions") }
 }
 
-/// Returns the options that name files.
-fn edits(files: &[String]) -> String {
-    files.iter().map(|file| format!("--edit {file}")).collect::<Vec<_>>().join(" ")
+/// Returns the names of files that differ.
+fn names(changed: &[String], removed: &[String]) -> String {
+    let gone = removed.iter().map(|file| format!("{file} (removed)"));
+    changed.iter().cloned().chain(gone).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what to do about files that differ: a removed one cannot be taken as it is now.
+fn remedy(changed: &[String], removed: &[String]) -> String {
+    let edits: Vec<String> = changed.iter().map(|file| format!("--edit {file}")).collect();
+    let edits = edits.join(" ");
+    match (changed.is_empty(), removed.is_empty()) {
+        (true, _) => "restore it".to_owned(),
+        (false, true) => format!("name what is to be taken as it is now ({edits}), or restore it"),
+        (false, false) => {
+            format!("restore what is removed, and name what is to be taken as it is now ({edits})")
+        }
+    }
 }

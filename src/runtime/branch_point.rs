@@ -7,6 +7,7 @@ use super::error::Error;
 use crate::domain::causal_cut::CutSeed;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
+use crate::store::Error as StoreError;
 use crate::store::journal_cut::{CutSearch, JournalCut, find_causal_cut, find_cut};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::load_view;
@@ -77,6 +78,11 @@ pub fn find_branch(
     point: &BranchPoint,
 ) -> Result<FoundBranch, Error> {
     let present = load_view(root, source)?.run;
+    if present.workflow_id != *source {
+        // Its seal is that of the other run, so nothing says what a person has confirmed here.
+        let (id, of) = (source.clone(), present.workflow_id);
+        return Err(StoreError::Copied { id, of }.into());
+    }
     let cut = match search(&root.run(source), point)? {
         CutSearch::Found(cut) => *cut,
         CutSearch::Missing { last } => return Err(missing(&present, point, last).into()),

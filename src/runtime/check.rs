@@ -71,6 +71,7 @@ fn refuse_errors_from(
     let is_script_wrong = errors.iter().any(|one| one.code == SCRIPT);
     let refusal = match refusal {
         RefusalScope::Workflow if is_script_wrong => RefusalScope::WithRequired(replies::FILE),
+        RefusalScope::Continued if is_script_wrong => RefusalScope::ContinuedWith(replies::FILE),
         other => other,
     };
     match WorkflowErrors::new(&scope, entry, errors, refusal) {

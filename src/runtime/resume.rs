@@ -37,6 +37,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::seal::pins_checksum;
+use crate::store::user_state::UserState;
 
 /// Prepares a run to resume under these settings.
 ///
@@ -176,14 +177,20 @@ fn refuse_errors_after_retry(
 /// # Errors
 /// [`Error`] if one cannot, or comes to an error.
 pub fn check_retry(
+    root: &RunsRoot,
     run: &Run,
     selection: &RetrySelection,
     graphs: &GraphSetup,
+    state: &UserState,
 ) -> Result<(), Error> {
     let Some(after) = preview(run, selection) else { return Ok(()) };
     let live = live_scope(&after, &run.settings)?;
     check_graphs(&after, &live, graphs)?;
     check_prompts(&after, &live)?;
+    if run.settings.answerer == AnswererKind::Scripted {
+        let (place, state) = ((root, &run.workflow_id), (state, StepProofs::default()));
+        build_answerer(&run.settings, &live, PathBuf::new(), place, state)?;
+    }
     refuse_errors_after_retry(&after, &run.settings, graphs.vocabulary())
 }
 

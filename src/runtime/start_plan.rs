@@ -169,6 +169,9 @@ fn planned_trust(
     let is_said = starter.confirmation.is_some() || settings.consent.trusts_workflow;
     // Without a key nothing can have been trusted, and looking it up would make one.
     let has_key = starter.state.key_file().exists();
+    if has_key && let Err(unusable) = starter.state.key() {
+        refusals.push(unusable.into());
+    }
     let found = if has_key { examined.trust(&starter.state)? } else { FolderTrust::Never };
     let is_given = !is_needed || is_said || found == FolderTrust::Trusted;
     let requests = examined.lines();

@@ -29,6 +29,8 @@ pub(super) enum RefusalScope {
     Workflow,
     /// All files that a state leads to which agents of a run continue with.
     Continued,
+    /// The same, and a file that has to be readable.
+    ContinuedWith(&'static str),
     /// The first state alone, which has to be readable.
     FirstState,
     /// A file that has to be readable, and all files that the first state leads to.
@@ -63,6 +65,9 @@ impl WorkflowErrors {
                 (format!("the files that {entry} leads to"), NO_CHECK_ADVICE.to_owned())
             }
             RefusalScope::Continued => (format!("the files that {entry} leads to"), String::new()),
+            RefusalScope::ContinuedWith(file) => {
+                (format!("{file} and the files that {entry} leads to"), String::new())
+            }
             RefusalScope::FirstState => (
                 entry.clone(),
                 ": the first state of a workflow has to be readable, also with --no-check"

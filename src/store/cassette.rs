@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::{Error, files};
-use crate::domain::cassette::{HEADER_FILE, TURNS_FILE};
+use crate::domain::cassette::{CassetteHeader, HEADER_FILE, TURNS_FILE};
 use crate::language::checksum::checksum;
 use crate::plain_file;
 
@@ -152,11 +152,18 @@ fn exchange(draft: &Path, dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether a directory is a cassette, or empty.
+/// Returns whether a directory is a cassette and nothing else, or empty: all in it is removed.
 fn is_replaceable(dir: &Path) -> bool {
     let is_dir = dir.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let is_empty = || std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
-    is_dir && (plain_file::is_there(&dir.join(HEADER_FILE)) || is_empty())
+    let Ok(entries) = std::fs::read_dir(dir) else { return false };
+    let names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+    let is_own = |name: &OsString| name == HEADER_FILE || name == TURNS_FILE;
+    is_dir && names.iter().all(is_own) && (names.is_empty() || has_header(dir))
+}
+
+fn has_header(dir: &Path) -> bool {
+    let header = plain_file::read(&dir.join(HEADER_FILE), MAX_HEADER_BYTES);
+    header.is_ok_and(|text| serde_json::from_slice::<CassetteHeader>(&text).is_ok())
 }
 
 fn beside(dir: &Path, ending: &str) -> PathBuf {
@@ -177,10 +184,13 @@ mod tests {
         entries.map(|entry| entry.expect("an entry").file_name()).collect()
     }
 
+    const HEADER: &[u8] =
+        br#"{"format":1,"raymond":"0","workflow":{"name":"w","entry":"A.md"},"turns":1}"#;
+
     fn make(dir: &Path, may_replace: bool, line: &str) -> Result<(), Error> {
         let mut draft = CassetteDraft::begin(dir, may_replace)?;
         draft.add(line)?;
-        draft.finish(b"{}")
+        draft.finish(HEADER)
     }
 
     #[test]
@@ -199,7 +209,7 @@ mod tests {
             (0o700, 0o600, 0o600)
         );
         let read = CassetteFiles::read(&dir).expect("read");
-        assert_eq!((&*read.header, &*read.turns), (&b"{}"[..], &b"1\n"[..]));
+        assert_eq!((&*read.header, &*read.turns), (HEADER, &b"1\n"[..]));
     }
 
     #[test]
@@ -217,6 +227,11 @@ mod tests {
         std::fs::write(other.join("work"), "x").expect("written");
         let why = make(&other, true, "2").expect_err("refused").to_string();
         assert!(why.contains("it is no cassette"), "{why}");
+        std::fs::write(other.join(HEADER_FILE), HEADER).expect("written");
+        make(&other, true, "2").expect_err("something else is in it");
         assert!(other.join("work").is_file());
+        std::fs::remove_file(other.join("work")).expect("removed");
+        std::fs::write(other.join(HEADER_FILE), "{}").expect("written");
+        make(&other, true, "2").expect_err("it is another file of that name");
     }
 }

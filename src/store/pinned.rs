@@ -184,7 +184,7 @@ impl PinnedFiles {
                 ""
             };
             tracing::warn!(
-                "{}: changed since the run began; the run uses the old content; `resume --migrate` takes the new one, `branch --edit` repeats steps with it{advice}",
+                "{}: changed since the run began; the run uses the old content; `resume --migrate` or `retry --prompts` takes the new one, `branch --edit` repeats steps with it{advice}",
                 live.display()
             );
         }

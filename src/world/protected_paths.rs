@@ -9,8 +9,11 @@ use super::paths::{FileAccess, resolve};
 use crate::domain::operation::Operation;
 
 /// The protected directories below raymond's own, and their purposes.
-const PROTECTED_DIRECTORIES: [(&str, &str); 2] =
-    [("runs", "its runs in"), ("worktrees", "the worktrees of agents in")];
+const PROTECTED_DIRECTORIES: [(&str, &str); 3] = [
+    ("runs", "its runs in"),
+    ("worktrees", "the worktrees of agents in"),
+    ("dataspace", "the facts of runs in"),
+];
 
 /// Refuses an operation that would change something in the protected directories of `dir`.
 pub(super) fn check_protected_paths(

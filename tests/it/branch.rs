@@ -174,7 +174,9 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
     branch(&test, &with("<fork next=\"S5.md\" each=\"none.txt\" as=\"item\">S4.md</fork>"))
         .code(64)
         .stderr_has("there is no file `none.txt`");
-    branch(&test, &["--at", "3", "--reply", "x"]).code(64).stderr_has("that of one step");
+    branch(&test, &["--at", "3", "--reply", "x"])
+        .code(64)
+        .stderr_has("--reply is the reply of one step");
     assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 1);
     let dry =
         test.raymond(&[&["branch", "t", "--dry-run"], &with("<goto>S5.md</goto>")[..]].concat());
@@ -186,7 +188,10 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
     assert_eq!(log[3]["origin"]["reply"]["text"], "<goto>S5.md</goto>", "{}", log[3]);
     let given = log[4..].iter().find(|record| record["event"] == "step_finished").expect("a step");
     assert_eq!((&given["without_turn"], &given["cost_usd"]), (&true.into(), &0.0.into()));
-    test.raymond(&["show", "b", "main"]).ok().stdout_has("S5.md");
+    test.raymond(&["show", "b", "main"])
+        .ok()
+        .stdout_has("    answer of a person\n")
+        .stdout_has("<goto>S5.md</goto>");
     let calls = test.calls();
     calls[5].assert_branches(&calls[1]);
 }

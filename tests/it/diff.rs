@@ -133,6 +133,25 @@ fn paths_of_the_first_run_are_no_difference_between_a_branch_and_its_branch() {
 }
 
 #[test]
+fn branch_of_the_kept_records_of_a_branch_is_equal_to_both() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORK.md", "work on {{item}}")
+        .prompt("END.md", "---\njoin: all\n---\nend")
+        .rule(
+            when("start")
+                .reply(r#"<fork next="END.md" each='["x", "y", "z"]' as="item">WORK.md</fork>"#),
+        )
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    test.raymond(&["branch", "t", "--at", "main.1#1", "--id", "g"]).ok();
+    test.raymond(&["branch", "g", "--at", "4", "--id", "f"]).ok();
+    for (a, b) in [("t", "g"), ("g", "f"), ("t", "f")] {
+        assert_eq!(diff(&test, a, b, &[])["equal"], true, "{a} {b}");
+    }
+}
+
+#[test]
 fn run_that_lives_differs_where_it_stands() {
     let test = Test::new()
         .prompt("START.md", "start")

@@ -87,6 +87,19 @@ fn files_of_a_reply_are_written_and_removed_below_the_working_directory() {
 }
 
 #[test]
+fn reply_writes_into_the_worktree_of_its_agent() {
+    let test = test("START.md: [{ reply: <result>x</result>, files: { new.md: text } }]\n")
+        .prompt("START.md", "---\nworktree: true\n---\nstart");
+    crate::graph::git(&test.flow(), &["init", "-q"]);
+    crate::graph::git(&test.flow(), &["add", "--all"]);
+    crate::graph::git(&test.flow(), &["commit", "-q", "-m", "first"]);
+    test.run(&["START.md", "--agent", "scripted"]).ok();
+    let tree = test.dir().join("worktrees/t/main/new.md");
+    assert_eq!(std::fs::read_to_string(tree).expect("there"), "text");
+    assert!(!test.flow().join("new.md").exists());
+}
+
+#[test]
 fn reply_cannot_write_into_runs_the_workflow_or_beyond() {
     for path in [".raymond/x", ".git/hooks/pre-commit"] {
         let test = test(&format!("START.md: [{{ reply: x, files: {{ {path}: x }} }}]\n"));

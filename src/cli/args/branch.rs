@@ -54,7 +54,7 @@ pub struct BranchArgs {
     pub agent: Option<AgentId>,
 
     /// Take this file of the workflow as it is now; repeatable
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file)]
     pub edit: Vec<String>,
 
     /// Text for {{KEY}} in every state from now on; repeatable
@@ -112,12 +112,15 @@ impl BranchArgs {
     }
 
     fn edited_states(&self, agent: Option<&AgentId>) -> Result<BranchPoint, String> {
-        match self.edit.iter().find(|file| edited_state(file).is_none()) {
-            None => Ok(BranchPoint::States { agent: agent.cloned(), states: self.edit.clone() }),
-            Some(other) => Err(format!(
-                "{other} is no state, so say where to branch off: --at RECORD, or --at AGENT#STEP"
-            )),
+        let is_state = |file: &&String| edited_state(file).is_some();
+        let states: Vec<String> = self.edit.iter().filter(is_state).cloned().collect();
+        if states.is_empty() {
+            return Err(format!(
+                "{} is no state, so say where to branch off: --at RECORD, or --at AGENT#STEP",
+                self.edit.join(", ")
+            ));
         }
+        Ok(BranchPoint::States { agent: agent.cloned(), states })
     }
 }
 
@@ -147,6 +150,18 @@ pub struct RewindArgs {
     /// The options that each resume may change.
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+/// Reads the path of a file, without `./` before it.
+fn file(text: &str) -> Result<String, String> {
+    let mut path = text;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    if path.is_empty() {
+        return Err("name a file of the workflow, by its path below its folder".to_owned());
+    }
+    Ok(path.to_owned())
 }
 
 /// Reads a place: the number of a record, or an agent and its step.

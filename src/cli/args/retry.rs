@@ -82,7 +82,11 @@ fn cause(text: &str) -> Result<FailureCause, String> {
     if let Some(cause) = found.or_else(|| serde_json::from_value(text.into()).ok()) {
         return Ok(cause);
     }
-    let all: Vec<String> = words().map(|(word, _)| word).collect();
+    let word = |cause: &FailureCause| {
+        let value = serde_json::to_value(cause).ok()?;
+        value.as_str().map(str::to_owned)
+    };
+    let all: Vec<String> = FailureCause::ALL.iter().filter_map(word).collect();
     let meant = closest(text, all.iter().map(String::as_str));
     let meant = meant.map(|word| format!("did you mean {word}? ")).unwrap_or_default();
     Err(format!("{meant}The causes are {}", all.join(", ")))

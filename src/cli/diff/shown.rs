@@ -19,6 +19,13 @@ const MAX_ENTRIES: usize = 12;
 /// The most bytes of a way that are shown.
 const MAX_WAY_BYTES: usize = 300;
 
+/// The most bytes of each of two texts that are shown beside each other, and those before the place in which they differ.
+const MAX_SIDE_BYTES: usize = 160;
+const BEFORE_DIFFERENCE: usize = 40;
+
+/// The most bytes of a text that are looked at for the difference.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+
 /// The difference of two runs for people.
 pub(super) struct ShownDiff<'found> {
     pub(super) found: &'found RunComparison,
@@ -41,7 +48,9 @@ impl ShownDiff<'_> {
         self.commands(&mut lines);
         let inputs: Vec<_> = diff.inputs.iter().collect();
         self.section(&mut lines, "inputs", &inputs, |(name, pair)| {
-            let text = |text: &Option<TracedText>| text.as_ref().map(|text| one_line(&text.text));
+            let text = |text: &Option<TracedText>| {
+                text.as_ref().map(|text| flat(&text.text, MAX_TEXT_BYTES))
+            };
             sides(name, pair.as_ref().map(text))
         });
         self.section(&mut lines, "workflow", &self.found.workflow, workflow_file);
@@ -199,6 +208,7 @@ fn changed_line(line: &str, indent: usize) -> StyledLine {
 
 /// Returns the lines of an entry with a text for each run.
 fn sides(name: &str, texts: RunPair<Option<String>>) -> Vec<StyledLine> {
+    let texts = around_difference(texts);
     let mut lines = vec![StyledLine::of(TextTone::Plain, &format!("  {name}"))];
     for (sign, text) in [("-", texts.a), ("+", texts.b)] {
         let text = text.unwrap_or_else(|| "(none)".to_owned());
@@ -207,13 +217,27 @@ fn sides(name: &str, texts: RunPair<Option<String>>) -> Vec<StyledLine> {
     lines
 }
 
+/// Returns two texts of a line each, long ones from shortly before the place in which they differ.
+fn around_difference(texts: RunPair<Option<String>>) -> RunPair<Option<String>> {
+    let (Some(a), Some(b)) = (&texts.a, &texts.b) else {
+        let short = |text: String| flat(&text, MAX_SIDE_BYTES);
+        return texts.map(|text| text.map(short));
+    };
+    let same = a.chars().zip(b.chars()).take_while(|(one, other)| one == other);
+    let same: usize = same.map(|(one, _)| one.len_utf8()).sum();
+    let is_long = a.len().max(b.len()) > MAX_SIDE_BYTES && same > BEFORE_DIFFERENCE;
+    let from = if is_long { a.floor_char_boundary(same - BEFORE_DIFFERENCE) } else { 0 };
+    let mark = if from > 0 { "…" } else { "" };
+    texts.map(|text| text.map(|text| format!("{mark}{}", flat(&text[from..], MAX_SIDE_BYTES))))
+}
+
 fn step(step: &StepDifference) -> Vec<StyledLine> {
     let way = |way: &Option<StepWay>| {
         let way = way.as_ref();
         way.map(|way| {
             let outcomes: Vec<&str> = way.outcomes.iter().map(|text| text.text.as_str()).collect();
             let all = format!("{} {}", way.state.text, outcomes.join(", then "));
-            format!("{}  (record {})", flat(&all, MAX_WAY_BYTES), way.seq)
+            format!("{}  (record {})", flat(&all, MAX_TEXT_BYTES), way.seq)
         })
     };
     sides(&format!("{}#{}", step.agent, step.step), step.ways.as_ref().map(way))
@@ -221,8 +245,8 @@ fn step(step: &StepDifference) -> Vec<StyledLine> {
 
 fn ending_text(ending: &TracedEnding) -> String {
     match ending {
-        TracedEnding::Result(payload) => one_line(&payload.text),
-        TracedEnding::Failed(error) => format!("failed: {}", one_line(&error.text)),
+        TracedEnding::Result(payload) => flat(&payload.text, MAX_TEXT_BYTES),
+        TracedEnding::Failed(error) => format!("failed: {}", flat(&error.text, MAX_TEXT_BYTES)),
         TracedEnding::Unneeded => "ended, because nobody needed it".to_owned(),
         TracedEnding::Live => "has not ended".to_owned(),
     }

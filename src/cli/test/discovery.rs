@@ -1,6 +1,7 @@
 //! Finds the files of cases, and reads them.
 
-use std::fs;
+use std::fs::{self, DirEntry};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use crate::cli::exit::Error;
@@ -80,12 +81,12 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Err(Error::Usage(format!("{}: there is no such file or folder", path.display())));
     }
-    let mut files = yaml_files(&path.join(FOLDER));
+    let mut files = yaml_files(&path.join(FOLDER))?;
     let name = std::path::absolute(path).ok();
     if name.is_some_and(|path| path.file_name().is_some_and(|name| name == FOLDER)) {
-        files.extend(yaml_files(path));
+        files.extend(yaml_files(path)?);
     }
-    below(path, 0, &mut files);
+    below(path, 0, &mut files)?;
     files.sort();
     files.dedup();
     if files.is_empty() {
@@ -98,27 +99,36 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Adds the files of the workflows below a folder.
-fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     if STARTS.iter().chain(&WORKFLOW_FILES).any(|name| folder.join(name).is_file()) {
-        files.extend(yaml_files(&folder.join(FOLDER)));
+        files.extend(yaml_files(&folder.join(FOLDER))?);
     }
     if depth >= MAX_DEPTH {
-        return;
+        return Ok(());
     }
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
+    for entry in entries(folder)? {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_skipped = name.starts_with('.') || ["target", "node_modules"].contains(&&*name);
         if !is_skipped && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            below(&entry.path(), depth + 1, files);
+            below(&entry.path(), depth + 1, files)?;
         }
     }
+    Ok(())
 }
 
-fn yaml_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_file() && is_yaml(path)).collect()
+fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let paths = entries(folder)?.into_iter().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.is_file() && is_yaml(path)).collect())
+}
+
+/// Returns what is in a folder; nothing of one that is not there.
+fn entries(folder: &Path) -> Result<Vec<DirEntry>, Error> {
+    let unreadable = |error| Error::Io { doing: "read the folder", path: folder.to_owned(), error };
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        found => found.and_then(Iterator::collect).map_err(unreadable),
+    }
 }
 
 fn is_yaml(path: &Path) -> bool {
@@ -133,7 +143,7 @@ type ReadCases = Result<Vec<LoadedCase>, Vec<String>>;
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
 pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
-    let unreadable = |error| Error::Io { doing: "read the cases in", path: file.to_owned(), error };
+    let unreadable = |error| Error::Io { doing: "read", path: file.to_owned(), error };
     let bytes = plain_file::read(file, MAX_BYTES).map_err(unreadable)?;
     let text = String::from_utf8_lossy(&bytes);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

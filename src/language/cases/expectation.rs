@@ -1,5 +1,8 @@
 //! The expectations of a case, as they are written.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::expected_status::ExpectedStatus;
@@ -207,7 +210,7 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
         let (at, value) = (entry.value.at, &entry.value);
         let rule = match &*entry.key {
             "contains" => fields.read(value, TextPattern::parse).map(TextRule::Contains),
-            "golden" => fields.read(value, below_the_case).map(TextRule::Golden),
+            "golden" => fields.read(value, golden).map(TextRule::Golden),
             "schema" => {
                 let schema = value.json();
                 let checked = jsonschema::draft7::new(&schema).map(drop);
@@ -282,4 +285,17 @@ fn unknown<'names>(
     let meant = closest(text, names.clone()).map(|name| format!("did you mean `{name}`?"));
     let all = || format!("write one of {}", names.collect::<Vec<_>>().join(", "));
     format!("`{text}` is no {what}; {}", meant.unwrap_or_else(all))
+}
+
+/// Reads the path of a golden: no file of cases, which it would replace.
+fn golden(text: &str) -> Result<FilePath, String> {
+    let path = below_the_case(text)?;
+    let is_in_folder = !text.trim_start_matches("./").contains('/');
+    let ending = Path::new(text).extension().and_then(OsStr::to_str);
+    if is_in_folder && ending.is_some_and(|ending| ["yaml", "yml"].contains(&ending)) {
+        return Err(format!(
+            "`{text}` would be a file of cases; name the golden in a folder of its own, such as goldens/{text}"
+        ));
+    }
+    Ok(path)
 }

@@ -7,16 +7,19 @@ use super::{ResumeEnvironment, ResumeOutcome};
 use crate::domain::decide::TurnJudgement;
 use crate::domain::turn::TurnReply;
 use crate::language::fork_plan::ForkPlan;
-use crate::language::prompt::evaluator::Evaluator;
 
 /// Judges the reply. A join of the state comes first.
 pub(super) fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     match turn::prepare(TurnPermit::default(), environment) {
         ResumeOutcome::Turn(prepared) => {
-            let mut rules = prepared.rules;
-            rules.reply.evaluator.take_if(|own| matches!(own, Evaluator::Prompt { .. }));
+            let rules = prepared.rules;
             let structured = rules.reply.output.is_some().then(|| text.to_owned());
-            let reply = TurnReply { text: text.to_owned(), structured, ..TurnReply::default() };
+            let reply = TurnReply {
+                text: text.to_owned(),
+                structured,
+                is_given: true,
+                ..TurnReply::default()
+            };
             turn::judge(rules, &reply, environment)
         }
         other => other,

@@ -13,6 +13,7 @@ use crate::domain::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnInput, Tu
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::OptionWidening;
 use crate::domain::working_dir::WorkingDir;
+use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::language::prompt::step::{
     self, DocumentReader, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE,
@@ -233,6 +234,11 @@ pub(super) fn judge(
 ) -> ResumeOutcome {
     if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
         return ResumeOutcome::Failed(failure);
+    }
+    let mut rules = rules;
+    if reply.is_given {
+        // The person has decided.
+        rules.reply.evaluator.take_if(|own| matches!(own, Evaluator::Prompt { .. }));
     }
     let judged_reply = rules.reply.judge(reply, environment.source);
     judged(rules, reply, judged_reply)

@@ -127,7 +127,11 @@ fn copied_run_directory_is_rejected() {
     let copy = test.dir().join("runs/copy");
     let copied = std::process::Command::new("cp").arg("-r").arg(test.run_dir()).arg(&copy).status();
     assert!(copied.expect("cp runs").success());
-    test.raymond(&["run", "copy"]).code(65).stderr_has("copy is a copy of the run t");
+    let told = "copy is a copy of the run t";
+    test.raymond(&["run", "copy"]).code(65).stderr_has(told);
+    test.raymond(&["branch", "copy", "--at", "2"]).code(65).stderr_has(told);
+    test.raymond(&["rewind", "copy", "--to", "2"]).code(65).stderr_has(told);
+    test.raymond(&["branch", "copy", "--dry-run"]).code(65).stderr_has(told);
     test.resume(&[]).ok();
 }
 

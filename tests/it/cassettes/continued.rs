@@ -59,3 +59,48 @@ fn reply_of_a_person_is_in_the_cassette_and_compared_with_no_prompt() {
         |run: &str| test.raymond(&["status", run, "--json"]).json()["total_cost_usd"].clone();
     assert_eq!(spent("u"), spent("b"));
 }
+
+#[test]
+fn branch_with_failures_is_replayed_turn_by_turn() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().times(2).exit(1))
+        .rule(always().reply("<result>ok</result>").cost(0.25));
+    test.run(&["START.md"]).ok();
+    let test = test.rule(always().times(1).exit(1));
+    test.raymond(&["branch", "t", "--at", "main#1", "--id", "b", "--backoff", "1ms..1ms"]).ok();
+    let path = cassette(&test).display().to_string();
+    test.raymond(&["record", "b", "-o", &path]).ok();
+    replay(&test, "u", &["--strict-replay"]).ok();
+    test.raymond(&["diff", "b", "u"]).ok();
+}
+
+#[test]
+fn failed_turn_is_replayed_once_up_to_its_record() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().times(1).exit(1))
+        .rule(always().reply("<result>recorded</result>"));
+    test.run(&["START.md"]).ok();
+    record(&test, &[]).ok();
+    let test = test.rule(always().reply("<result>live</result>"));
+    let live = ["--replay-until", "2", "--then", "scripted", "--max-restarts", "1"];
+    std::fs::write(test.flow().join("replies.yaml"), "START.md: [<result>live</result>]\n")
+        .expect("written");
+    replay(&test, "u", &live).ok().stdout_has("live");
+}
+
+#[test]
+fn reply_of_a_person_is_checked_by_no_prompt_when_it_is_replayed() {
+    let test = Test::new()
+        .prompt("START.md", "---\nevaluator: { prompt: JUDGE.md }\n---\nstart")
+        .prompt("JUDGE.md", "judge {{transition}}")
+        .rule(when("judge").reply("<approve></approve>"))
+        .rule(always().reply("<result>asked</result>"));
+    test.run(&["START.md"]);
+    let given = ["--at", "main#1", "--reply", "<result>given</result>"];
+    test.raymond(&[&["branch", "t", "--id", "b"], &given[..]].concat()).ok();
+    let path = cassette(&test).display().to_string();
+    test.raymond(&["record", "b", "-o", &path]).ok();
+    replay(&test, "u", &["--strict-replay"]).ok().stdout_has("given");
+}

@@ -141,7 +141,7 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
         names.extend((more > 0).then(|| format!("{more} more")));
         return Err(RetryError::NothingChosen(names.join(", ")));
     }
-    let ended = EndedAgents::of(run);
+    let ended = EndedAgentsById::of(run);
     let reasons = ended.with_needed(run, &chosen);
     let mut ids: Vec<&AgentId> = reasons.keys().copied().collect();
     ids.sort_by(|one, other| one.cmp_by_number(other));
@@ -186,9 +186,9 @@ fn named_failure(ended: &FinishedAgent) -> String {
 }
 
 /// The agents of a run that have ended, by id.
-struct EndedAgents<'run>(HashMap<&'run AgentId, &'run FinishedAgent>);
+struct EndedAgentsById<'run>(HashMap<&'run AgentId, &'run FinishedAgent>);
 
-impl<'run> EndedAgents<'run> {
+impl<'run> EndedAgentsById<'run> {
     fn of(run: &'run Run) -> Self {
         Self(run.finished.iter().map(|ended| (&ended.id, ended)).collect())
     }

@@ -30,6 +30,7 @@ use crate::store::capture::WorkflowCapture;
 use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
+use crate::store::run_store::pinned_workflow;
 
 /// The workflow of a branch.
 pub(super) struct BranchWorkflow {
@@ -53,11 +54,11 @@ pub(super) fn branch_workflow(
     graphs: &GraphSetup,
 ) -> Result<BranchWorkflow, Error> {
     let dir = root.run(&found.source);
-    let capture = WorkflowCapture::of(&dir.workflow(), Path::new(""))?;
-    if pinned::load(&dir.pins())?.is_some_and(|pins| pins != capture.pins()) {
-        let (path, run) = (dir.workflow().display().to_string(), found.source.clone());
-        return Err(BranchError::CopyChanged { path, run }.into());
-    }
+    let gone = || Error::NoCopy { path: dir.workflow() };
+    let capture = match pinned::load(&dir.pins())? {
+        Some(pins) => pinned_workflow(&dir, &pins)?.ok_or_else(gone)?,
+        None => WorkflowCapture::of(&dir.workflow(), Path::new(""))?,
+    };
     let mut own = BranchWorkflow { capture, examined: None, differences: Vec::new() };
     if !request.edited.is_empty() {
         own.take_edited(root, &found.cut, request, settings, graphs)?;

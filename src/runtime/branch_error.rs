@@ -144,16 +144,6 @@ pub enum BranchError {
         /// The run.
         run: RunId,
     },
-    /// The run's copy of its workflow's files is not as it was made.
-    #[error(
-        "{path}: this copy of the workflow's files has changed since it was made for {run}; `raymond resume {run}` or `raymond retry {run}` makes it again, if it can"
-    )]
-    CopyChanged {
-        /// The path of the copy.
-        path: String,
-        /// The run.
-        run: RunId,
-    },
     /// A worktree cannot begin with its snapshot.
     #[error("{why}; branch off elsewhere")]
     Worktree {

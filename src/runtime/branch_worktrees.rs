@@ -32,14 +32,20 @@ pub(super) fn check_snapshots(root: &RunsRoot, run: &Run) -> Result<(), Error> {
 }
 
 /// Has refs of a branch keep the snapshots that its worktrees begin with, also if the other run is removed before they
-/// are made. Making a worktree does so, too, so a failure is not one of the branch.
+/// are made, and gives agents that have ended their git branches under the new run's id. Making a worktree does the former,
+/// too, so a failure is not one of the branch.
 pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
-    let agents = worktrees_with_snapshots(run);
-    if agents.is_empty() {
+    if run.worktrees.is_empty() {
         return;
     }
+    let agents = worktrees_with_snapshots(run);
     let world = world_of_run(root, run);
     let kept = waited_for(async {
+        for agent in run.worktrees.keys().filter(|owner| !agents.contains(owner)) {
+            if let InspectionOutcome::Done(Err(why)) = world.keep_branch(agent).await {
+                tracing::warn!(%agent, "its work is on the branch of the other run alone: {why}");
+            }
+        }
         for agent in agents {
             if let InspectionOutcome::Done(Err(why)) = world.keep_snapshot(agent).await {
                 tracing::warn!(%agent, "nothing keeps the snapshot of its worktree yet: {why}");

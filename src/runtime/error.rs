@@ -127,7 +127,7 @@ pub enum Error {
         checksum: String,
     },
     /// The run's copy of its workflow is gone.
-    #[error("{}: the run's copy of its workflow is missing; use the workflow's current files with --migrate", .path.display())]
+    #[error("{}: the run's copy of its workflow is missing, or was changed; restore it, or take the workflow's current files: `resume --migrate`, `retry --prompts`", .path.display())]
     NoCopy {
         /// The path where it should be.
         path: PathBuf,

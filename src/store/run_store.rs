@@ -26,6 +26,7 @@ use crate::plain_file;
 use crate::proof::{ProofKey, StepProofs};
 
 pub use self::branch::NewBranch;
+pub use self::copy::pinned_workflow;
 pub use self::create::NewRun;
 pub use self::place::check_place;
 

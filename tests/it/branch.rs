@@ -359,7 +359,7 @@ fn wrong_places_are_named_and_leave_nothing() {
     test.run(&["START.md"]).ok();
     branch(&test, &["--at", "99"]).code(64).stderr_has("t has no record 99; its last one is 6");
     branch(&test, &["--at", "6"]).code(64).stderr_has("no agent of t lives after record 6");
-    branch(&test, &[]).code(64).stderr_has("branch off earlier");
+    branch(&test, &[]).code(64).stderr_has("name an earlier record");
     branch(&test, &["--at", "main#9"]).code(64).stderr_has("main of t never came to step 9");
     branch(&test, &["--at", "main.4#1"]).code(64).stderr_has("t has no agent main.4");
     branch(&test, &["--agent", "main"]).code(64).stderr_has("say before which step of main");
@@ -377,7 +377,9 @@ fn wrong_places_are_named_and_leave_nothing() {
     let runs = fs::read_dir(test.dir().join("runs")).expect("runs").count();
     assert_eq!(runs, 1, "nothing half made");
     fs::remove_file(test.run_dir().join("workflow/START.md")).expect("removed");
-    branch(&test, &["--at", "2"]).code(65);
+    test.raymond(&["branch", "t", "--at", "2", "--id", "healed"]).ok();
+    fs::remove_file(test.run_dir().join("workflow.contents")).expect("removed");
+    branch(&test, &["--at", "2"]).code(65).stderr_has("is missing, or was changed");
 }
 
 #[test]

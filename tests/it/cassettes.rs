@@ -325,5 +325,7 @@ fn live_run_is_recorded_without_the_turn_that_runs() {
     record(&test, &[]).ok().stdout_has("recorded 1 turn of t").stdout_has("the run is not over");
     test.release("go");
     live.wait().ok();
-    replay(&test, "u", &[]).code(1).stderr_has("there is no turn of NEXT.md");
+    replay(&test, "u", &[])
+        .code(1)
+        .stderr_has("this cassette has no turn 1 of an agent in NEXT.md");
 }

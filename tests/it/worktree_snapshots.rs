@@ -315,3 +315,33 @@ fn ignored_file_that_git_was_told_to_keep_is_in_the_next_snapshot() {
     branch(&test, "b", "main#3").ok();
     assert_eq!(read(&tree(&test, "b"), "hidden.log"), "no\n");
 }
+
+#[test]
+fn agent_that_has_ended_has_its_branch_in_a_branch_of_the_run() {
+    let commit = "echo {{x}} > {{x}} && git add . && git commit -q -m work";
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORK.md", "---\nworktree: true\n---\nwork on {{item}}")
+        .prompt("END.md", "---\njoin: all\n---\nend")
+        .rule(
+            when("start")
+                .reply(r#"<fork next="END.md" each='["a", "b"]' as="item">WORK.md</fork>"#),
+        )
+        .rule(when("work on a").runs(&commit.replace("{{x}}", "a")).reply("<result>a</result>"))
+        .rule(when("work on b").runs(&commit.replace("{{x}}", "b")).reply("<result>b</result>"))
+        .rule(when("end").reply("<result>end</result>"));
+    git(&test.flow(), &["init", "-q", "-b", "main"]);
+    git(&test.flow(), &["add", "."]);
+    git(&test.flow(), &["commit", "-q", "-m", "one"]);
+    let test = ["AUTHOR", "COMMITTER"].iter().fold(test, |test, role| {
+        test.env(&format!("GIT_{role}_NAME"), "a").env(&format!("GIT_{role}_EMAIL"), "a@b")
+    });
+    test.run(&["START.md"]).ok();
+    test.raymond(&["branch", "t", "--at", "main#2", "--id", "b"]).ok();
+    for agent in ["main.1", "main.2"] {
+        let commit = |run: &str| {
+            git(&test.flow(), &["rev-parse", &format!("refs/heads/raymond/{run}/{agent}")])
+        };
+        assert_eq!(commit("b"), commit("t"), "{agent}");
+    }
+}

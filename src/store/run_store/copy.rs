@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::LockedRun;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::store::capture::WorkflowCapture;
+use crate::store::layout::RunDir;
 use crate::store::{Error, contents, files, pinned};
 
 impl LockedRun {
@@ -69,6 +70,22 @@ impl LockedRun {
     fn old_copy(&self) -> PathBuf {
         self.dir.path().join("workflow.old")
     }
+}
+
+/// Returns the files of a run's workflow as they were pinned, from its copy or from what is kept beside it; `None` if they
+/// are no longer known.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn pinned_workflow(
+    dir: &RunDir,
+    pins: &WorkflowPins,
+) -> Result<Option<WorkflowCapture>, Error> {
+    let copy = dir.workflow();
+    if pinned::is_copy_whole(&copy, pins) {
+        return WorkflowCapture::of(&copy, Path::new("")).map(Some);
+    }
+    contents::load(&dir.contents(), &[copy], pins)
 }
 
 fn remove_dir(path: &Path) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::repository::GitRepository;
 use crate::domain::id::AgentId;
-use crate::domain::worktree::{snapshot_ref, snapshot_refs};
+use crate::domain::worktree::{branch, snapshot_ref, snapshot_refs};
 use crate::domain::worktree_snapshot::{SnapshotCommit, SnapshotOutcome};
 use crate::world::git::{GitRunner, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
@@ -45,6 +45,22 @@ impl WorkspaceExecutor {
                 return Ok(());
             };
             keep(git, at, agent, &taken.commit).await
+        };
+        kept.await.into()
+    }
+
+    /// Gives the commits of an agent that has ended a branch of this run: other agents know its branch by the run's id.
+    pub async fn keep_branch(&self, agent: &AgentId) -> InspectionOutcome<()> {
+        let git = GitRunner { shared: &self.0, stem: STEM };
+        let kept = async {
+            let at = self.working_dirs().root();
+            let taken = self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken);
+            let Some(taken) = taken else { return Ok(()) };
+            let name = format!("refs/heads/{}", branch(&self.0.place.marker.run, agent)?);
+            if git.resolve_commit(at, &name).await?.is_none() {
+                git.inspect_stdout(at, &["update-ref", &name, &taken.head]).await?;
+            }
+            Ok(())
         };
         kept.await.into()
     }

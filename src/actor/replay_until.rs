@@ -48,7 +48,7 @@ impl ReplayUntilRunner {
             let count = turns.len();
             tracing::warn!(
                 agent = %input.turn.agent,
-                "{}: its session was replayed, so nobody has it: it begins anew, with the {count} recorded turns of its conversation before the prompt; likewise in other sessions that were replayed",
+                "{}: nobody has the replayed session, so a new one begins with a transcript of it (turns: {count}); so it is with all replayed sessions",
                 input.turn
             );
         }

@@ -161,7 +161,9 @@ impl ReplayRunner {
         let origin = format!("{} of {} ({})", recorded.place(), recorded.agent, by.meaning());
         match shown {
             Some(shown) if self.is_strict => {
-                let why = format!("the prompt is not the recorded one, of {origin}:\n{shown}");
+                let why = format!(
+                    "the prompt is not the recorded one, of {origin}; record the run anew, or replay it without --strict-replay:\n{shown}"
+                );
                 Err(TurnFailure::new(FailureCause::Workflow, why))
             }
             None if self.is_strict => {

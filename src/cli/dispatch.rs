@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, CliCommand};
@@ -82,8 +83,20 @@ fn misspelt(first: &OsStr) -> Option<String> {
 fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
     let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
     let arguments = with_default_command(&grammar, arguments);
-    let mut matches = grammar.try_get_matches_from_mut(arguments)?;
+    let mut matches = grammar.try_get_matches_from_mut(arguments).map_err(without_trailing_tip)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// Returns an error without the tip to write an unknown option behind `--`: the words there are arguments of Claude Code, and
+/// no values of raymond's.
+fn without_trailing_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().contains("as a value, use"));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
 }
 
 /// Puts `run` in front of a command line that begins with a target or an option of `run`.

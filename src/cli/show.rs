@@ -133,7 +133,11 @@ impl AgentDetails<'_> {
                 let _ = writeln!(text, "finished: {}", one_line(payload));
             }
             (Some(FinishedAgent { ending: AgentEnding::Error(error), .. }), _) => {
-                let _ = writeln!(text, "failed: {}", printable_line(error));
+                let mut lines = error.lines().map(printable_line);
+                let _ = writeln!(text, "failed: {}", lines.next().unwrap_or_default());
+                for line in lines {
+                    let _ = writeln!(text, "  {line}");
+                }
             }
             (None, Some(agent)) => {
                 let _ = writeln!(text, "at {}, step {}", agent.shown_place(), agent.step);

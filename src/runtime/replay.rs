@@ -181,7 +181,7 @@ fn check_workflow(dir: &Path, cassette: &Cassette, workflow: &Workflow) -> Resul
     };
     if recorded.entry != workflow.entry {
         let (theirs, ours) = (&recorded.entry, &workflow.entry);
-        return Err(other(format!("that begins with {theirs}, this one with {ours}")));
+        return Err(other(format!("that one begins with {theirs}, this one with {ours}")));
     }
     let first = place(recorded.folder.as_ref(), &recorded.entry);
     let file = |place: &str| place.rsplit_once('#').map_or(place, |(file, _)| file).to_owned();

@@ -72,7 +72,11 @@ fn selection_by_state_and_cause_and_wrong_ones_are_named() {
     retry(&["--state", "GATHER.md"]).code(64).stderr_has(
         "no failed agent fits the selection; failed are main.2 in W.md (crash), main.4",
     );
-    retry(&["--cause", "crush"]).code(64).stderr_has("did you mean crash?");
+    retry(&["--cause", "crush"])
+        .code(64)
+        .stderr_has("did you mean crash?")
+        .stderr_has("usage_limit");
+    retry(&["--input", "x"]).code(64).stderr_has("unexpected argument").stderr_lacks("as a value");
     retry(&["--agent", "main.1"]).code(64).stderr_has("main.1 has not failed: it ended well");
     retry(&["--agent", "main.77"]).code(64).stderr_has("the run has no agent main.77");
     test.raymond(&["retry", "x"]).code(64);

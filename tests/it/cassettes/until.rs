@@ -43,7 +43,7 @@ fn turns_up_to_the_record_are_replayed_for_nothing_and_the_rest_is_asked() {
         .ended("main", "done")
         .stderr_has("answers up to record 3: 2 turns")
         .stderr_has("$0.30");
-    assert_eq!(run.stderr.matches("its session was replayed").count(), 1, "{}", run.stderr);
+    assert_eq!(run.stderr.matches("nobody has the replayed session").count(), 1, "{}", run.stderr);
     let calls = &test.calls()[asked..];
     assert_eq!(calls.len(), 2);
     calls[0].assert_fresh();

@@ -12,6 +12,7 @@ use super::run::graph_setup;
 use super::{confirm, output, person, run_choice, settings};
 use crate::domain::agent::Agent;
 use crate::domain::id::RunId;
+use crate::domain::join::JoinOutcome;
 use crate::runtime::branch::{branch as branch_off, check_branch};
 use crate::runtime::branch_point::{FoundBranch, find_branch};
 use crate::runtime::branch_request::BranchRequest;
@@ -135,9 +136,19 @@ fn agent_line(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> St
         NextMove::Asked => "is asked next",
         NextMove::Given => "has its reply from you",
         NextMove::Waits => "waits",
+        NextMove::Misses => {
+            "misses its join, because others that it waits for have failed; retry those first, then branch"
+        }
         NextMove::Continues => "continues by itself",
     };
     format!("{}#{} in {} {next}", agent.id, agent.step, agent.place())
+}
+
+/// Returns whether an agent waits for others of which too many have failed.
+fn misses_its_join(agent: &Agent) -> bool {
+    let tally = || agent.unjoined.tally(agent.join_depth());
+    let outcome = agent.pending_join().and_then(|pending| pending.join.outcome(tally()));
+    outcome == Some(JoinOutcome::Missed)
 }
 
 /// What comes next of an agent of a branch.
@@ -148,6 +159,8 @@ enum NextMove {
     Given,
     /// It waits.
     Waits,
+    /// Its join can no longer be met.
+    Misses,
     /// raymond takes its step.
     Continues,
     /// Its turn is asked.
@@ -158,6 +171,8 @@ impl NextMove {
     fn of(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> Self {
         if request.reply.is_some() && found.replied_agent() == Some(&agent.id) {
             Self::Given
+        } else if misses_its_join(agent) {
+            Self::Misses
         } else if agent.waits() {
             Self::Waits
         } else if agent.advances_itself() {

@@ -23,6 +23,7 @@ mod live_terms;
 mod report;
 mod validation;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -133,7 +134,8 @@ fn read_cases(args: &TestArgs) -> Result<Option<Vec<LoadedCase>>, Error> {
     Ok(Some(loaded))
 }
 
-/// Runs all cases, and prints a line for each as it ends; returns them in their order. `None` if an interrupt came first.
+/// Runs all cases, and prints a line for each in their order, as soon as those before have ended; returns them. `None` if an
+/// interrupt came first.
 async fn run_all(
     session: &Rc<TestSession>,
     cases: Vec<LoadedCase>,
@@ -144,6 +146,7 @@ async fn run_all(
         let session = Rc::clone(session);
         running.spawn_local(async move { (number, run_case(&session, case, number).await) });
     }
+    let mut waiting = BTreeMap::new();
     let mut reports = Vec::new();
     loop {
         tokio::select! {
@@ -151,14 +154,15 @@ async fn run_all(
             ended = running.join_next() => {
                 let Some(ended) = ended else { break };
                 let (number, report) = ended.map_err(|error| Error::Usage(error.to_string()))?;
-                let report = report?;
-                if !session.args.json {
-                    output::print_styled(&report::case(&report, session.args.update))?;
+                waiting.insert(number, report?);
+                while let Some(report) = waiting.remove(&reports.len()) {
+                    if !session.args.json {
+                        output::print_styled(&report::case(&report, session.args.update))?;
+                    }
+                    reports.push(report);
                 }
-                reports.push((number, report));
             }
         }
     }
-    reports.sort_by_key(|(number, _)| *number);
-    Ok(Some(reports.into_iter().map(|(_, report)| report).collect()))
+    Ok(Some(reports))
 }

@@ -158,6 +158,25 @@ fn child_that_its_parent_asks_again_is_left_out_with_all_that_it_did() {
 }
 
 #[test]
+fn dry_run_tells_of_a_join_that_can_no_longer_be_met() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORK.md", "work on {{item}}")
+        .prompt("END.md", "---\njoin: all\n---\nend")
+        .rule(
+            when("start")
+                .reply(r#"<fork next="END.md" each='["a", "b"]' as="item">WORK.md</fork>"#),
+        )
+        .rule(always().exit(1));
+    test.run(&["START.md", "--max-restarts", "0", "--max-procs", "1"]).code(1);
+    let log = records(&test, "t");
+    let failed = log.iter().find(|record| record["event"] == "agent_failed").expect("a failure");
+    let first = format!("{}#1", failed["agent"].as_str().expect("an agent"));
+    let plan = test.raymond(&["branch", "t", "--at", &first, "--dry-run"]);
+    plan.ok().stdout_has("main#2 in END.md misses its join").stdout_has("retry those first");
+}
+
+#[test]
 fn given_reply_stands_for_the_turn_and_costs_nothing() {
     let test = chain();
     test.run(&["START.md"]).ok();

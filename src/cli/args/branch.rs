@@ -57,7 +57,7 @@ pub struct BranchArgs {
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub edit: Vec<String>,
 
-    /// Text for {{KEY}} in every state from now on; repeatable
+    /// Text for {{KEY}} from now on, unless an agent has its own value from a tag or a fork; repeatable
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
 

@@ -125,7 +125,13 @@ fn of_key(entry: &YamlEntry, fields: &mut FieldReader, found: &mut Vec<PlacedExp
         "agents" => add(fields.count(value).map(Expectation::Agents)),
         "turns_at_most" => add(fields.count(value).map(Expectation::TurnsAtMost)),
         "cost_at_most" => add(fields.read(value, dollars).map(Expectation::CostAtMost)),
-        "exit" => add(fields.count(value).map(Expectation::Exit)),
+        "exit" => {
+            let code = fields.count(value);
+            if code.is_some_and(|code| code > u64::from(u8::MAX)) {
+                fields.wrong(value.at, "an exit code is at most 255");
+            }
+            add(code.map(Expectation::Exit));
+        }
         "status" => add(fields.read(value, status).map(Expectation::Status)),
         "no_warning" => {
             let wanted = fields.boolean(value).unwrap_or_default();

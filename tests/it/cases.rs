@@ -112,6 +112,11 @@ fn golden_is_not_written_through_a_link() {
     std::os::unix::fs::symlink(&outside, test.flow().join("tests/goldens")).expect("linked");
     test_of(&test, &["--update"]).stderr_has("leads out of the workspace");
     assert_eq!(std::fs::read_dir(&outside).expect("there").count(), 0);
+    std::fs::remove_file(test.flow().join("tests/goldens")).expect("removed");
+    std::fs::rename(test.flow().join("tests"), outside.join("tests")).expect("moved");
+    std::os::unix::fs::symlink(outside.join("tests"), test.flow().join("tests")).expect("linked");
+    test_of(&test, &["--update"]).code(74).stderr_has("a link leads out of the workflow's folder");
+    assert!(!outside.join("tests/goldens").exists());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The goldens of cases: files beside a case that a text of its run has to equal.
 
+use std::path::Path;
+
 use super::case_report::CaseReport;
 use super::discovery::shown;
 use crate::cli::exit::Error;
@@ -34,7 +36,13 @@ pub(super) fn update(reports: &[CaseReport]) -> Result<(), Error> {
             // A folder of others may have a link in the place of a golden.
             let write = vec![(name.to_owned(), format!("{}\n", text.trim_end()))];
             let files = ScriptedFiles { write, delete: Vec::new() };
-            files.apply(&report.loaded.beside(""), &[], "golden").map_err(|why| {
+            let folder = report.loaded.beside("");
+            let made = if is_within(&folder, &report.loaded.workflow) {
+                files.apply(&folder, &[], "golden")
+            } else {
+                Err("a link leads out of the workflow's folder".to_owned())
+            };
+            made.map_err(|why| {
                 let error = std::io::Error::other(why);
                 Error::Io { doing: "write the golden", path: path.clone(), error }
             })?;
@@ -46,4 +54,12 @@ pub(super) fn update(reports: &[CaseReport]) -> Result<(), Error> {
         output::tell("no golden has changed");
     }
     Ok(())
+}
+
+/// Returns whether a folder really lies in another one.
+fn is_within(folder: &Path, other: &Path) -> bool {
+    match (folder.canonicalize(), other.canonicalize()) {
+        (Ok(folder), Ok(other)) => folder.starts_with(other),
+        (Ok(_) | Err(_), Err(_)) | (Err(_), Ok(_)) => false,
+    }
 }

@@ -177,7 +177,14 @@ impl PinnedFiles {
             return;
         }
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if warned.insert(path.to_owned()) {
+        if !self.live.is_dir() {
+            if warned.insert(String::new()) {
+                tracing::warn!(
+                    "{}: the workflow's folder is gone; the run uses the copy of its files that it keeps",
+                    self.live.display()
+                );
+            }
+        } else if warned.insert(path.to_owned()) {
             let advice = if is_prompt_path(path) {
                 ", and a run started with --live always takes it"
             } else {

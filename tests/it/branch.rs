@@ -177,6 +177,22 @@ fn dry_run_tells_of_a_join_that_can_no_longer_be_met() {
 }
 
 #[test]
+fn folder_that_is_gone_is_told_once_and_needed_only_for_edits() {
+    let test = Test::new()
+        .file("wf/START.md", b"turn 1")
+        .file("wf/NEXT.md", b"turn 2")
+        .rule(when("turn 1").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>done</result>"));
+    test.run(&["wf"]).ok();
+    fs::rename(test.flow().join("wf"), test.flow().join("moved")).expect("moved");
+    let told = branch(&test, &["--at", "main#1"]).ok().stderr.clone();
+    assert_eq!(told.matches("the workflow's folder is gone").count(), 1, "{told}");
+    assert!(!told.contains("changed since"), "{told}");
+    let edit = test.raymond(&["branch", "t", "--edit", "NEXT.md", "--id", "c"]);
+    edit.code_in(&[65, 74]).stderr_has("move it back");
+}
+
+#[test]
 fn given_reply_stands_for_the_turn_and_costs_nothing() {
     let test = chain();
     test.run(&["START.md"]).ok();

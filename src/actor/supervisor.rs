@@ -243,6 +243,14 @@ impl Supervisor {
         snapshot: Option<Box<WorktreeSnapshot>>,
         ctx: &mut Ctx<Self>,
     ) {
+        if matches!(self.shutdown, ShutdownPhase::Over) {
+            // The journal is closed, so nothing happens any more. A command stays in the inbox, for whoever sent it.
+            tracing::error!(
+                "{} events came after the end of the run, and are left out",
+                events.len()
+            );
+            return;
+        }
         let mut snapshot = snapshot.filter(|new| {
             self.run.worktrees.get(&new.tree).is_none_or(|known| *known != new.outcome)
         });

@@ -56,6 +56,9 @@ impl Supervisor {
     }
 
     pub(super) fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
+        if matches!(self.shutdown, ShutdownPhase::Over) {
+            return;
+        }
         let inbox = self.store.dir().inbox();
         let waiting = match self.store.commands() {
             Ok(waiting) => waiting,
@@ -149,8 +152,11 @@ impl Supervisor {
         let error = reason.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
         if let Some(done) = self.done.take() {
             let _ = done.send(Err(error));
+            ctx.stop();
+        } else {
+            // It comes to its end already, with an outcome that is about to be told.
+            tracing::error!("{error}");
         }
-        ctx.stop();
     }
 
     fn stopped(&self, why: String) -> store::Error {

@@ -244,8 +244,9 @@ impl Supervisor {
         ctx: &mut Ctx<Self>,
     ) {
         if matches!(self.shutdown, ShutdownPhase::Over) {
-            // The journal is closed, so nothing happens any more. A command stays in the inbox, for whoever sent it.
-            tracing::error!(
+            // A timer can be due once more after the handler that has ended the run, although the context waits. The journal
+            // is closed, so nothing happens any more.
+            tracing::debug!(
                 "{} events came after the end of the run, and are left out",
                 events.len()
             );

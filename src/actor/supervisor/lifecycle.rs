@@ -57,6 +57,7 @@ impl Supervisor {
 
     pub(super) fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
         if matches!(self.shutdown, ShutdownPhase::Over) {
+            // A command stays in the inbox, for whoever sent it.
             return;
         }
         let inbox = self.store.dir().inbox();

@@ -151,7 +151,7 @@ fn misses_its_join(agent: &Agent) -> bool {
     outcome == Some(JoinOutcome::Missed)
 }
 
-/// What comes next of an agent of a branch.
+/// The next move of an agent of a branch.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum NextMove {

@@ -308,7 +308,7 @@ fn playable(recorded: Vec<RecordedTurn>) -> Vec<PlayableTurn> {
     turns
 }
 
-/// What is known of an agent's turns so far: the place of the next one, and those that are not replayed.
+/// The place of an agent's next turn, and its turns that are not replayed.
 #[derive(Default)]
 struct SkippedTurns {
     step: u64,

@@ -96,7 +96,8 @@ pub fn branch(
     })
 }
 
-/// Checks all that [`branch`] checks, except the seal of the run and whether the workflow is trusted. Returns the differences of the edited files.
+/// Checks all that [`branch`] checks, except the seal of the run and whether the workflow is trusted. Returns the
+/// differences of the edited files.
 ///
 /// # Errors
 /// [`Error`] if the branch could not begin.

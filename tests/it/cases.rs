@@ -232,6 +232,10 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         ("entry: ../flow/A.md\nexpect: {}", "1:8: `../flow/A.md` is no path of a file here"),
         ("", "1:1: there is no case in this file"),
         ("cases: []", "1:1: there is no case in this list"),
+        (
+            "expect: { result: { golden: .//ways.yaml } }",
+            "1:29: `.//ways.yaml` would be a file of cases",
+        ),
         ("expect: { exit: 300 }", "1:17: an exit code is at most 255"),
         (
             "expect: { result: { golden: ways.yaml } }",

@@ -1,8 +1,7 @@
 //! The dependence of a record: the parts of a run that it follows from, and those that it changes.
 //!
 //! Every event is named here, so that the compiler asks for a new one. An event that ends agents has to name all of them
-//! in its changes. A cost is no dependence: what a turn has cost
-//! changes no other turn.
+//! in its changes. A cost is no dependence: what a turn has cost changes no other turn.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The expectations of a case, as they are written.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde_json::Value;
 
@@ -296,7 +296,8 @@ fn unknown<'names>(
 /// Reads the path of a golden: no file of cases, which it would replace.
 fn golden(text: &str) -> Result<FilePath, String> {
     let path = below_the_case(text)?;
-    let is_in_folder = !text.trim_start_matches("./").contains('/');
+    let is_name = |part: &Component| matches!(part, Component::Normal(_));
+    let is_in_folder = Path::new(text).components().filter(is_name).count() == 1;
     let ending = Path::new(text).extension().and_then(OsStr::to_str);
     if is_in_folder && ending.is_some_and(|ending| ["yaml", "yml"].contains(&ending)) {
         return Err(format!(

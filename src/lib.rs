@@ -10,6 +10,7 @@
 //!      ├─ actor ───── supervisor, agents, processes: they perform what is decided below
 //!      │   ├─ world ─ the operations of graphs: files, git, pages and programs, confined to a workspace
 //!      │   ├─ store ─ the run directory: journal, snapshot, lock, inbox; the workflow's files
+//!      │   ├─ engine  what several machines share of a run: its log, its hosts, their mail
 //!      │   ├─ process Claude Code: command, child, transcript, clean-up; and the programs beside a run
 //!      │   └─ language text → prompt; reply → transition; graph, program, script → next operation
 //!      └─ domain ──── the state of a run, its events and their effects (pure)
@@ -99,6 +100,7 @@ pub mod actor;
 pub mod cli;
 #[macro_use]
 pub mod domain;
+pub mod engine;
 pub mod fault;
 pub mod language;
 pub mod plain_file;

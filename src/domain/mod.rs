@@ -36,6 +36,7 @@ pub mod failures;
 pub mod fork;
 pub mod graph_execution;
 pub mod history;
+pub mod host;
 pub mod id;
 pub mod join;
 pub mod json_mistake;

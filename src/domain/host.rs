@@ -1,0 +1,155 @@
+//! The hosts of a run that works on several machines: their names, and what they report of themselves.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a host or a label, in bytes.
+const MAX_NAME_BYTES: usize = 63;
+
+/// The reason why a text names no host, or is no label.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` names no host and is no label: use 1 to 63 letters, digits, `-`, `_` or `.`, beginning with a letter or a digit"
+)]
+pub struct InvalidHostName(String);
+
+/// The name of a host.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct HostName(Arc<str>);
+
+/// A label of hosts, which a workflow asks for: `gpu`. The name of a host is a label of it, too.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct HostLabel(Arc<str>);
+
+/// The number of times that a host was taken into service. A host that comes back after it was declared lost has an
+/// older one, so nothing that it does counts.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct HostEpoch(pub u64);
+
+/// The report of a host about itself, with each heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReport {
+    /// The number of turns that it runs at the same time.
+    pub slots: u32,
+    /// The number of turns that it has memory for now, running ones included; `None` if it does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u32>,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<HostLabel>,
+    /// The number of turns and activities that it performs now.
+    pub busy: u32,
+    /// The number of agents that have a session there.
+    pub sessions: u32,
+    /// The version of raymond.
+    pub raymond: String,
+    /// The version of the messages between hosts that it speaks.
+    pub wire: u32,
+    /// The version of Claude Code; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claude: Option<String>,
+    /// True if it may supervise runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_runs: bool,
+}
+
+/// The standing of a host, which people decide.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
+pub enum HostStanding {
+    /// It takes agents.
+    #[default]
+    Active,
+    /// It keeps the agents that it has, and takes no others.
+    Draining,
+    /// It was declared lost: its agents go on elsewhere.
+    Lost,
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+macro_rules! plain_name {
+    ($name:ident) => {
+        impl $name {
+            /// Parses a text that is safe in file names, tables and messages.
+            ///
+            /// # Errors
+            /// [`InvalidHostName`] for anything else.
+            pub fn parse(text: &str) -> Result<Self, InvalidHostName> {
+                if is_name(text) {
+                    Ok(Self(text.into()))
+                } else {
+                    Err(InvalidHostName(text.to_owned()))
+                }
+            }
+
+            /// Returns the name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidHostName;
+
+            fn try_from(text: String) -> Result<Self, InvalidHostName> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0.as_ref().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    };
+}
+
+plain_name!(HostName);
+plain_name!(HostLabel);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_names_are_plain() {
+        for good in ["a", "build-3", "10.0.0.7", "node_1.example.org"] {
+            assert_eq!(HostName::parse(good).expect("a name").as_str(), good);
+        }
+        let long = "x".repeat(64);
+        for bad in ["", "-a", ".a", "a b", "a/b", "ä", &long] {
+            assert!(HostName::parse(bad).is_err(), "{bad}");
+            assert!(serde_json::from_value::<HostLabel>(bad.into()).is_err(), "{bad}");
+        }
+        let why = HostName::parse("a b").expect_err("a space").to_string();
+        assert!(why.contains("`a b`") && why.contains("1 to 63 letters"), "{why}");
+    }
+}

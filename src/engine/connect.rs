@@ -1,0 +1,29 @@
+//! An engine, and the connection to one.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::address::{EngineAddress, EngineKind};
+use super::error::EngineError;
+use super::host_mailbox::HostMailbox;
+use super::host_registry::HostRegistry;
+use super::run_space::RunSpace;
+use super::shared_log::SharedLog;
+
+/// An engine.
+pub trait Engine: SharedLog + RunSpace + HostRegistry + HostMailbox + Debug + Send + Sync {
+    /// Returns its address, which never shows a password.
+    fn address(&self) -> &EngineAddress;
+}
+
+/// Connects to an engine.
+///
+/// # Errors
+/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Unreachable`], [`EngineError::Version`].
+pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> {
+    match address.kind() {
+        kind @ (EngineKind::Postgres | EngineKind::Restate) => {
+            Err(EngineError::NotBuilt { kind: kind.into() })
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Errors of engines. Each text names the engine or the run, the reason and the remedy.
+
+use crate::domain::host::HostName;
+use crate::domain::id::RunId;
+
+/// The reason why an engine did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The address is no address of an engine.
+    #[error(
+        "`{address}` is not the address of an engine: {why}; write postgres://USER@HOST/DATABASE or restate://HOST:PORT"
+    )]
+    Address {
+        /// The address, without a password.
+        address: String,
+        /// The error in it.
+        why: String,
+    },
+    /// This raymond was built without that engine.
+    #[error(
+        "this raymond was built without the engine {kind}: build it with `cargo install raymond --features {kind}`"
+    )]
+    NotBuilt {
+        /// The name of the engine, which is that of the feature.
+        kind: &'static str,
+    },
+    /// It cannot be reached, or not now. The same call may succeed later.
+    #[error("the engine {engine} cannot be reached: {why}")]
+    Unreachable {
+        /// Its address.
+        engine: String,
+        /// The reason.
+        why: String,
+    },
+    /// It refused: the user may not do that, or the database has no room.
+    #[error("the engine {engine} refused: {why}")]
+    Refused {
+        /// Its address.
+        engine: String,
+        /// The reason, and the remedy.
+        why: String,
+    },
+    /// Its tables are of another version.
+    #[error("the engine {engine} has version {found} of raymond's tables, and this raymond ({raymond}) uses version {known}: use the raymond that the other machines use", raymond = env!("CARGO_PKG_VERSION"))]
+    Version {
+        /// Its address.
+        engine: String,
+        /// The version found.
+        found: u32,
+        /// The version that this program knows.
+        known: u32,
+    },
+    /// It has no such run.
+    #[error("the engine {engine} has no run {run}; `raymond list --engine {engine}` shows all")]
+    NoSuchRun {
+        /// Its address.
+        engine: String,
+        /// The run.
+        run: RunId,
+    },
+    /// The id is taken.
+    #[error(
+        "the engine {engine} has a run {run} already; continue it with `raymond resume {run} --engine {engine}` if it has not ended, or choose another --id"
+    )]
+    RunExists {
+        /// Its address.
+        engine: String,
+        /// The run.
+        run: RunId,
+    },
+    /// Another raymond supervises the run.
+    #[error(
+        "the run {run} is supervised by another raymond, {holder}; `raymond stop {run} --engine {engine}` stops that"
+    )]
+    Supervised {
+        /// Its address.
+        engine: String,
+        /// The run.
+        run: RunId,
+        /// The holder of the lease, as it named itself.
+        holder: String,
+    },
+    /// Another raymond has taken the run over. Nothing more that this one does for it counts.
+    #[error(
+        "another raymond has taken the run {run} over; this one has stopped, and nothing that it did since counts"
+    )]
+    TakenOver {
+        /// The run.
+        run: RunId,
+    },
+    /// The host was declared lost, or another worker serves under its name.
+    #[error(
+        "the host {host} was declared lost, or another worker has its name; this one begins nothing more: end it, and start it again to take it back into service"
+    )]
+    HostFenced {
+        /// The host.
+        host: HostName,
+    },
+    /// There is no such host.
+    #[error(
+        "the engine {engine} knows no host {host}; `raymond hosts --engine {engine}` shows all"
+    )]
+    NoSuchHost {
+        /// Its address.
+        engine: String,
+        /// The host.
+        host: HostName,
+    },
+    /// It holds something that no raymond writes.
+    #[error("the engine {engine} holds damaged data of {what}: {why}")]
+    Damaged {
+        /// Its address.
+        engine: String,
+        /// What the data is of.
+        what: String,
+        /// The error in it.
+        why: String,
+    },
+}
+
+impl EngineError {
+    /// Returns whether the same call may succeed later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Address { .. }
+            | Self::NotBuilt { .. }
+            | Self::Refused { .. }
+            | Self::Version { .. }
+            | Self::NoSuchRun { .. }
+            | Self::RunExists { .. }
+            | Self::Supervised { .. }
+            | Self::TakenOver { .. }
+            | Self::HostFenced { .. }
+            | Self::NoSuchHost { .. }
+            | Self::Damaged { .. } => false,
+        }
+    }
+}

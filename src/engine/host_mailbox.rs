@@ -1,0 +1,131 @@
+//! The mailbox of hosts: requests of supervisors, each carried out once by the host that it is for, and the replies.
+//!
+//! A request has a key. Sending the same key again changes nothing, so a supervisor that was taken over sends what is due
+//! again, and gets the reply of the first one. A request stays until it is withdrawn or forgotten.
+
+use std::time::Duration;
+
+use super::EngineError;
+use super::host_registry::HostClaim;
+use super::shared_log::RunLease;
+use crate::domain::host::{HostEpoch, HostName};
+use crate::domain::id::RunId;
+
+/// A request for a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRequest {
+    /// Its key, unique in the engine: it begins with the id of the run.
+    pub key: String,
+    /// The run.
+    pub run: RunId,
+    /// The host.
+    pub host: HostName,
+    /// The epoch of the host that it is meant for. A host in a later one does not see it.
+    pub host_epoch: HostEpoch,
+    /// What is asked for, as JSON.
+    pub body: String,
+}
+
+/// A reply to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostReply {
+    /// The key of the request.
+    pub key: String,
+    /// The reply, as JSON.
+    pub body: String,
+}
+
+/// The fate of a request that was withdrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// It had not been begun, and never will be.
+    NotBegun,
+    /// It had been begun.
+    Begun,
+    /// It has a reply, which stays.
+    Answered,
+}
+
+/// Whose mail is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailReceiver<'a> {
+    /// A host: requests.
+    Host(&'a HostName),
+    /// The supervisor of a run: replies and commands.
+    Run(&'a RunId),
+}
+
+/// Requests and replies.
+pub trait HostMailbox {
+    /// Sends requests of the run that the lease is for, all or none.
+    ///
+    /// # Errors
+    /// [`EngineError::TakenOver`] if the lease is not the newest.
+    fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError>;
+
+    /// Takes a request back unless it has a reply: it is not begun any more, and a reply to it is dropped.
+    ///
+    /// # Errors
+    /// [`EngineError::TakenOver`] if the lease is not the newest.
+    fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError>;
+
+    /// Returns requests for a host without a reply, oldest first, at most `limit` of them, that were not among `received` in this or an
+    /// earlier call with the same claim since `is_first`. The first call of a worker returns all.
+    ///
+    /// # Errors
+    /// [`EngineError::HostFenced`] if the claim is not the newest.
+    fn requests(
+        &self,
+        claim: &HostClaim,
+        received: &[String],
+        is_first: bool,
+        limit: usize,
+    ) -> Result<Vec<HostRequest>, EngineError>;
+
+    /// Notes that a host begins a request. Returns false if it was withdrawn, so that it must not be begun. It may be noted
+    /// again.
+    ///
+    /// # Errors
+    /// [`EngineError::HostFenced`] if the claim is not the newest.
+    fn begin(&self, claim: &HostClaim, key: &str) -> Result<bool, EngineError>;
+
+    /// Replies to a request. A reply to one that was withdrawn or forgotten is dropped.
+    ///
+    /// # Errors
+    /// [`EngineError::HostFenced`] if the claim is not the newest.
+    fn reply(&self, claim: &HostClaim, reply: &HostReply) -> Result<(), EngineError>;
+
+    /// Returns replies to requests of a run, at most `limit` of them, that were not among `received` in this or an earlier call
+    /// with the same lease. Another lease gets all again.
+    ///
+    /// # Errors
+    /// [`EngineError::TakenOver`] if the lease is not the newest.
+    fn replies(
+        &self,
+        lease: &RunLease,
+        received: &[String],
+        limit: usize,
+    ) -> Result<Vec<HostReply>, EngineError>;
+
+    /// Removes requests with their replies: the records that followed from them are durable.
+    ///
+    /// # Errors
+    /// [`EngineError::TakenOver`] if the lease is not the newest.
+    fn forget(&self, lease: &RunLease, keys: &[String]) -> Result<(), EngineError>;
+
+    /// Removes all requests of a run.
+    ///
+    /// # Errors
+    /// [`EngineError::TakenOver`] if the lease is not the newest.
+    fn forget_all(&self, lease: &RunLease) -> Result<(), EngineError>;
+
+    /// Waits until there may be mail, or the time is over.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot be asked.
+    fn wait_for_mail(
+        &self,
+        receiver: MailReceiver<'_>,
+        longest: Duration,
+    ) -> Result<(), EngineError>;
+}

@@ -1,0 +1,73 @@
+//! The hosts that an engine knows: taken into service, alive by their heartbeats, drained or declared lost by people.
+
+use std::time::Duration;
+
+use super::EngineError;
+use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
+
+/// The right of a worker to act for a host, until the host is declared lost or another worker takes the name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostClaim {
+    /// The host.
+    pub host: HostName,
+    /// Its epoch.
+    pub epoch: HostEpoch,
+}
+
+/// A host as an engine lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredHost {
+    /// Its name.
+    pub host: HostName,
+    /// Its newest epoch.
+    pub epoch: HostEpoch,
+    /// Its standing.
+    pub standing: HostStanding,
+    /// The time since its last heartbeat, by the clock of the engine.
+    pub silent_for: Duration,
+    /// Its last report.
+    pub report: HostReport,
+}
+
+/// The hosts.
+pub trait HostRegistry {
+    /// Takes a host into service with a new epoch; a draining or lost host becomes active. `worker` is a value that the worker
+    /// keeps over its restarts: a host that was not lost, and is served by the same worker again, keeps its epoch.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot be asked.
+    fn register_host(
+        &self,
+        host: &HostName,
+        worker: &str,
+        report: &HostReport,
+    ) -> Result<HostClaim, EngineError>;
+
+    /// Reports that a host is alive, and returns its standing.
+    ///
+    /// # Errors
+    /// [`EngineError::HostFenced`] if the claim is not the newest or the host was declared lost.
+    fn heartbeat(
+        &self,
+        claim: &HostClaim,
+        report: &HostReport,
+    ) -> Result<HostStanding, EngineError>;
+
+    /// Returns all hosts, in the order of their names.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot be asked.
+    fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError>;
+
+    /// Sets the standing of a host. One that is declared lost gets a new epoch, so its worker can do nothing more.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchHost`].
+    fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError>;
+
+    /// Removes a host that is not served any more.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchHost`].
+    fn remove_host(&self, host: &HostName) -> Result<(), EngineError>;
+}

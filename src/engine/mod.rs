@@ -1,0 +1,20 @@
+//! The room of engines: they keep runs where several machines reach them.
+//!
+//! An engine holds the log of a run for one supervisor at a time, carries requests to hosts and their replies back, and
+//! keeps what commands from any machine leave for the run. It decides nothing: the supervisor is the only reducer, and
+//! the bodies of what it carries are texts to the engine.
+//!
+//! All calls block, so they are made off the supervisor's thread. Each may be made again after an error: a call that
+//! was carried out changes nothing the second time.
+
+pub mod address;
+pub mod connect;
+pub mod error;
+pub mod host_mailbox;
+pub mod host_registry;
+pub mod run_space;
+pub mod shared_log;
+
+pub use address::EngineAddress;
+pub use connect::Engine;
+pub use error::EngineError;

@@ -145,7 +145,7 @@ impl CommandLine {
         let joined = || words().find_map(|word| word.strip_prefix("--dir="));
         let given = apart.map(|(_, value)| value.as_str()).or_else(joined).map(PathBuf::from);
         let set = || std::env::var_os("RAYMOND_DIR").map(PathBuf::from);
-        DirArgs { dir: given.or_else(set) }.root()
+        DirArgs { dir: given.or_else(set), engine: None }.root()
     }
 
     /// Returns the run that the line names.

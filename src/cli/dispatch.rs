@@ -11,8 +11,8 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    answer, branch, check, clean, completions, costs, diagnostics, diff, facts, graph, help,
-    import, list, log, man, output, record, recover, retry, run, schema, show, signal, start,
+    answer, branch, check, clean, completions, costs, diagnostics, diff, engine, facts, graph,
+    help, import, list, log, man, output, record, recover, retry, run, schema, show, signal, start,
     status, stop, target, test, top, tree, trust, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
@@ -59,13 +59,14 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             return if error.use_stderr() { CliExitCode::Usage.into() } else { ExitCode::SUCCESS };
         }
     };
-    let exit = prepare(&cli.command).and_then(|()| dispatch(cli.command)).unwrap_or_else(|error| {
-        match &error {
-            Error::Runtime(runtime::Error::Check(found)) => check::complain_of(found),
-            _ => output::complain(&error.to_string()),
-        }
-        error.exit()
-    });
+    let exit =
+        prepare(&cli.command).and_then(|()| on_engine(cli.command)).unwrap_or_else(|error| {
+            match &error {
+                Error::Runtime(runtime::Error::Check(found)) => check::complain_of(found),
+                _ => output::complain(&error.to_string()),
+            }
+            error.exit()
+        });
     diagnostics::flush();
     exit.into()
 }
@@ -116,6 +117,14 @@ fn prepare(command: &CliCommand) -> Result<(), Error> {
     let Some((logging, on_event)) = command.reports() else { return Ok(()) };
     diagnostics::begin(logging)?;
     on_event.map_or(Ok(()), |on_event| on_event.program(&NamedVariables::default()).map(drop))
+}
+
+/// Runs a command on the runs of this machine, or of the engine that it names.
+fn on_engine(mut command: CliCommand) -> Result<CliExitCode, Error> {
+    let mirror = engine::prepare(&mut command)?;
+    let exit = dispatch(command)?;
+    mirror.map_or(Ok(()), |mirror| mirror.finish())?;
+    Ok(exit)
 }
 
 fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {

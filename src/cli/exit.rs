@@ -9,6 +9,7 @@ use strum::VariantArray;
 use crate::domain::failures::fails_strictly;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{PauseReason, Run, RunStatus};
+use crate::engine::EngineError;
 use crate::language::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::store;
@@ -172,6 +173,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::NoBranchPoint(_)
         | Error::Name(_)
         | Error::NoHome
+        | Error::NotShared { .. }
         | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
@@ -194,7 +196,25 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         Error::NotTrusted { .. } | Error::NotConfirmed { .. } | Error::Declined => {
             CliExitCode::NotTrusted
         }
+        Error::Engine(error) => of_engine(error),
         Error::Store(error) => of_store(error),
+    }
+}
+
+fn of_engine(error: &EngineError) -> CliExitCode {
+    match error {
+        EngineError::Address { .. }
+        | EngineError::NotBuilt { .. }
+        | EngineError::NoSuchRun { .. }
+        | EngineError::RunExists { .. }
+        | EngineError::NoSuchHost { .. } => CliExitCode::Usage,
+        EngineError::Unreachable { .. }
+        | EngineError::Refused { .. }
+        | EngineError::Version { .. } => CliExitCode::Unavailable,
+        EngineError::Supervised { .. }
+        | EngineError::TakenOver { .. }
+        | EngineError::HostFenced { .. } => CliExitCode::Held,
+        EngineError::Damaged { .. } => CliExitCode::Invalid,
     }
 }
 
@@ -203,7 +223,9 @@ fn of_store(error: &store::Error) -> CliExitCode {
         store::Error::NoSuchRun { .. } | store::Error::Exists { .. } | store::Error::Unfit(_) => {
             CliExitCode::Usage
         }
-        store::Error::Held { .. } => CliExitCode::Held,
+        store::Error::Held { .. } | store::Error::TakenOver { .. } => CliExitCode::Held,
+        store::Error::Shared { .. } => CliExitCode::Usage,
+        store::Error::Engine(_) => CliExitCode::Unavailable,
         store::Error::Damaged { .. }
         | store::Error::Copied { .. }
         | store::Error::Cut { .. }

@@ -7,6 +7,7 @@ use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
+use super::opened_run::RunAccess;
 use super::run::{graph_setup, prepared_to_resume};
 use super::{output, person, run_choice, settings};
 use crate::actor::clock::now;
@@ -17,7 +18,6 @@ use crate::domain::run::Run;
 use crate::runtime::{check_retry, directories, seals};
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::LockedRun;
 use crate::store::view::{RunView, load_view};
 
 /// The most agents that a plan names.
@@ -56,14 +56,15 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
         }
         return ask_holder(&root, &id, &RunCommand::Retry(selection), (&plan, args.options.json));
     }
-    let (store, mut recovered) = LockedRun::open(&root, &id)?;
-    let plan = plan_retry(&recovered.run, &selection).map_err(|error| usage(&id, &error))?;
-    recovered.retry = Some(selection);
+    let access = RunAccess::of(&args.dir, &root)?;
+    let mut opened = access.open(&id)?;
+    let plan = plan_retry(&opened.recovered.run, &selection).map_err(|error| usage(&id, &error))?;
+    opened.recovered.retry = Some(selection);
     let mut options = args.options.clone();
     options.answers.migrate = takes_files;
-    let before = recovered.run.settings.clone();
+    let before = opened.recovered.run.settings.clone();
     let settings = settings::for_resume(&NewRunArgs::default(), &options, before)?;
-    let prepared = prepared_to_resume(&options, &root, &settings, (store, recovered))?;
+    let prepared = prepared_to_resume(&options, (&root, &access), &settings, opened)?;
     if !options.json {
         output::tell_lines(as_text(&id, &plan).trim_end());
     }

@@ -8,9 +8,10 @@ use super::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
 use super::background::DetachedLauncher;
 use super::exit::{CliExitCode, Error};
 use super::foreground::{supervise_here, turn_times};
+use super::opened_run::{OpenedRun, RunAccess};
 use super::options::RunOptions;
 use super::target::{self, RunTarget};
-use super::{background, confirm, dry_run, output, person, run_choice, settings, summary};
+use super::{background, confirm, dry_run, engine, output, person, run_choice, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -21,7 +22,6 @@ use crate::runtime::graphs::GraphSetup;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::{LockedRun, RecoveredRun};
 
 /// Runs `raymond run`.
 ///
@@ -37,7 +37,10 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
             let prepared = create(args, &root, &workflow)?;
             supervise_here(&args.options, &root, prepared)
         }
-        RunTarget::Run(id) => resume_target(&args.new_run, &args.options, &root, &id),
+        RunTarget::Run(id) => {
+            let access = RunAccess::of(&args.dir, &root)?;
+            resume_target(&args.new_run, &args.options, (&root, &access), &id)
+        }
         RunTarget::Defined(defined) => {
             let workflow = target::defined_workflow(&root, &defined)?;
             let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
@@ -64,7 +67,8 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     });
     let named = NamedRunArgs { run: run.transpose()?, last: args.last };
     let id = run_choice::chosen(&named, &root)?;
-    resume_target(&NewRunArgs::default(), &args.options, &root, &id)
+    let access = RunAccess::of(&args.dir, &root)?;
+    resume_target(&NewRunArgs::default(), &args.options, (&root, &access), &id)
 }
 
 /// Creates a run from a workflow and the options.
@@ -87,7 +91,8 @@ pub(super) fn create_of(
     prepare_processes(&settings);
     let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
-    let request = RunRequest { id, input, program, no_check };
+    let engine = engine::of_run(&args.dir)?;
+    let request = RunRequest { id, input, program, no_check, engine };
     confirm::confirmed(&args.options, |starter| {
         runtime::create(root, workflow, &request, settings.clone(), graph_setup(), starter)
     })
@@ -97,11 +102,11 @@ pub(super) fn create_of(
 fn resume_target(
     new_run: &NewRunArgs,
     options: &RunOptions,
-    root: &RunsRoot,
+    (root, access): (&RunsRoot, &RunAccess<'_>),
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
     person::must_act("resume a run")?;
-    let (store, mut recovered) = LockedRun::open(root, id)?;
+    let OpenedRun { store, mut recovered, held } = access.open(id)?;
     let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
     if !recovered.run.can_resume() {
         if !options.consent.trust {
@@ -126,7 +131,8 @@ fn resume_target(
         }
         return Ok(CliExitCode::of(&recovered.run));
     }
-    let prepared = prepared_to_resume(options, root, &settings, (store, recovered))?;
+    let opened = OpenedRun { store, recovered, held };
+    let prepared = prepared_to_resume(options, (root, access), &settings, opened)?;
     supervise_here(options, root, prepared)
 }
 
@@ -136,25 +142,30 @@ fn resume_target(
 /// [`Error`] if it cannot be resumed.
 pub(super) fn prepared_to_resume(
     options: &RunOptions,
-    root: &RunsRoot,
+    (root, access): (&RunsRoot, &RunAccess<'_>),
     settings: &Settings,
-    (store, recovered): (LockedRun, RecoveredRun),
+    opened: OpenedRun,
 ) -> Result<PreparedRun, Error> {
+    let recovered = &opened.recovered;
     settings::check_budget(options.budget, settings, &recovered.run)?;
     prepare_processes(settings);
     let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
-    let mut taken = Some((store, recovered));
+    let mut taken = Some(opened);
     confirm::confirmed(options, |starter| {
-        let (store, recovered) = if let Some(taken) = taken.take() {
+        let opened = if let Some(taken) = taken.take() {
             taken
         } else {
-            let (store, mut recovered) = LockedRun::open(root, id)?;
-            recovered.retry.clone_from(&retry);
-            (store, recovered)
+            let mut opened = access.open(id)?;
+            opened.recovered.retry.clone_from(&retry);
+            opened
         };
+        let OpenedRun { store, recovered, held } = opened;
         let mut graphs = graph_setup();
         graphs.migrate = options.answers.migrate;
-        runtime::resume(store, recovered, settings.clone(), graphs, root, starter)
+        let mut prepared =
+            runtime::resume(store, recovered, settings.clone(), graphs, root, starter)?;
+        prepared.held = held;
+        Ok(prepared)
     })
     .map_err(|error| answers::placed(error, &options.answers))
 }

@@ -22,6 +22,9 @@ pub struct DirArgs {
     /// The directory of all runs [default: the nearest .raymond, in the current directory or above]
     #[arg(long, env = "RAYMOND_DIR", hide_env_values = true)]
     pub dir: Option<PathBuf>,
+    /// The engine that has the runs of several machines, as in `postgres://USER@HOST/DATABASE`
+    #[arg(long, value_name = "URL", env = "RAYMOND_ENGINE", hide_env_values = true)]
+    pub engine: Option<String>,
 }
 
 impl DirArgs {

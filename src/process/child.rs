@@ -66,7 +66,7 @@ pub enum ChildEnvironment {
     /// The environment of this process, with these changes.
     Inherited {
         /// The names of the variables that it does not get.
-        removed: &'static [&'static str],
+        removed: Vec<&'static str>,
         /// The variables that are added, or that get another value.
         added: Vec<(OsString, OsString)>,
     },
@@ -256,8 +256,8 @@ mod tests {
     async fn child_gets_configured_environment() {
         let added = || vec![("MINE".into(), "1".into())];
         let table = [
-            (ChildEnvironment::Inherited { removed: &[], added: added() }, true),
-            (ChildEnvironment::Inherited { removed: &["PATH"], added: added() }, false),
+            (ChildEnvironment::Inherited { removed: Vec::new(), added: added() }, true),
+            (ChildEnvironment::Inherited { removed: vec!["PATH"], added: added() }, false),
             (ChildEnvironment::Only(added()), false),
         ];
         for (environment, has_path) in table {

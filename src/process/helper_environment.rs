@@ -14,9 +14,12 @@ use crate::domain::turn_options::{EnvValue, TurnOptions};
 /// The prefixes of the names of the account's keys, and of the variables that Claude Code sets for its children.
 const CLAUDE: [&str; 2] = ["ANTHROPIC_", "CLAUDE_"];
 
-/// The variables that mark a process as a run's.
-const MARKS: [&str; 5] =
-    ["RAYMOND_RUN", "RAYMOND_DIR", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"];
+/// The variable with the address of an engine, which may hold a password.
+pub const ENGINE: &str = "RAYMOND_ENGINE";
+
+/// The variables that mark a process as a run's, and the one that is a secret.
+const MARKS: [&str; 6] =
+    ["RAYMOND_RUN", "RAYMOND_DIR", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN", ENGINE];
 
 /// The prefixes of names that are passed on: languages, standard directories, and raymond's own.
 const NEEDED_BEGINNINGS: [&str; 3] = ["LC_", "XDG_", "RAYMOND_"];

@@ -14,6 +14,7 @@ use super::child::group::ProcessGroup;
 use super::child::orphans::{self, OrphanProcess};
 use super::child::subreaper::ProcessPurpose;
 use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
+use super::helper_environment::ENGINE;
 use super::transcript::OpenProcessFiles;
 use super::working_dirs::REPOSITORY;
 
@@ -75,7 +76,10 @@ impl WorkerProcess {
         }
         let own = start.environment.into_iter();
         added.extend(own.map(|(name, value)| (name.into(), value.into())));
-        let removed: &[&str] = if start.in_tree { &REPOSITORY } else { &[] };
+        let mut removed = vec![ENGINE];
+        if start.in_tree {
+            removed.extend(REPOSITORY);
+        }
         let child = ChildProcess::start(ChildProcessSpec {
             program: start.program,
             arguments: start.arguments.into_iter().map(Into::into).collect(),

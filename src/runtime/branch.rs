@@ -92,6 +92,7 @@ pub fn branch(
         pins,
         capture: Some(capture),
         notes: differences,
+        held: None,
         believes_unproven_steps: false,
     })
 }

@@ -15,6 +15,7 @@ use super::preflight::{self, PreflightResult};
 use super::prepared_run::PreparedRun;
 use super::replay;
 use super::request::RunRequest;
+use super::sharing::{SharedFiles, publish};
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
@@ -30,8 +31,9 @@ use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
+use crate::store::removal;
 use crate::store::run_store::{LockedRun, NewRun};
-use crate::store::seal::pins_checksum;
+use crate::store::seal::{self, pins_checksum};
 use crate::store::workflow::WorkflowDir;
 
 /// Makes a new run from a workflow, after all checks that are possible beforehand.
@@ -102,13 +104,25 @@ pub fn create(
         snapshot: None,
         event: Event::RunStarted(Box::new(beginning)),
     };
+    let engine = request.engine.as_ref().map(|to| to.engine.address().to_string());
     let parts = NewRun {
         workflow: Some(&examined.capture),
         cassette: cassette.as_ref(),
         key: Some(key.clone()),
-        seal: Some((&starter.state, seal)),
+        seal: Some((&starter.state, seal.clone())),
+        engine: engine.as_deref(),
     };
-    let (store, run) = LockedRun::create(root, &first, parts)?;
+    let (mut store, run) = LockedRun::create(root, &first, parts)?;
+    let files = SharedFiles { workflow: &examined.capture, cassette: cassette.as_ref() };
+    let published = request.engine.as_ref().map(|to| publish(to, &first, &seal, &files));
+    let held = published.transpose().inspect_err(|_| {
+        // What is left here otherwise could be taken for the copy of a run that the engine has.
+        let _ = removal::remove(root, &run.workflow_id);
+        let _ = seal::remove(&starter.state, root, &run.workflow_id);
+    })?;
+    if let Some(held) = &held {
+        store.share(held.log());
+    }
     // A removed run of this name may have left marks there, which must not count for this run.
     Dataspace::of(root).with_key(&key).ended(&run.workflow_id)?;
     let start = SupervisorStart::FirstRecord(Box::new(first));
@@ -122,6 +136,7 @@ pub fn create(
         pins,
         capture: Some(examined.capture),
         notes,
+        held,
         believes_unproven_steps: false,
     })
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::branch_error::BranchError;
 use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
+use crate::engine::EngineError;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;
 use crate::language::graph::vocabulary::TypeNameTaken;
@@ -31,6 +32,17 @@ pub enum Error {
         "a run needs an actix system on this thread; await it under #[actix::main], or use Builder::run_here"
     )]
     NoSystem,
+    /// The engine did not do what it was asked for.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A run cannot be shared by several machines.
+    #[error("the run {run} cannot be shared by several machines: {why}")]
+    NotShared {
+        /// The run.
+        run: RunId,
+        /// The reason, and the remedy.
+        why: String,
+    },
     /// A path cannot be stored in a journal.
     #[error("{path}: {what} must be UTF-8 text")]
     NotText {

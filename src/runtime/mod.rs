@@ -41,6 +41,7 @@ mod run_launcher;
 pub mod run_root;
 pub mod seals;
 mod settings;
+pub mod sharing;
 pub mod start_plan;
 mod supervise;
 pub mod trust;

@@ -1,6 +1,7 @@
 //! A run that is ready to be supervised: made anew, or found again.
 
 use super::graphs::GraphSetup;
+use super::sharing::HeldRun;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -30,6 +31,8 @@ pub struct PreparedRun {
     pub pins: WorkflowPins,
     /// Those files, if they were just read.
     pub capture: Option<WorkflowCapture>,
+    /// The right to supervise it in an engine; `None` for a run on this machine alone.
+    pub held: Option<HeldRun>,
     /// True if turns without a proof are believed, because the person vouches for them.
     pub believes_unproven_steps: bool,
 }

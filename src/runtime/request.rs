@@ -1,5 +1,6 @@
 //! The request for a new run, besides its settings.
 
+use super::sharing::RunEngine;
 use crate::domain::id::RunId;
 
 /// The inputs of a new run besides its settings.
@@ -13,4 +14,6 @@ pub struct RunRequest {
     pub program: Option<String>,
     /// True to start it though `raymond check` finds errors.
     pub no_check: bool,
+    /// The engine that gets its log; `None` for a run on this machine alone.
+    pub engine: Option<RunEngine>,
 }

@@ -121,6 +121,7 @@ pub fn resume(
         pins,
         capture: None,
         notes,
+        held: None,
         believes_unproven_steps: confirmed.is_new,
     })
 }

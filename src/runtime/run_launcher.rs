@@ -42,6 +42,9 @@ impl From<store::Error> for StartFailure {
             store::Error::NoSuchRun { .. }
             | store::Error::Exists { .. }
             | store::Error::Held { .. }
+            | store::Error::Shared { .. }
+            | store::Error::TakenOver { .. }
+            | store::Error::Engine(_)
             | store::Error::Damaged { .. }
             | store::Error::Cut { .. }
             | store::Error::Copied { .. }

@@ -98,6 +98,14 @@ impl WorkflowCapture {
         Ok(capture)
     }
 
+    /// Returns files with these contents, by their paths; true stands for a file that can be executed.
+    #[must_use]
+    pub fn of_contents(contents: BTreeMap<String, (Vec<u8>, bool)>) -> Self {
+        let file =
+            |(content, is_executable)| CapturedFile { content, is_executable, version: None };
+        Self::of_files(contents.into_iter().map(|(path, found)| (path, file(found))).collect())
+    }
+
     /// Returns files that were kept.
     pub(super) fn of_files(files: BTreeMap<String, CapturedFile>) -> Self {
         Self { files, ..Self::default() }

@@ -46,6 +46,27 @@ pub enum Error {
         /// The process that holds it, if it is known.
         pid: Option<u32>,
     },
+    /// The directory is only the copy of a run that several machines share.
+    #[error(
+        "the run {id} has its log in the engine {engine}, and this is only a copy: resume it with `raymond resume {id} --engine {engine}`"
+    )]
+    Shared {
+        /// The run.
+        id: RunId,
+        /// The engine, without a password.
+        engine: String,
+    },
+    /// Another raymond has taken the run over.
+    #[error(
+        "another raymond has taken the run {id} over; this one has stopped, and nothing that it did since counts: watch the run with `raymond log {id} --follow`"
+    )]
+    TakenOver {
+        /// The run.
+        id: RunId,
+    },
+    /// The engine that has the log of the run failed for good.
+    #[error("{0}")]
+    Engine(String),
     /// A record in the middle of the journal differs from the one that was written.
     #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted; restore the file from a copy, or drop the rest: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
     Damaged {

@@ -8,6 +8,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use super::engine_note::EngineNote;
 use super::{Error, files};
 use crate::domain::id::RunId;
 use crate::plain_file;
@@ -66,11 +67,15 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
     Ok(RunLock { file })
 }
 
-/// Returns whether a process holds the lock now, and its id, if it is known.
+/// Returns whether a raymond supervises the run of a lock now, and its process id, if it is known. Of the copy of a shared
+/// run its note tells, because the supervisor may be on another machine.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn is_held(path: &Path) -> Result<Option<Option<u32>>, Error> {
+    if let Some(note) = path.parent().map(EngineNote::of).transpose()?.flatten() {
+        return Ok(note.holder.map(|_| None));
+    }
     let mut file = match plain_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -5,14 +5,17 @@ mod copy;
 mod create;
 mod place;
 
+use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::acknowledged::{self, AcknowledgedEnd};
+use super::engine_note::EngineNote;
 use super::journal::MAX_LINE;
 use super::journal_file::base_of;
 use super::layout::{RunDir, RunsRoot};
 use super::lock::{self, RunLock};
+use super::log::{CopiedLog, LineBatch, LogFile, RunLog, SharedLine};
 use super::replay::replay_whole;
 use super::snapshot::{self, SnapshotSchedule};
 use super::view::no_such_run;
@@ -28,15 +31,19 @@ use crate::proof::{ProofKey, StepProofs};
 pub use self::branch::NewBranch;
 pub use self::copy::pinned_workflow;
 pub use self::create::NewRun;
+pub(super) use self::create::publish;
 pub use self::place::check_place;
 
 /// A run directory that this process holds.
-#[derive(Debug)]
 pub struct LockedRun {
     dir: RunDir,
     _lock: RunLock,
     growth: SnapshotSchedule,
     writer: Option<JournalWriter>,
+    /// The log in an engine, until the writer has it.
+    engine: Option<Box<dyn RunLog>>,
+    /// True if the run has its log in an engine.
+    is_shared: bool,
     /// The first session of the run.
     first_session: String,
     /// The keys that prove commands in the inbox and records.
@@ -49,6 +56,12 @@ struct RunKeys {
     commands: ProofKey,
     records: ProofKey,
     steps: ProofKey,
+}
+
+impl Debug for LockedRun {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockedRun").field("dir", &self.dir).finish_non_exhaustive()
+    }
 }
 
 impl RunKeys {
@@ -80,11 +93,23 @@ pub struct RecoveredRun {
 }
 
 impl LockedRun {
-    /// Opens the directory of a run that was started earlier, and recovers it.
+    /// Opens the directory of a run that was started earlier on this machine, and recovers it.
     ///
     /// # Errors
-    /// [`Error::NoSuchRun`], [`Error::Held`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`].
+    /// [`Error::NoSuchRun`], [`Error::Held`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`], [`Error::Shared`] if
+    /// it is only the copy of a run.
     pub fn open(root: &RunsRoot, id: &RunId) -> Result<(Self, RecoveredRun), Error> {
+        if let Some(note) = EngineNote::of(root.run(id).path())? {
+            return Err(Error::Shared { id: id.clone(), engine: note.engine });
+        }
+        Self::open_copy(root, id)
+    }
+
+    /// Opens the copy of a run that several machines share, and recovers it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_copy(root: &RunsRoot, id: &RunId) -> Result<(Self, RecoveredRun), Error> {
         let dir = root.run(id);
         if !dir.path().is_dir() {
             return Err(no_such_run(root, id));
@@ -123,6 +148,8 @@ impl LockedRun {
                 _lock: lock,
                 growth,
                 writer: None,
+                engine: None,
+                is_shared: false,
                 first_session: replayed.first_session,
                 keys: None,
             },
@@ -144,9 +171,22 @@ impl LockedRun {
         let base = base_of(&journal)?.map_or(0, |base| base.length);
         let end = base + medium.metadata().map_err(Error::io("open", &journal))?.len();
         let acknowledged = AcknowledgedEnd::open(&acknowledged::beside(&journal), end);
-        let target = JournalTarget { medium, journal, state: self.dir.state(), acknowledged };
-        self.writer = Some(JournalWriter::start(target, tell)?);
+        let file = LogFile { medium, journal: journal.clone(), acknowledged };
+        let state = self.dir.state();
+        self.writer = Some(match self.engine.take() {
+            Some(engine) => {
+                let log = CopiedLog { engine, copy: file };
+                JournalWriter::start(JournalTarget { log, journal, state }, tell)?
+            }
+            None => JournalWriter::start(JournalTarget { log: file, journal, state }, tell)?,
+        });
         Ok(())
+    }
+
+    /// Has the run keep its log in an engine. The journal file becomes a copy of it.
+    pub fn share(&mut self, engine: Box<dyn RunLog>) {
+        self.engine = Some(engine);
+        self.is_shared = true;
     }
 
     /// Appends the records of one moment, all or none, after they were applied to `run`.
@@ -154,34 +194,47 @@ impl LockedRun {
     /// # Errors
     /// [`Error::Stopped`] if there is no thread to write it.
     pub fn append(&mut self, records: &[Record], run: &Run) -> Result<(), Error> {
-        let journal = self.dir.journal();
-        let last = records.len().saturating_sub(1);
-        let key = self.keys.as_ref().map(|keys| &keys.records);
-        let lines: Vec<String> = records
-            .iter()
-            .enumerate()
-            .map(|(place, record)| record::encode_before(record, place < last, key))
-            .collect::<Result<_, _>>()
-            .map_err(|why| Error::Stopped { path: journal.clone(), why })?;
-        if let Some(long) = lines.iter().find(|line| line.len() as u64 >= MAX_LINE) {
-            let why = format!(
-                "a record of {} bytes could not be read again, the longest may have {MAX_LINE}; have the step that is due store less",
-                long.len()
-            );
-            return Err(Error::Stopped { path: journal, why });
-        }
+        let Some(last) = records.last() else { return Ok(()) };
+        let lines = self.lines(records, last.seq)?;
         let Some(writer) = &self.writer else {
-            return Err(Error::Stopped { path: journal, why: "it was not started".to_owned() });
+            return Err(self.stopped("it was not started"));
         };
-        if let Some(last) = records.last() {
-            let text = lines.join("\n");
-            let length = text.len() + 1;
-            writer.append(last.seq, text);
-            if self.growth.grow(length) {
-                self.snapshot(run);
-            }
+        let length = lines.text.len();
+        writer.append(lines);
+        if self.growth.grow(length) {
+            self.snapshot(run);
         }
         Ok(())
+    }
+
+    /// Returns the lines of the records of one moment, of which `last` is the last.
+    fn lines(&self, records: &[Record], last: u64) -> Result<LineBatch, Error> {
+        let key = self.keys.as_ref().map(|keys| &keys.records);
+        let mut batch = LineBatch { last, ..LineBatch::default() };
+        for record in records {
+            let encoded = |key| {
+                record::encode_before(record, record.seq < last, key)
+                    .map_err(|why| self.stopped(&why))
+            };
+            let line = encoded(key)?;
+            if line.len() as u64 >= MAX_LINE {
+                return Err(self.stopped(&format!(
+                    "a record of {} bytes could not be read again, the longest may have {MAX_LINE}; have the step that is due store less",
+                    line.len()
+                )));
+            }
+            batch.text.push_str(&line);
+            batch.text.push('\n');
+            if self.is_shared {
+                let text = if key.is_some() { encoded(None)? } else { line };
+                batch.shared.push(SharedLine { seq: record.seq, text });
+            }
+        }
+        Ok(batch)
+    }
+
+    fn stopped(&self, why: &str) -> Error {
+        Error::Stopped { path: self.dir.journal(), why: why.to_owned() }
     }
 
     /// Writes the snapshot of a run that is over, if its runtime died before it could.
@@ -246,7 +299,7 @@ impl LockedRun {
     }
 }
 
-fn truncate_torn_record(journal: &Path, end: u64) -> Result<(), Error> {
+pub(super) fn truncate_torn_record(journal: &Path, end: u64) -> Result<(), Error> {
     plain_file::open_with(journal, files::private().write(true))
         .and_then(|file| {
             file.set_len(end)?;

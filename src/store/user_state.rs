@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Error, files};
+use crate::language::checksum::short_name;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
 
@@ -44,6 +45,12 @@ impl UserState {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Returns the directory of the copies of an engine's runs, by the engine's address.
+    #[must_use]
+    pub fn copies(&self, engine: &str) -> PathBuf {
+        self.0.join("engines").join(short_name(engine))
     }
 
     /// Returns the path of the key's file.

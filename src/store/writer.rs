@@ -5,39 +5,14 @@
 //! sync would prove nothing.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::acknowledged::AcknowledgedEnd;
+use super::log::{LineBatch, RunLog};
 use super::{Error, files};
-use crate::fault::{point, recorded};
-
-/// The storage of lines: a file, or a test's stand-in for it.
-pub trait JournalStorage: Send + 'static {
-    /// Appends all bytes.
-    ///
-    /// # Errors
-    /// The error of the system.
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
-
-    /// Makes all that was appended durable.
-    ///
-    /// # Errors
-    /// The error of the system.
-    fn sync(&mut self) -> io::Result<()>;
-}
-
-impl JournalStorage for File {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
-}
+use crate::fault::recorded;
 
 /// A message of the thread about records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +24,7 @@ pub enum WriteOutcome {
 }
 
 enum WriterJob {
-    Append { seq: u64, line: String },
+    Append(LineBatch),
     Snapshot(SnapshotSource),
 }
 
@@ -68,15 +43,13 @@ pub struct JournalWriter {
 }
 
 /// The target of the thread.
-pub struct JournalTarget<M> {
-    /// The open journal, at its end.
-    pub medium: M,
-    /// Its path, for errors.
+pub struct JournalTarget<L> {
+    /// The log.
+    pub log: L,
+    /// The path of the journal, for errors.
     pub journal: PathBuf,
     /// The snapshot.
     pub state: PathBuf,
-    /// The note of the durable length of the journal.
-    pub acknowledged: AcknowledgedEnd,
 }
 
 impl JournalWriter {
@@ -84,8 +57,8 @@ impl JournalWriter {
     ///
     /// # Errors
     /// [`Error::Io`] if there can be no thread.
-    pub fn start<M: JournalStorage>(
-        target: JournalTarget<M>,
+    pub fn start<L: RunLog>(
+        target: JournalTarget<L>,
         tell: impl Fn(WriteOutcome) + Send + 'static,
     ) -> Result<Self, Error> {
         let (jobs, receiver) = channel();
@@ -113,9 +86,9 @@ impl JournalWriter {
         self.thread.join().unwrap_or(Err(Error::Stopped { path: self.journal, why }))
     }
 
-    /// Sends a line; it is durable when the thread says so.
-    pub fn append(&self, seq: u64, line: String) {
-        self.hand_over(WriterJob::Append { seq, line });
+    /// Sends the lines of one moment; they are durable when the thread says so.
+    pub fn append(&self, lines: LineBatch) {
+        self.hand_over(WriterJob::Append(lines));
     }
 
     /// Sends a snapshot, which `fill` writes on the thread, after all earlier lines.
@@ -129,61 +102,65 @@ impl JournalWriter {
     }
 }
 
-fn run_jobs<M: JournalStorage>(
-    mut target: JournalTarget<M>,
+fn run_jobs<L: RunLog>(
+    mut target: JournalTarget<L>,
     jobs: &Receiver<WriterJob>,
     tell: &impl Fn(WriteOutcome),
 ) -> Result<(), Error> {
-    let mut next = jobs.recv().ok();
+    let mut next = next_job(&mut target.log, jobs)?;
     while let Some(job) = next.take() {
         match job {
             WriterJob::Snapshot(fill) => files::replace_with(&target.state, fill)?,
-            WriterJob::Append { seq, line } => {
-                let (last, lines, after) = gather(seq, line, jobs);
+            WriterJob::Append(lines) => {
+                let (batch, after) = gather(lines, jobs);
                 next = after;
-                commit(&mut target, &lines)?;
-                recorded(last);
-                tell(WriteOutcome::Durable(last));
+                target.log.append(&batch)?;
+                recorded(batch.last);
+                tell(WriteOutcome::Durable(batch.last));
             }
         }
-        next = next.or_else(|| jobs.recv().ok());
+        if next.is_none() {
+            next = next_job(&mut target.log, jobs)?;
+        }
     }
     Ok(())
+}
+
+/// Waits for a job, and renews the right to append meanwhile; `None` if there will be none.
+fn next_job<L: RunLog>(
+    log: &mut L,
+    jobs: &Receiver<WriterJob>,
+) -> Result<Option<WriterJob>, Error> {
+    let Some(interval) = log.renewal_interval() else { return Ok(jobs.recv().ok()) };
+    loop {
+        match jobs.recv_timeout(interval) {
+            Ok(job) => return Ok(Some(job)),
+            Err(RecvTimeoutError::Timeout) => log.renew()?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
 }
 
 /// Joins the lines that wait already; a job of another kind ends the batch and comes next.
-fn gather(seq: u64, line: String, jobs: &Receiver<WriterJob>) -> (u64, String, Option<WriterJob>) {
-    let (mut last, mut lines) = (seq, line);
-    lines.push('\n');
-    while lines.len() < BATCH {
+fn gather(mut batch: LineBatch, jobs: &Receiver<WriterJob>) -> (LineBatch, Option<WriterJob>) {
+    while batch.text.len() < BATCH {
         match jobs.try_recv() {
-            Ok(WriterJob::Append { seq, line }) => {
-                last = seq;
-                lines.push_str(&line);
-                lines.push('\n');
-            }
-            Ok(other) => return (last, lines, Some(other)),
+            Ok(WriterJob::Append(later)) => batch.add(later),
+            Ok(other) => return (batch, Some(other)),
             Err(_) => break,
         }
     }
-    (last, lines, None)
-}
-
-fn commit<M: JournalStorage>(target: &mut JournalTarget<M>, lines: &str) -> Result<(), Error> {
-    point("append.before");
-    target.medium.append(lines.as_bytes()).map_err(Error::io("append to", &target.journal))?;
-    point("append.after");
-    target.medium.sync().map_err(Error::io("sync", &target.journal))?;
-    target.acknowledged.add(lines.len());
-    point("sync.after");
-    Ok(())
+    (batch, None)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::sync::mpsc;
 
     use super::*;
+    use crate::store::acknowledged::AcknowledgedEnd;
+    use crate::store::log::{JournalStorage, LogFile};
 
     /// A medium that fails at the given sync, and counts.
     struct Faulty {
@@ -212,16 +189,18 @@ mod tests {
         dir: &std::path::Path,
     ) -> (JournalWriter, mpsc::Receiver<WriteOutcome>) {
         let (tell, told) = mpsc::channel();
-        let target = JournalTarget {
-            medium,
-            journal: dir.join("journal.jsonl"),
-            state: dir.join("state.json"),
-            acknowledged: AcknowledgedEnd::none(),
-        };
+        let journal = dir.join("journal.jsonl");
+        let acknowledged = AcknowledgedEnd::none();
+        let log = LogFile { medium, journal: journal.clone(), acknowledged };
+        let target = JournalTarget { log, journal, state: dir.join("state.json") };
         let writer = JournalWriter::start(target, move |outcome| {
             let _ = tell.send(outcome);
         });
         (writer.expect("a thread"), told)
+    }
+
+    fn line(last: u64, text: &str) -> LineBatch {
+        LineBatch { last, text: format!("{text}\n"), shared: Vec::new() }
     }
 
     #[test]
@@ -229,11 +208,11 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (written, appended) = mpsc::channel();
         let (writer, told) = start(Faulty { syncs: 0, fails_at: 2, written }, dir.path());
-        writer.append(1, "one".into());
+        writer.append(line(1, "one"));
         assert!(matches!(told.recv(), Ok(WriteOutcome::Durable(1))));
-        writer.append(2, "two".into());
+        writer.append(line(2, "two"));
         assert_eq!(told.recv(), Ok(WriteOutcome::Failed));
-        writer.append(3, "three".into());
+        writer.append(line(3, "three"));
         let error = writer.finish().expect_err("it failed").to_string();
         assert!(error.contains("cannot sync") && error.contains("free some space"), "{error}");
         assert_eq!(appended.into_iter().collect::<Vec<_>>(), [4, 4]);
@@ -246,7 +225,7 @@ mod tests {
         let full =
             std::fs::OpenOptions::new().append(true).open("/dev/full").expect("the full device");
         let (writer, told) = start(full, dir.path());
-        writer.append(1, "one".into());
+        writer.append(line(1, "one"));
         assert_eq!(told.recv(), Ok(WriteOutcome::Failed));
         let error = writer.finish().expect_err("it failed").to_string();
         assert!(error.contains("journal.jsonl: cannot append to: "), "{error}");
@@ -261,10 +240,10 @@ mod tests {
             .open(dir.path().join("journal.jsonl"))
             .expect("a file");
         let (writer, told) = start(file, dir.path());
-        writer.append(1, "one".into());
-        writer.append(2, "two".into());
+        writer.append(line(1, "one"));
+        writer.append(line(2, "two"));
         writer.snapshot(|file| file.write_all(b"{}"));
-        writer.append(3, "three".into());
+        writer.append(line(3, "three"));
         writer.finish().expect("all is written");
         let last = told.into_iter().last();
         assert!(matches!(last, Some(WriteOutcome::Durable(3))), "{last:?}");

@@ -21,6 +21,7 @@ use crate::process::child::{
     ChildEnvironment, ChildProcess, ChildProcessSpec, end_processes_of_run,
 };
 use crate::process::command::EnvironmentMarker;
+use crate::process::helper_environment::ENGINE;
 use crate::process::owner;
 use crate::runtime::OTHER_SCRIPT;
 use crate::runtime::workflow_errors::NO_CHECK_ADVICE;
@@ -100,7 +101,7 @@ impl CaseProcess<'_> {
         let mut added = self.own_variables();
         added.push(("XDG_STATE_HOME".into(), self.dir.state().into()));
         let environment =
-            ChildEnvironment::Inherited { removed: &[OTHER_SCRIPT, STOP_AFTER], added };
+            ChildEnvironment::Inherited { removed: vec![OTHER_SCRIPT, STOP_AFTER, ENGINE], added };
         let child =
             CaseChild { program, arguments, environment, limit: live.limit, grace: LIVE_GRACE };
         let end = self.execute(child).await?;

@@ -77,6 +77,8 @@ impl LockedRun {
             _lock: lock,
             growth: SnapshotSchedule::after_snapshot(0),
             writer: None,
+            engine: None,
+            is_shared: false,
             first_session: cut.first_session.clone(),
             keys: Some(keys),
         })

@@ -12,6 +12,7 @@ use crate::domain::sealed_terms::RunSeal;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
+use crate::store::engine_note::EngineNote;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::{self, RunLock};
 use crate::store::snapshot::SnapshotSchedule;
@@ -29,6 +30,8 @@ pub struct NewRun<'a> {
     pub key: Option<ProofKey>,
     /// Its seal, and the directory that it is kept in.
     pub seal: Option<(&'a UserState, RunSeal)>,
+    /// The address of the engine that gets its log, without a password.
+    pub engine: Option<&'a str>,
 }
 
 impl LockedRun {
@@ -54,7 +57,8 @@ impl LockedRun {
         let draft = RunDir(root.runs().join(name));
         let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
         let line = encode(first, false, &draft.journal(), keys.as_ref())?;
-        let made = fill(&draft, &line, &run, (parts.workflow, parts.cassette)).and_then(|lock| {
+        let kept = (parts.workflow, parts.cassette, parts.engine);
+        let made = fill(&draft, &line, &run, kept).and_then(|lock| {
             if let Some((state, seal)) = &parts.seal {
                 seal::save(state, seal)?;
             }
@@ -66,12 +70,22 @@ impl LockedRun {
         })?;
         files::sync_dir(&root.runs())?;
         let growth = SnapshotSchedule::after_snapshot(0);
-        Ok((Self { dir, _lock: lock, growth, writer: None, first_session, keys }, run))
+        let store = Self {
+            dir,
+            _lock: lock,
+            growth,
+            writer: None,
+            engine: None,
+            is_shared: false,
+            first_session,
+            keys,
+        };
+        Ok((store, run))
     }
 }
 
 /// Gives the draft of a directory its name.
-pub(super) fn publish(draft: &RunDir, dir: &RunDir, id: &RunId) -> Result<(), Error> {
+pub(in crate::store) fn publish(draft: &RunDir, dir: &RunDir, id: &RunId) -> Result<(), Error> {
     std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Error::Exists { id: id.clone() },
         _ => Error::io("make the directory", dir.path())(error),
@@ -84,7 +98,7 @@ fn fill(
     draft: &RunDir,
     first: &str,
     run: &Run,
-    (workflow, cassette): (Option<&WorkflowCapture>, Option<&CassetteFiles>),
+    (workflow, cassette, engine): (Option<&WorkflowCapture>, Option<&CassetteFiles>, Option<&str>),
 ) -> Result<RunLock, Error> {
     for path in [draft.path(), &draft.steps(), &draft.inbox()] {
         files::make_draft_dir(path)?;
@@ -96,6 +110,9 @@ fn fill(
     }
     if let Some(cassette) = cassette {
         cassette.write(&draft.cassette())?;
+    }
+    if let Some(engine) = engine {
+        EngineNote::new(engine, None, 1).create(draft.path())?;
     }
     let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
     files::create(&draft.journal(), format!("{first}\n").as_bytes())?;

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::story::{Place, Story};
-use crate::store::writer::{JournalStorage, JournalTarget, JournalWriter, WriteOutcome};
+use crate::store::acknowledged::AcknowledgedEnd;
+use crate::store::log::{JournalStorage, LineBatch, LogFile};
+use crate::store::writer::{JournalTarget, JournalWriter, WriteOutcome};
 
 /// The system's numbers for a broken and for a full disk, `EIO` and `ENOSPC`.
 pub(super) const BROKEN: i32 = 5;
@@ -105,12 +107,9 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     let medium = Shared(Arc::new(Mutex::new(Disk::holding(written, fault))));
     let ((tell, told), (go_on, told_to)) = (channel(), channel());
     let (journal, state) = (place.dir.journal(), place.dir.state());
-    let target = JournalTarget {
-        medium: medium.clone(),
-        journal,
-        state,
-        acknowledged: crate::store::acknowledged::AcknowledgedEnd::none(),
-    };
+    let acknowledged = AcknowledgedEnd::none();
+    let log = LogFile { medium: medium.clone(), journal: journal.clone(), acknowledged };
+    let target = JournalTarget { log, journal, state };
     let writer = JournalWriter::start(target, move |outcome| {
         let _ = tell.send(outcome);
         let _ = told_to.recv();
@@ -125,7 +124,8 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
         }
         let burst = next..story.lines.len().min(next + records);
         for index in burst.clone() {
-            writer.append(index as u64 + 1, story.lines[index].clone());
+            let text = format!("{}\n", story.lines[index]);
+            writer.append(LineBatch { last: index as u64 + 1, text, shared: Vec::new() });
         }
         next = burst.end;
         if snapshot && !burst.is_empty() {

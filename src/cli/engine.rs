@@ -1,0 +1,142 @@
+//! The commands on the runs of an engine: they read copies on this machine, which are kept up to date meanwhile.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::args::programs::WorkflowCommand;
+use super::args::{CliCommand, DirArgs};
+use super::exit::Error;
+use crate::engine::connect::connect;
+use crate::engine::{Engine, EngineAddress};
+use crate::runtime::directories;
+use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine};
+use crate::store::user_state::UserState;
+
+/// The way in which a command uses an engine.
+enum EngineUse<'command> {
+    /// It reads runs of the engine, or leaves commands for them.
+    Mirror(&'command mut DirArgs),
+    /// It writes runs of the engine.
+    Supervise(&'command mut DirArgs),
+    /// It works on the runs of this machine.
+    Local(&'command DirArgs, &'static str),
+    /// It works on no runs.
+    None,
+}
+
+/// Returns the way in which a command uses an engine.
+fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
+    use EngineUse::{Local, Mirror, None, Supervise};
+    match command {
+        CliCommand::Run(args) => Supervise(&mut args.dir),
+        CliCommand::Resume(args) => Mirror(&mut args.dir),
+        CliCommand::Retry(args) => Mirror(&mut args.dir),
+        CliCommand::Answer(args) => Mirror(&mut args.dir),
+        CliCommand::Status(args) => Mirror(&mut args.dir),
+        CliCommand::List(args) => Mirror(&mut args.all_runs.dir),
+        CliCommand::Log(args) => Mirror(&mut args.one.dir),
+        CliCommand::Tree(args) => Mirror(&mut args.one.dir),
+        CliCommand::Show(args) => Mirror(&mut args.dir),
+        CliCommand::Costs(args) => Mirror(&mut args.one.dir),
+        CliCommand::Diff(args) => Mirror(&mut args.dir),
+        CliCommand::Top(args) => Mirror(&mut args.dir),
+        CliCommand::Stop(args) => Mirror(&mut args.one.dir),
+        CliCommand::Start(args) => Local(&args.dir, "start"),
+        CliCommand::Branch(args) => Local(&args.dir, "branch"),
+        CliCommand::Rewind(args) => Local(&args.dir, "rewind"),
+        CliCommand::Signal(args) => Local(&args.dir, "signal"),
+        CliCommand::Facts(args) => Local(&args.dir, "facts"),
+        CliCommand::Record(args) => Local(&args.dir, "record"),
+        CliCommand::Worktrees(args) => Local(&args.one.dir, "worktrees"),
+        CliCommand::Clean(args) => Local(&args.dir, "clean"),
+        CliCommand::Recover(args) => Local(&args.all_runs.dir, "recover"),
+        CliCommand::Workflow(
+            WorkflowCommand::Define(_)
+            | WorkflowCommand::Start(_)
+            | WorkflowCommand::Watch(_)
+            | WorkflowCommand::List(_),
+        )
+        | CliCommand::Trust(_)
+        | CliCommand::Check(_)
+        | CliCommand::Test(_)
+        | CliCommand::Graph(_)
+        | CliCommand::Import(_)
+        | CliCommand::Schema(_)
+        | CliCommand::Completions { .. }
+        | CliCommand::Man(_) => None,
+    }
+}
+
+/// The copies that a command reads, until it is over.
+pub(super) struct CommandMirror {
+    mirror: EngineMirror,
+    _thread: MirrorThread,
+}
+
+impl CommandMirror {
+    /// Leaves the commands that were given in the engine.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be reached.
+    pub(super) fn finish(&self) -> Result<(), Error> {
+        Ok(self.mirror.refresh_all()?)
+    }
+}
+
+/// Has a command work on the runs of its engine, if it names one.
+///
+/// # Errors
+/// [`Error`] if the engine cannot be reached, or the command does not work on its runs.
+pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>, Error> {
+    let dir = match engine_use(command) {
+        EngineUse::Mirror(dir) => dir,
+        EngineUse::Supervise(dir) => {
+            if let Some(engine) = &dir.engine {
+                let address = EngineAddress::parse(engine).map_err(crate::runtime::Error::from)?;
+                dir.dir = Some(copies(dir.dir.as_ref(), &address, &directories::user_state()?));
+            }
+            return Ok(None);
+        }
+        EngineUse::Local(dir, name) => {
+            return match dir.engine {
+                Some(_) => Err(Error::Usage(format!(
+                    "`raymond {name}` works on the runs of this machine, not yet on those of an engine; leave out --engine, or unset RAYMOND_ENGINE"
+                ))),
+                None => Ok(None),
+            };
+        }
+        EngineUse::None => return Ok(None),
+    };
+    let Some(engine) = connected(dir)? else { return Ok(None) };
+    let state = directories::user_state()?;
+    let path = copies(dir.dir.as_ref(), engine.address(), &state);
+    let mirror = EngineMirror::new(engine, directories::root(&path)?, state);
+    mirror.refresh_all()?;
+    dir.dir = Some(path);
+    Ok(Some(CommandMirror { _thread: mirror.follow(), mirror }))
+}
+
+/// Returns the engine of a run that this process supervises; `None` if it names none.
+///
+/// # Errors
+/// [`Error`] if the engine cannot be reached.
+pub(super) fn of_run(dir: &DirArgs) -> Result<Option<RunEngine>, Error> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let unique = &Uuid::new_v4().simple().to_string()[..8];
+    let holder = format!("{host}, process {}, {unique}", std::process::id());
+    Ok(connected(dir)?.map(|engine| RunEngine { engine, holder }))
+}
+
+fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
+    let Some(engine) = &dir.engine else { return Ok(None) };
+    let connected = EngineAddress::parse(engine).and_then(|address| connect(&address));
+    Ok(Some(connected.map_err(crate::runtime::Error::from)?))
+}
+
+/// Returns the directory of the copies: the one that was given, or one for the engine beside the user's key, where no agent
+/// may write.
+fn copies(given: Option<&PathBuf>, address: &EngineAddress, state: &UserState) -> PathBuf {
+    given.cloned().unwrap_or_else(|| state.copies(&address.to_string()))
+}

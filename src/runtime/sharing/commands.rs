@@ -1,0 +1,99 @@
+//! Commands for shared runs: they go by the engine, and each machine's inbox is a copy of what waits there.
+//!
+//! A command of this machine lies in the inbox of the run's copy first. It is left in the engine, and marked. The
+//! supervisor's machine puts it into its own inbox, takes it, and removes it from the engine once a record holds it. Then the
+//! other machines remove it from their inboxes, too. A name stays taken in the engine, so nothing is left there twice.
+
+use std::collections::BTreeSet;
+
+use super::mirror::EngineMirror;
+use crate::domain::event::RunCommand;
+use crate::domain::id::RunId;
+use crate::engine::run_space::SharedCommand;
+use crate::engine::shared_log::RunLease;
+use crate::runtime::error::Error;
+use crate::store::inbox::{self, InboxCommand};
+use crate::store::layout::RunDir;
+use crate::store::shared_copy;
+
+/// The part of a machine in the exchange of commands.
+#[derive(Debug, Clone, Copy)]
+pub enum CommandRole<'a> {
+    /// It gives commands.
+    Sender,
+    /// It supervises the run, and takes them.
+    Supervisor(&'a RunLease),
+}
+
+impl EngineMirror {
+    /// Exchanges the commands of a run's inbox with those that wait in the engine.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be asked, or the inbox cannot be used.
+    pub fn exchange_commands(&self, run: &RunId, role: CommandRole<'_>) -> Result<(), Error> {
+        let dir = self.root.run(run);
+        let key = self.state.key()?;
+        let here = inbox::list(&dir.inbox(), Some(&key))?;
+        let there = self.engine.commands(run)?;
+        let names: BTreeSet<&str> = there.iter().map(|command| command.name.as_str()).collect();
+        for waiting in &here {
+            let is_marked = shared_copy::is_marked(&dir, &waiting.name);
+            match role {
+                _ if !is_marked => self.leave(run, &dir, waiting)?,
+                CommandRole::Sender if !names.contains(waiting.name.as_str()) => {
+                    // The record that took it has to be here before the command is gone.
+                    self.refresh_log(run)?;
+                    inbox::remove(&dir.inbox(), &waiting.name)?;
+                    shared_copy::unmark(&dir, &waiting.name)?;
+                }
+                CommandRole::Sender | CommandRole::Supervisor(_) => {}
+            }
+        }
+        let held: BTreeSet<&str> = here.iter().map(|waiting| waiting.name.as_str()).collect();
+        for command in there.iter().filter(|command| !held.contains(command.name.as_str())) {
+            self.receive(run, &dir, command, role)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves a command of this machine in the engine.
+    fn leave(&self, run: &RunId, dir: &RunDir, waiting: &InboxCommand) -> Result<(), Error> {
+        let Some(command) = &waiting.command else { return Ok(()) };
+        let content = serde_json::to_vec(command).unwrap_or_default();
+        self.engine.leave_command(run, &SharedCommand { name: waiting.name.clone(), content })?;
+        shared_copy::mark(dir, &waiting.name)?;
+        Ok(())
+    }
+
+    /// Takes a command of the engine that does not lie here: it is new, or it was taken here.
+    fn receive(
+        &self,
+        run: &RunId,
+        dir: &RunDir,
+        shared: &SharedCommand,
+        role: CommandRole<'_>,
+    ) -> Result<(), Error> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if shared.name.is_empty() || !shared.name.chars().all(is_plain) {
+            tracing::warn!("{run}: a command with the name {:?} is left alone", shared.name);
+            return Ok(());
+        }
+        let is_new = !shared_copy::is_marked(dir, &shared.name);
+        if is_new && !shared_copy::has_received(dir, &shared.name)? {
+            let command: Result<RunCommand, _> = serde_json::from_slice(&shared.content);
+            if let Ok(command) = command {
+                inbox::put(&dir.inbox(), &shared.name, &command, &self.state.key()?)?;
+                shared_copy::mark(dir, &shared.name)?;
+                return Ok(());
+            }
+            tracing::warn!("{run}: this raymond does not understand the command {}", shared.name);
+        }
+        match role {
+            CommandRole::Supervisor(lease) => {
+                self.engine.remove_command(lease, &shared.name)?;
+                Ok(shared_copy::unmark(dir, &shared.name)?)
+            }
+            CommandRole::Sender => Ok(()),
+        }
+    }
+}

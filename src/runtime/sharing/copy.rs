@@ -1,0 +1,152 @@
+//! The copy of a shared run on this machine: brought up to date for whoever reads it, checked for whoever takes it over.
+
+use std::collections::BTreeMap;
+
+use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, shared_lines};
+use super::shared_terms::{SharedTerms, TERMS_VERSION, blob_name};
+use crate::domain::id::RunId;
+use crate::engine::{Engine, EngineError};
+use crate::language::checksum::checksum;
+use crate::runtime::error::Error;
+use crate::store::capture::WorkflowCapture;
+use crate::store::cassette::CassetteFiles;
+use crate::store::layout::RunsRoot;
+use crate::store::log::SharedLine;
+use crate::store::run_store::{LockedRun, RecoveredRun};
+use crate::store::shared_copy::{self, SharedParts};
+use crate::store::user_state::UserState;
+
+/// The number of lines that are read at a time.
+const PAGE: usize = 1_000;
+
+/// Brings the copy of a run up to date. A copy that a raymond of this machine writes just now is left to that one.
+///
+/// # Errors
+/// [`Error::Engine`] if the engine cannot be asked or has no such run, [`Error::Store`] if the copy cannot be written.
+pub(super) fn refresh(
+    engine: &dyn Engine,
+    run: &RunId,
+    root: &RunsRoot,
+    state: &UserState,
+) -> Result<(), Error> {
+    let mut known = match shared_copy::last_record(root, run)? {
+        Some(known) => known,
+        None => make(engine, run, root, state)?,
+    };
+    loop {
+        let lines = shared_lines(engine.read(run, known, PAGE)?);
+        let Some(last) = lines.last() else { return Ok(()) };
+        known = last.seq;
+        shared_copy::extend(root, run, &lines, &state.key()?)?;
+    }
+}
+
+/// Makes the copy of a run, and returns the number of its last record.
+fn make(
+    engine: &dyn Engine,
+    run: &RunId,
+    root: &RunsRoot,
+    state: &UserState,
+) -> Result<u64, Error> {
+    let terms = terms(engine, run)?;
+    let lines = shared_lines(engine.read(run, 0, PAGE)?);
+    let workflow = workflow(engine, run, &terms)?;
+    let cassette = cassette(engine, run, &terms)?;
+    let seal = terms.seal(run, root);
+    let parts = SharedParts {
+        engine: &engine.address().to_string(),
+        lines: &lines,
+        workflow: &workflow,
+        cassette: cassette.as_ref(),
+        seal: (state, &seal),
+    };
+    shared_copy::make(root, &parts)?;
+    Ok(lines.last().map_or(0, |line| line.seq))
+}
+
+/// Takes the lease of a run, checks the copy of it against the log, and opens it.
+///
+/// # Errors
+/// [`Error::Engine`] if another raymond supervises the run or the engine cannot be asked, [`Error::Store`] if the copy
+/// cannot be used.
+pub fn take_over(
+    from: &RunEngine,
+    run: &RunId,
+    root: &RunsRoot,
+    state: &UserState,
+) -> Result<(LockedRun, RecoveredRun, HeldRun), Error> {
+    let lease = from.engine.claim_run(run, &from.holder, LEASE_TIME)?;
+    let held = HeldRun { engine: from.engine.clone(), lease };
+    let lines = all_lines(&*held.engine, run)?;
+    let is_faithful = match shared_copy::last_record(root, run) {
+        Ok(Some(_)) => shared_copy::is_faithful(root, run, &lines, &state.key()?)?,
+        // A copy that cannot be read is made again.
+        Ok(None) | Err(_) => false,
+    };
+    if !is_faithful && root.run(run).path().exists() {
+        shared_copy::discard(root, run)?;
+    }
+    refresh(&*held.engine, run, root, state)?;
+    let (mut store, recovered) = LockedRun::open_copy(root, run)?;
+    store.share(held.log());
+    Ok((store, recovered, held))
+}
+
+fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error> {
+    let mut lines = Vec::new();
+    loop {
+        let known = lines.last().map_or(0, |line: &SharedLine| line.seq);
+        let page = shared_lines(engine.read(run, known, PAGE)?);
+        if page.is_empty() {
+            return Ok(lines);
+        }
+        lines.extend(page);
+    }
+}
+
+fn terms(engine: &dyn Engine, run: &RunId) -> Result<SharedTerms, Error> {
+    let terms: SharedTerms = serde_json::from_str(&engine.terms(run)?)
+        .map_err(|error| damaged(engine, run, &error.to_string()))?;
+    if terms.version != TERMS_VERSION {
+        let known = TERMS_VERSION;
+        let engine = engine.address().to_string();
+        return Err(EngineError::Version { engine, found: terms.version, known }.into());
+    }
+    Ok(terms)
+}
+
+fn workflow(
+    engine: &dyn Engine,
+    run: &RunId,
+    terms: &SharedTerms,
+) -> Result<WorkflowCapture, Error> {
+    let mut contents = BTreeMap::new();
+    for (path, pin) in &terms.pins.files {
+        contents.insert(path.clone(), (blob(engine, run, &pin.checksum)?, pin.is_executable));
+    }
+    Ok(WorkflowCapture::of_contents(contents))
+}
+
+fn cassette(
+    engine: &dyn Engine,
+    run: &RunId,
+    terms: &SharedTerms,
+) -> Result<Option<CassetteFiles>, Error> {
+    let Some(blobs) = &terms.cassette else { return Ok(None) };
+    let (header, turns) = (blob(engine, run, &blobs.header)?, blob(engine, run, &blobs.turns)?);
+    Ok(Some(CassetteFiles { header, turns }))
+}
+
+/// Returns the content with a checksum. The engine is not believed about it.
+fn blob(engine: &dyn Engine, run: &RunId, sum: &str) -> Result<Vec<u8>, Error> {
+    let content = engine.blob(blob_name(sum))?;
+    match content.filter(|content| checksum(content) == sum) {
+        Some(content) => Ok(content),
+        None => Err(damaged(engine, run, &format!("the content {sum} is gone or was changed"))),
+    }
+}
+
+fn damaged(engine: &dyn Engine, run: &RunId, why: &str) -> Error {
+    let engine = engine.address().to_string();
+    EngineError::Damaged { engine, what: format!("the run {run}"), why: why.to_owned() }.into()
+}

@@ -1,0 +1,100 @@
+//! The copies of an engine's runs on this machine, kept up to date while a command reads them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::commands::CommandRole;
+use super::copy::refresh;
+use crate::domain::id::RunId;
+use crate::engine::Engine;
+use crate::engine::shared_log::SharedRun;
+use crate::runtime::error::Error;
+use crate::store::engine_note::EngineNote;
+use crate::store::layout::RunsRoot;
+use crate::store::user_state::UserState;
+
+/// The longest time between two looks at the engine.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+/// The copies of an engine's runs.
+#[derive(Debug, Clone)]
+pub struct EngineMirror {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) root: RunsRoot,
+    pub(super) state: UserState,
+}
+
+impl EngineMirror {
+    /// Returns the copies in a directory.
+    #[must_use]
+    pub fn new(engine: Arc<dyn Engine>, root: RunsRoot, state: UserState) -> Self {
+        Self { engine, root, state }
+    }
+
+    /// Brings all copies up to date, and exchanges the commands of those that have not ended.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be asked, or a copy cannot be written.
+    pub fn refresh_all(&self) -> Result<(), Error> {
+        self.engine.runs()?.iter().try_for_each(|run| self.refresh_run(run))
+    }
+
+    fn refresh_run(&self, shared: &SharedRun) -> Result<(), Error> {
+        let (run, dir) = (&shared.run, self.root.run(&shared.run));
+        let note = if dir.path().is_dir() { EngineNote::of(dir.path())? } else { None };
+        let is_whole = note.as_ref().is_some_and(|note| note.last == shared.last);
+        if !is_whole {
+            self.refresh_log(run)?;
+        }
+        let engine = self.engine.address().to_string();
+        let new = EngineNote::new(&engine, shared.holder.as_deref(), shared.last);
+        if note.as_ref() != Some(&new) {
+            new.replace(dir.path())?;
+        }
+        if shared.has_ended { Ok(()) } else { self.exchange_commands(run, CommandRole::Sender) }
+    }
+
+    pub(super) fn refresh_log(&self, run: &RunId) -> Result<(), Error> {
+        refresh(&*self.engine, run, &self.root, &self.state)
+    }
+
+    /// Keeps all copies up to date on a thread of its own, until the result is dropped.
+    #[must_use]
+    pub fn follow(&self) -> MirrorThread {
+        let (mirror, ends) = (self.clone(), Arc::new(AtomicBool::new(false)));
+        let end = Arc::clone(&ends);
+        let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+            let mut is_reached = true;
+            while !end.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK_INTERVAL);
+                match mirror.refresh_all() {
+                    Ok(()) => is_reached = true,
+                    Err(error) if is_reached => {
+                        is_reached = false;
+                        tracing::warn!("{error}; what is shown is as old as this message");
+                    }
+                    Err(_) => {}
+                }
+            }
+        });
+        MirrorThread { ends, thread: thread.ok() }
+    }
+}
+
+/// A thread that keeps copies up to date.
+#[derive(Debug)]
+pub struct MirrorThread {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for MirrorThread {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

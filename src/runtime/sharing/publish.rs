@@ -1,0 +1,62 @@
+//! A new run goes to an engine: its files by their checksums, its terms, and its first record.
+
+use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
+use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
+use crate::domain::event::Record;
+use crate::domain::sealed_terms::RunSeal;
+use crate::engine::shared_log::{LogLine, NewSharedRun};
+use crate::language::checksum::checksum;
+use crate::runtime::error::Error;
+use crate::store::capture::WorkflowCapture;
+use crate::store::cassette::CassetteFiles;
+use crate::store::record::encode;
+
+/// The files of a new run.
+pub(in crate::runtime) struct SharedFiles<'a> {
+    /// The workflow's files.
+    pub(in crate::runtime) workflow: &'a WorkflowCapture,
+    /// The cassette that answers its prompts.
+    pub(in crate::runtime) cassette: Option<&'a CassetteFiles>,
+}
+
+/// Adds a new run to an engine, and takes its lease. The first record comes last, so a run that is there is whole.
+///
+/// # Errors
+/// [`Error::Engine`].
+pub(in crate::runtime) fn publish(
+    to: &RunEngine,
+    first: &Record,
+    seal: &RunSeal,
+    files: &SharedFiles<'_>,
+) -> Result<HeldRun, Error> {
+    let engine = &to.engine;
+    for file in files.workflow.files.values() {
+        engine.put_blob(blob_name(&checksum(&file.content)), &file.content)?;
+    }
+    let put = |content: &[u8]| {
+        let sum = checksum(content);
+        engine.put_blob(blob_name(&sum), content).map(|()| sum)
+    };
+    let cassette = match files.cassette {
+        Some(cassette) => {
+            Some(CassetteBlobs { header: put(&cassette.header)?, turns: put(&cassette.turns)? })
+        }
+        None => None,
+    };
+    let terms = SharedTerms {
+        version: TERMS_VERSION,
+        scope_dir: seal.scope_dir.clone(),
+        first_session: seal.first_session.clone(),
+        terms: seal.terms.clone(),
+        pins: files.workflow.pins(),
+        cassette,
+    };
+    let unwritable = |why: String| Error::NotShared { run: seal.run.clone(), why };
+    let new = NewSharedRun {
+        run: seal.run.clone(),
+        terms: serde_json::to_string(&terms).map_err(|error| unwritable(error.to_string()))?,
+        lines: vec![LogLine { seq: first.seq, text: encode(first).map_err(unwritable)? }],
+    };
+    let lease = engine.create_run(&new, &to.holder, LEASE_TIME)?;
+    Ok(HeldRun { engine: engine.clone(), lease })
+}

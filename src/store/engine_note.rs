@@ -1,0 +1,86 @@
+//! The note in the copy of a shared run: the engine that has its log, and the raymond that supervises it.
+//!
+//! The note is as new as the last look at the engine. A run's own lock says nothing of a copy: its supervisor may be on
+//! another machine, and a reader of this machine holds the lock while it writes the copy.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, files};
+use crate::plain_file;
+
+/// The version of [`EngineNote`].
+const NOTE_VERSION: u32 = 1;
+
+/// The longest note, in bytes.
+const MAX_NOTE: u64 = 64 * 1024;
+
+/// The name of the note in a run's directory.
+const NAME: &str = "engine.json";
+
+/// The note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineNote {
+    version: u32,
+    /// The address of the engine, without a password.
+    pub engine: String,
+    /// The raymond that supervises the run, as it named itself; `None` if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// The number of the last record that the copy is known to have.
+    #[serde(default)]
+    pub last: u64,
+}
+
+impl EngineNote {
+    /// Returns a note.
+    #[must_use]
+    pub fn new(engine: &str, holder: Option<&str>, last: u64) -> Self {
+        let holder = holder.map(str::to_owned);
+        Self { version: NOTE_VERSION, engine: engine.to_owned(), holder, last }
+    }
+
+    /// Returns the note in a run's directory; `None` if the run has its log here.
+    ///
+    /// # Errors
+    /// [`Error::Newer`] if a newer raymond wrote it, [`Error::Io`].
+    pub fn of(run: &Path) -> Result<Option<Self>, Error> {
+        let path = run.join(NAME);
+        let bytes = match plain_file::read(&path, MAX_NOTE) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        let note: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| Error::io("read", &path)(std::io::Error::other(error)))?;
+        if note.version > NOTE_VERSION {
+            return Err(Error::Newer { path, found: note.version, known: NOTE_VERSION });
+        }
+        Ok(Some(note))
+    }
+
+    /// Writes the note into the directory of a run that is being made.
+    pub(super) fn create(&self, draft: &Path) -> Result<(), Error> {
+        let (path, text) = self.written(draft)?;
+        files::create(&path, &text)
+    }
+
+    /// Replaces the note in a run's directory.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn replace(&self, run: &Path) -> Result<(), Error> {
+        let (path, text) = self.written(run)?;
+        files::replace(&path, &text)
+    }
+
+    fn written(&self, run: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
+        let path = run.join(NAME);
+        match serde_json::to_vec(self) {
+            Ok(text) => Ok((path, text)),
+            Err(error) => Err(Error::io("write", &path)(std::io::Error::other(error))),
+        }
+    }
+}

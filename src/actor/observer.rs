@@ -120,8 +120,14 @@ mod tests {
 
     fn published(seq: u64) -> Published {
         let event = Event::CommandReceived { id: String::new(), command: RunCommand::Stop };
-        let record =
-            Arc::new(Record { seq, at: Timestamp(0), folder: None, snapshot: None, event });
+        let record = Arc::new(Record {
+            seq,
+            at: Timestamp(0),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        });
         Published { record, agent: None, total_cost: Usd::ZERO, missed: 0 }
     }
 

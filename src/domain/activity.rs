@@ -72,7 +72,8 @@ pub enum Activity {
 }
 
 /// The result of an [`Activity`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ActivityResult {
     /// The value of an operation.
     Value(Value),
@@ -110,7 +111,8 @@ impl ActivityResult {
 }
 
 /// The outcome of an activity.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ActivityOutcome {
     /// The result, or the reason why there is none.
     Done(Result<ActivityResult, String>),

@@ -38,6 +38,7 @@ use super::agent::{Agent, AgentSpec};
 use super::effect::Effect;
 use super::event::{Event, Record, RunCommand, RunStarted, StepFinished};
 use super::fact::KnownFacts;
+use super::home::PlacedAgent;
 use super::id::{AgentId, InvalidName, StepMode};
 use super::money::Usd;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
@@ -148,6 +149,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         finished: Vec::new(),
     };
     begin_share(&mut run, &AgentId::main(), options.budget_usd);
+    take_homes(&mut run, &record.placed);
     Ok((run, effects))
 }
 
@@ -202,8 +204,18 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
     if let Some(snapshot) = &record.snapshot {
         run.worktrees.insert(snapshot.tree.clone(), snapshot.outcome.clone());
     }
+    take_homes(run, &record.placed);
     run.seq = record.seq;
     Ok(effects)
+}
+
+/// Gives agents the hosts that a record says.
+pub fn take_homes(run: &mut Run, placed: &[PlacedAgent]) {
+    for one in placed {
+        if let Some(agent) = run.agents.get_mut(&one.agent) {
+            agent.spec.working_dir.home = one.home();
+        }
+    }
 }
 
 /// Returns the agent of a turn, if that turn is still due.

@@ -36,6 +36,7 @@ use super::branch::{BranchOrigin, BranchedAgent};
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
+use super::home::PlacedAgent;
 use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
@@ -59,6 +60,8 @@ pub struct Record {
     pub folder: Option<Folder>,
     /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
     pub snapshot: Option<Box<WorktreeSnapshot>>,
+    /// The agents that are given a host, most of them at their birth.
+    pub placed: Vec<PlacedAgent>,
     /// The event.
     pub event: Event,
 }
@@ -69,7 +72,7 @@ impl Record {
     pub fn next(run: &Run, at: Timestamp, event: Event) -> Self {
         let agent = event.agent().and_then(|id| run.agents.get(id));
         let folder = agent.and_then(Agent::folder);
-        Self { seq: run.seq + 1, at, folder, snapshot: None, event }
+        Self { seq: run.seq + 1, at, folder, snapshot: None, placed: Vec::new(), event }
     }
 }
 

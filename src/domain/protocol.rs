@@ -252,6 +252,7 @@ mod tests {
             at: Timestamp(0),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event,
         });
         let told =

@@ -54,7 +54,7 @@ pub struct WorkflowStart {
 }
 
 /// A run that was started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedRun {
     /// Its id.
     pub run: RunId,

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::home::Home;
 use super::id::{AgentId, Folder};
 
 /// The directory an agent's turns run in.
@@ -18,6 +19,9 @@ pub struct WorkingDir {
     /// No snapshots of the worktree are made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsnapshotted: bool,
+    /// The host that has the directory.
+    #[serde(default, skip_serializing_if = "Home::is_here")]
+    pub home: Home,
     /// The directory below the worktree or the run's directory; `None` for that directory itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
@@ -54,8 +58,12 @@ mod tests {
     #[test]
     fn relative_folder_is_appended_to_working_dir() {
         let folder = |text: &str| Folder::parse(text).expect("a folder");
-        let working_dir =
-            WorkingDir { tree: Some(AgentId::main()), unsnapshotted: true, cwd: Some(folder("a")) };
+        let working_dir = WorkingDir {
+            tree: Some(AgentId::main()),
+            unsnapshotted: true,
+            home: Home::default(),
+            cwd: Some(folder("a")),
+        };
         assert_eq!(working_dir.below(None), working_dir);
         let below = working_dir.below(Some(&folder("b/c")));
         assert_eq!(below.cwd, Some(folder("a/b/c")));

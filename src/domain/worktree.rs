@@ -227,9 +227,15 @@ mod tests {
             settings: Settings::default(),
         };
         let event = Event::RunStarted(Box::new(started));
-        let (mut run, _) =
-            begin(&Record { seq: 1, at: Timestamp(1), folder: None, snapshot: None, event })
-                .expect("it begins");
+        let (mut run, _) = begin(&Record {
+            seq: 1,
+            at: Timestamp(1),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        })
+        .expect("it begins");
         assert!(unused_worktrees(&run).is_empty());
         let ended = |id: AgentId| FinishedAgent {
             id,

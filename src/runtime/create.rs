@@ -102,6 +102,7 @@ pub fn create(
         at: now(),
         folder: None,
         snapshot: None,
+        placed: Vec::new(),
         event: Event::RunStarted(Box::new(beginning)),
     };
     let engine = request.engine.as_ref().map(|to| to.engine.address().to_string());

@@ -67,7 +67,14 @@ mod tests {
 
     fn line(seq: u64, key: Option<&ProofKey>) -> String {
         let event = Event::CommandReceived { id: format!("c{seq}"), command: RunCommand::Stop };
-        let record = Record { seq, at: Timestamp(seq), folder: None, snapshot: None, event };
+        let record = Record {
+            seq,
+            at: Timestamp(seq),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        };
         encode_before(&record, false, key).expect("a line") + "\n"
     }
 

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use self::event::StoredEvent;
 use super::migrate;
 use crate::domain::event::{Event, Record};
+use crate::domain::home::PlacedAgent;
 use crate::domain::id::Folder;
 use crate::domain::json_mistake::mistake;
 use crate::domain::time::Timestamp;
@@ -94,7 +95,7 @@ pub fn encode_before(
     more: bool,
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
-    let Record { seq, at, folder, snapshot, event } = record;
+    let Record { seq, at, folder, snapshot, placed, event } = record;
     let stored = StoredEvent::from(event.clone());
     let event = serde_json::to_string(&stored).map_err(|error| mistake(&error))?;
     let event =
@@ -108,6 +109,10 @@ pub fn encode_before(
     if let Some(snapshot) = snapshot {
         let snapshot = serde_json::to_string(snapshot).map_err(|error| mistake(&error))?;
         line.extend([",\"snapshot\":", &snapshot]);
+    }
+    if !placed.is_empty() {
+        let placed = serde_json::to_string(placed).map_err(|error| mistake(&error))?;
+        line.extend([",\"placed\":", &placed]);
     }
     if let Some(key) = key {
         let proof = key.proof(PURPOSE, line.as_bytes());
@@ -187,6 +192,8 @@ struct RecordHead {
     folder: Option<Folder>,
     #[serde(default)]
     snapshot: Option<Box<WorktreeSnapshot>>,
+    #[serde(default)]
+    placed: Vec<PlacedAgent>,
 }
 
 fn first_format() -> u32 {
@@ -205,7 +212,7 @@ pub fn time(line: &[u8]) -> Option<Timestamp> {
 /// [`RecordError::Newer`] and [`RecordError::Meaning`].
 pub fn decode(line: &str) -> Result<Record, RecordError> {
     let meaning = |error: serde_json::Error| RecordError::Meaning(mistake(&error));
-    let RecordHead { format, seq, at, folder, snapshot } =
+    let RecordHead { format, seq, at, folder, snapshot, placed } =
         serde_json::from_str(line).map_err(meaning)?;
     let stored: StoredEvent = match format {
         FORMAT => serde_json::from_str(line).map_err(meaning)?,
@@ -219,7 +226,7 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
     let event = Event::from(stored);
     // Some events without an agent have a folder of their own.
     let folder = folder.filter(|_| event.agent().is_some());
-    Ok(Record { seq, at, folder, snapshot, event })
+    Ok(Record { seq, at, folder, snapshot, placed, event })
 }
 
 #[cfg(test)]

@@ -128,6 +128,7 @@ mod tests {
             at: crate::domain::time::Timestamp(0),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event: crate::domain::event::Event::CommandReceived {
                 id: "0001-abc".to_owned(),
                 command: RunCommand::Stop,

@@ -227,6 +227,7 @@ impl Stage {
             at: Timestamp(1_768_487_422_123),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event,
         };
         let key = Some(ProofKey::new("test"));

@@ -136,7 +136,14 @@ impl Story {
 
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
-        let record = Record { seq, at: Timestamp(seq * 1000), folder: None, snapshot: None, event };
+        let record = Record {
+            seq,
+            at: Timestamp(seq * 1000),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        };
         self.records.push(record.clone());
         self.scene.happens(record.event);
     }

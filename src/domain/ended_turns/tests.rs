@@ -25,6 +25,7 @@ impl Seen {
             at: Timestamp(seq * 1000),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event: event.clone(),
         };
         self.turns.see(&self.scene.run, &record);

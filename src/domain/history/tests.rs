@@ -33,6 +33,7 @@ impl Seen {
             at: Timestamp(seq * 1000),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event: event.clone(),
         };
         self.history.see(&self.scene.run, &record);

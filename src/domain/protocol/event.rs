@@ -27,6 +27,7 @@ pub use self::turns::{
 };
 use crate::domain::event::{Event, ProgramDefined, Record, RunCommand};
 use crate::domain::fact::FactChange;
+use crate::domain::home::PlacedAgent;
 use crate::domain::id::Folder;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
@@ -50,14 +51,17 @@ pub struct PublicRecord {
     /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<WorktreeSnapshot>>,
+    /// The agents that are given a host, in a run of several machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<PlacedAgent>,
     /// The event.
     #[serde(flatten)]
     pub event: PublicEvent,
 }
 
 impl From<Record> for PublicRecord {
-    fn from(Record { seq, at, folder, snapshot, event }: Record) -> Self {
-        Self { seq, at, folder, snapshot, event: event.into() }
+    fn from(Record { seq, at, folder, snapshot, placed, event }: Record) -> Self {
+        Self { seq, at, folder, snapshot, placed, event: event.into() }
     }
 }
 

@@ -28,6 +28,7 @@ impl Traced {
             at: Timestamp(seq * 1000),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event: event.clone(),
         };
         self.fold.see(&self.scene.run, &record, &|text| TracedText::from(text));

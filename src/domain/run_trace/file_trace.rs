@@ -89,6 +89,7 @@ mod tests {
             tree: None,
             unsnapshotted: false,
             cwd: Some(Folder::parse("sub").expect("a folder")),
+            ..WorkingDir::default()
         };
         trace.add(&turn(1), &dir, change(edit("x", "y")));
         trace.add(&turn(2), &dir, change(FilePatch::Content("one".to_owned())));

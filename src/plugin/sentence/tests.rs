@@ -48,6 +48,7 @@ fn said_with(tag: TagName, attributes: &[(&str, &str)], body: &str, cost: TurnCo
         at: Timestamp(0),
         folder: None,
         snapshot: None,
+        placed: Vec::new(),
         event: Event::StepFinished(event),
     })
 }
@@ -109,6 +110,13 @@ fn failure_of_several_lines_is_told_in_one() {
         cost: TurnCost::default(),
         ends_run: false,
     });
-    let said = sentence(&Record { seq: 1, at: Timestamp(0), folder: None, snapshot: None, event });
+    let said = sentence(&Record {
+        seq: 1,
+        at: Timestamp(0),
+        folder: None,
+        snapshot: None,
+        placed: Vec::new(),
+        event,
+    });
     assert_eq!(said, "main  failed (workflow): in flow.yaml: no sources: a b");
 }

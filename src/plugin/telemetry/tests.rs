@@ -33,7 +33,14 @@ impl Told {
 
     fn happens(&mut self, event: Event) -> &mut Self {
         let seq = self.scene.next();
-        let record = Record { seq, at: Timestamp(seq * 1000), folder: None, snapshot: None, event };
+        let record = Record {
+            seq,
+            at: Timestamp(seq * 1000),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        };
         self.spans.extend(self.trace.see(&record));
         self.scene.happens(record.event.clone());
         self.records.push(record);

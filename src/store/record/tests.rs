@@ -6,7 +6,14 @@ use crate::domain::run::PauseReason;
 
 fn record() -> Record {
     let event = Event::CommandReceived { id: "ü,\"crc\":\"".into(), command: RunCommand::Stop };
-    Record { seq: 7, at: Timestamp(1_768_487_422_123), folder: None, snapshot: None, event }
+    Record {
+        seq: 7,
+        at: Timestamp(1_768_487_422_123),
+        folder: None,
+        snapshot: None,
+        placed: Vec::new(),
+        event,
+    }
 }
 
 #[test]

@@ -124,6 +124,7 @@ mod tests {
             at: Timestamp(1),
             folder: None,
             snapshot: None,
+            placed: Vec::new(),
             event: Event::RunStarted(Box::new(started)),
         }
     }

@@ -32,6 +32,7 @@ fn first() -> Record {
         at: Timestamp(1),
         folder: None,
         snapshot: None,
+        placed: Vec::new(),
         event: Event::RunStarted(Box::new(started)),
     }
 }
@@ -43,6 +44,7 @@ fn pause(seq: u64) -> Record {
         at: Timestamp(seq),
         folder: None,
         snapshot: None,
+        placed: Vec::new(),
         event: Event::RunPaused { pause },
     }
 }

@@ -43,6 +43,7 @@ impl Story {
                 at: Timestamp(seq * 1000),
                 folder: None,
                 snapshot: None,
+                placed: Vec::new(),
                 event: event.clone(),
             });
             scene.happens(event);

@@ -114,8 +114,14 @@ fn out_of_order_record_is_refused() {
     let last = before.seq;
     for found in [0, 1, last - 1, last, last + 2, u64::MAX] {
         let event = Event::StepFinished(scene.step("main", goto("B.md")));
-        let record =
-            Record { seq: found, at: Timestamp(9000), folder: None, snapshot: None, event };
+        let record = Record {
+            seq: found,
+            at: Timestamp(9000),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        };
         assert_eq!(apply(&mut scene.run, &record), Err(ApplyError::OutOfOrder { last, found }));
         assert_eq!(scene.run, before);
     }

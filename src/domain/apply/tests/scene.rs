@@ -75,6 +75,7 @@ pub(crate) fn first() -> Record {
         at: Timestamp(1000),
         folder: None,
         snapshot: None,
+        placed: Vec::new(),
         event: Event::RunStarted(Box::new(started)),
     }
 }
@@ -100,7 +101,14 @@ impl Scene {
         let seq = self.next();
         apply(
             &mut self.run,
-            &Record { seq, at: Timestamp(seq * 1000), folder: None, snapshot: None, event },
+            &Record {
+                seq,
+                at: Timestamp(seq * 1000),
+                folder: None,
+                snapshot: None,
+                placed: Vec::new(),
+                event,
+            },
         )
     }
 

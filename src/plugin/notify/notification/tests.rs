@@ -52,7 +52,14 @@ fn occasions() -> NotificationTracker {
 
 fn published(event: Event, agent: Option<AgentView>) -> Published {
     Published {
-        record: Arc::new(Record { seq: 2, at: Timestamp(0), folder: None, snapshot: None, event }),
+        record: Arc::new(Record {
+            seq: 2,
+            at: Timestamp(0),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        }),
         agent,
         total_cost: Usd::from_dollars(0.05),
         missed: 0,

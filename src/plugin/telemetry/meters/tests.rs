@@ -109,6 +109,7 @@ fn turn_metrics_are_counted_by_model_and_include_unattributed_cost() {
         at: Timestamp(2000),
         folder: None,
         snapshot: None,
+        placed: Vec::new(),
         event: Event::StepFinished(step),
     };
     trace.replay(&record);

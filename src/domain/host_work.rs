@@ -1,0 +1,164 @@
+//! The messages between the supervisor of a run and the hosts of its agents, as they are carried by an engine.
+//!
+//! They are plain data, versioned, without an address, a process id or an absolute path. A host that speaks another version
+//! is given no agents.
+
+use serde::{Deserialize, Serialize};
+
+use super::activity::{Activity, ActivityOutcome};
+use super::body_command::CommandId;
+use super::id::AgentId;
+use super::operation::Operation;
+use super::turn::{TurnId, TurnInput, TurnOutcome};
+use super::working_dir::WorkingDir;
+use super::worktree_snapshot::SnapshotCommit;
+
+/// The version of [`HostWork`] and [`HostAnswer`].
+pub const WIRE_VERSION: u32 = 1;
+
+/// The work that a supervisor asks a host for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "snake_case")]
+pub enum HostWork {
+    /// Run a turn, attach to a running one, or give the outcome of a finished one.
+    Turn {
+        /// The input.
+        input: Box<TurnInput>,
+    },
+    /// Perform an activity.
+    Perform {
+        /// The step that it is for.
+        step: TurnId,
+        /// The directory of the agent.
+        working_dir: WorkingDir,
+        /// The activity.
+        activity: SentActivity,
+        /// True if it may have been begun before.
+        again: bool,
+    },
+    /// Give the text of a file in an agent's directory.
+    Text {
+        /// The directory of the agent.
+        working_dir: WorkingDir,
+        /// The file.
+        file: String,
+        /// The most bytes.
+        max_bytes: u64,
+    },
+    /// Check that an agent's directory is there.
+    Directory {
+        /// The directory of the agent.
+        working_dir: WorkingDir,
+    },
+    /// Give the commit of an agent's directory.
+    Commit {
+        /// The name of the agent whose children begin there.
+        name: String,
+        /// The directory of the agent.
+        working_dir: WorkingDir,
+    },
+    /// Make sure that an agent's worktree is there.
+    Worktree {
+        /// The agent.
+        agent: AgentId,
+        /// The commit that it begins with.
+        base: Option<String>,
+    },
+    /// Make a snapshot of an agent's worktree.
+    Snapshot {
+        /// The owner of the worktree.
+        tree: AgentId,
+        /// The turn after which it is made.
+        turn: TurnId,
+    },
+    /// End the turn and the activity of an agent, with a moment to do so.
+    Stop {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// End the commands of an agent's bodies that are not among these.
+    KeepCommands {
+        /// The agent.
+        agent: AgentId,
+        /// The commands that are still wanted.
+        wanted: Vec<CommandId>,
+    },
+    /// End all turns of the run; at once if there is no time.
+    StopAll {
+        /// True if they are ended at once.
+        now: bool,
+    },
+    /// End all processes of the run, idle ones included. The run is over, or holds still.
+    End,
+}
+
+/// An activity as it is sent to a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "what", rename_all = "snake_case")]
+pub enum SentActivity {
+    /// An operation of a graph.
+    Operation(Operation),
+    /// Any other activity.
+    Other(Activity),
+}
+
+impl From<Activity> for SentActivity {
+    fn from(activity: Activity) -> Self {
+        match activity {
+            Activity::Operation(operation) => Self::Operation(operation),
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl From<SentActivity> for Activity {
+    fn from(work: SentActivity) -> Self {
+        match work {
+            SentActivity::Operation(operation) => Self::Operation(operation),
+            SentActivity::Other(activity) => activity,
+        }
+    }
+}
+
+/// The answer of a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum HostAnswer {
+    /// The outcome of a turn.
+    Turn {
+        /// The outcome.
+        outcome: Box<TurnOutcome>,
+    },
+    /// The outcome of an activity.
+    Activity {
+        /// The outcome.
+        outcome: ActivityOutcome,
+    },
+    /// The text of a file, or why there is none.
+    Text {
+        /// The text.
+        found: Result<String, String>,
+    },
+    /// A commit, or why there is none.
+    Commit {
+        /// The commit.
+        found: Result<String, String>,
+    },
+    /// It was done, or why it was not.
+    Done {
+        /// The outcome.
+        outcome: Result<(), String>,
+    },
+    /// A snapshot, or why there is none.
+    Snapshot {
+        /// The snapshot.
+        found: Result<SnapshotCommit, String>,
+    },
+    /// It was ended, and is still due.
+    Interrupted,
+    /// The host does not do that: its own policy does not allow it, or it cannot prepare the run.
+    Refused {
+        /// The reason, and the remedy.
+        why: String,
+    },
+}

@@ -34,10 +34,29 @@ pub struct HostLabel(Arc<str>);
 /// The number of times that a host was taken into service. A host that comes back after it was declared lost has an
 /// older one, so nothing that it does counts.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
 pub struct HostEpoch(pub u64);
+
+impl HostEpoch {
+    /// Returns whether it is zero, which no host has that was taken into service.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+}
 
 /// The report of a host about itself, with each heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +153,14 @@ macro_rules! plain_name {
 
 plain_name!(HostName);
 plain_name!(HostLabel);
+
+impl HostLabel {
+    /// Returns the label that a host has by its name.
+    #[must_use]
+    pub fn of(host: &HostName) -> Self {
+        Self(Arc::clone(&host.0))
+    }
+}
 
 #[cfg(test)]
 mod tests {

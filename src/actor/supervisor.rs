@@ -37,7 +37,7 @@ use super::message::{JournalReported, Published};
 use super::observer::Observer;
 use super::registry::AgentView;
 use super::stay_up::StayUp;
-use crate::domain::admission::AdmissionQueue;
+use crate::domain::admission::{AdmissionQueue, PermitRequest};
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record};
@@ -190,7 +190,7 @@ impl Supervisor {
         admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
             if let Some(agent) = run.agents.get(&turn.agent) {
-                admission.reserve(turn.agent, agent.prompt().clone());
+                admission.reserve(PermitRequest::of(agent));
             }
         }
         let may_have_begun = match start {

@@ -16,14 +16,32 @@
 //! whose call's budget, is reserved by others is set aside and does not block agents that have money. An agent whose
 //! share is spent is turned away. A turn that began before the run was resumed has its permit reserved: it runs
 //! already or is paid for, so no limit stops it.
+//!
+//! Each host has its own lines and its own permits: all that is said above about the order holds for each of them, and a
+//! host that is full or dead delays no agent of another one. Permits are limited for all hosts together, too. If these
+//! are too few for the free hosts, overdue lines go first, then hosts with agents that have begun; among equals the
+//! hosts take turns. Money is checked over all hosts. A run on this machine alone has one host, without a name, whose
+//! permits are those of the run.
 
+mod admit;
+mod hosted_waiters;
+mod queue_hosts;
+mod request;
+mod set_aside;
 mod waiting_lines;
+mod waiting_place;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use self::waiting_lines::{LinePlace, WaitingLineKind, WaitingLines};
-use super::agent::Agent;
-use super::budget::{Budget, BudgetCheck, BudgetScope};
+use self::hosted_waiters::HostedWaiters;
+use self::queue_hosts::{HostIndex, QueueHosts};
+pub use self::request::{
+    AdmissionLimits, AdmittedTurn, AgentMobility, HostActivity, NO_OTHER_HOSTS, PermitRequest,
+};
+use self::set_aside::SetAside;
+use self::waiting_lines::{LinePlace, WaitingLineKind};
+use super::budget::{Budget, BudgetScope};
+use super::host::HostName;
 use super::id::{AgentId, StateName};
 use super::time::Timestamp;
 use super::turn_order::{PATIENCE_MS, TurnOrder};
@@ -33,10 +51,10 @@ use super::turn_order::{PATIENCE_MS, TurnOrder};
 pub struct AdmissionQueue {
     order: TurnOrder,
     patience_ms: u64,
-    holders: HashMap<AgentId, StateName>,
+    holders: HashMap<AgentId, HeldPermit>,
     reserved: HashSet<AgentId>,
     ready: Vec<AgentId>,
-    lines: WaitingLines,
+    hosts: QueueHosts,
     queued: HashMap<AgentId, QueuedTurn>,
     last_ticket: u64,
     /// The latest time that it has been given.
@@ -44,54 +62,16 @@ pub struct AdmissionQueue {
     closed: bool,
     turns_away: bool,
     rejected: Vec<(AgentId, BudgetScope)>,
-    aside: HashMap<AgentId, BTreeMap<LinePlace, AgentId>>,
+    aside: SetAside,
+    /// The new agents in lines that could wait elsewhere; the full hosts are selected.
+    movable: HostedWaiters<AgentMobility>,
 }
 
-/// A request for a permit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PermitRequest {
-    /// The agent's id.
-    pub agent: AgentId,
-    /// The state or node whose prompt is due.
-    pub state: StateName,
-    /// The end of the agent's last turn; `None` before its first.
-    pub last_turn: Option<Timestamp>,
-}
-
-impl PermitRequest {
-    /// Returns the request for the turn that an agent has due.
-    #[must_use]
-    pub fn of(agent: &Agent) -> Self {
-        Self {
-            agent: agent.id.clone(),
-            state: agent.prompt().clone(),
-            last_turn: agent.last_turn_ended,
-        }
-    }
-}
-
-/// An agent whose turn may start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdmittedTurn {
-    /// The agent's id.
-    pub agent: AgentId,
-    /// The turn began before the run was resumed.
-    pub begun: bool,
-}
-
-/// The limits of one admission.
-#[derive(Debug, Clone, Copy)]
-pub struct AdmissionLimits<'run> {
-    /// The number of permits that may be held.
-    pub permits: usize,
-    /// The money of the run.
-    pub budget: Budget<'run>,
-    /// The agents with an idle process.
-    pub warm: &'run [AgentId],
-    /// The number of agents that have begun and are about to ask: as many permits are left to them.
-    pub returning: usize,
-    /// The current time.
-    pub now: Timestamp,
+/// A permit that an agent holds.
+#[derive(Debug)]
+struct HeldPermit {
+    state: StateName,
+    host: HostIndex,
 }
 
 /// An agent in the queue.
@@ -99,8 +79,20 @@ pub struct AdmissionLimits<'run> {
 struct QueuedTurn {
     place: LinePlace,
     state: StateName,
-    /// The owner of the share or call that it waits for, if it is set aside.
-    waits_for_share: Option<AgentId>,
+    host: HostIndex,
+    mobility: AgentMobility,
+    standing: QueuedStanding,
+}
+
+/// The standing of an agent in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum QueuedStanding {
+    /// It is in the lines of its host.
+    InLine,
+    /// It is set aside until the share or call of this agent has money.
+    ForShare(AgentId),
+    /// It will ask again.
+    Suspended,
 }
 
 impl Default for AdmissionQueue {
@@ -119,21 +111,31 @@ impl AdmissionQueue {
             holders: HashMap::new(),
             reserved: HashSet::new(),
             ready: Vec::new(),
-            lines: WaitingLines::default(),
+            hosts: QueueHosts::default(),
             queued: HashMap::new(),
             last_ticket: 0,
             clock: Timestamp::default(),
             closed: false,
             turns_away: false,
             rejected: Vec::new(),
-            aside: HashMap::new(),
+            aside: SetAside::default(),
+            movable: HostedWaiters::default(),
         }
     }
 
+    /// Sets the number of permits of a host. A host has none before; this machine has as many as the run. While a host
+    /// has none, its agents wait.
+    pub fn set_permits(&mut self, host: Option<&HostName>, permits: usize) {
+        let index = self.host_index(host);
+        let change = self.hosts.set_permits(index, permits);
+        self.host_changed(index, change);
+    }
+
     /// Reserves a permit for an agent whose turn had already begun, until the agent asks.
-    pub fn reserve(&mut self, agent: AgentId, state: StateName) {
-        self.holders.insert(agent.clone(), state);
-        self.reserved.insert(agent);
+    pub fn reserve(&mut self, request: PermitRequest) {
+        let host = self.host_index(request.host.as_ref());
+        self.reserved.insert(request.agent.clone());
+        self.hold(request.agent, HeldPermit { state: request.state, host });
     }
 
     /// Returns whether an agent has a permit that it has not asked for yet.
@@ -142,40 +144,49 @@ impl AdmissionQueue {
         self.reserved.contains(agent)
     }
 
-    /// Queues an agent for a turn. Asking again changes nothing.
+    /// Queues an agent for a turn. Asking again changes nothing, unless the agent is suspended or its host is another one
+    /// now: then it takes the place there that its first request gives it.
     pub fn ask(&mut self, request: PermitRequest, now: Timestamp) {
-        let PermitRequest { agent, state, last_turn } = request;
         self.clock = self.clock.max(now);
-        if self.reserved.remove(&agent) {
-            self.ready.push(agent);
-        } else if !self.holders.contains_key(&agent) && !self.queued.contains_key(&agent) {
+        if self.reserved.remove(&request.agent) {
+            self.ready.push(request.agent);
+        } else if self.holders.contains_key(&request.agent) {
+            // It has what it asks for.
+        } else if self.queued.contains_key(&request.agent) {
+            self.ask_again(request);
+        } else {
+            let PermitRequest { agent, state, last_turn, host, mobility } = request;
             self.last_ticket += 1;
             let last_turn = last_turn.filter(|_| self.order == TurnOrder::Depth);
             let place = LinePlace { last_turn, ticket: self.last_ticket };
-            let turn = QueuedTurn { place, state, waits_for_share: None };
-            self.queued.insert(agent.clone(), turn);
-            self.lines.insert(place, agent, self.clock);
+            let host = self.host_index(host.as_ref());
+            let standing = QueuedStanding::Suspended;
+            self.queued
+                .insert(agent.clone(), QueuedTurn { place, state, host, mobility, standing });
+            self.enter_line(&agent);
         }
+    }
+
+    /// Takes an agent that waits out of its line until it asks again, because it is about to move to another host.
+    pub fn suspend(&mut self, agent: &AgentId) {
+        let owner = self.leave_place(agent, QueuedStanding::Suspended);
+        self.bring_next(owner);
     }
 
     /// Removes an agent whose turn is over, or that does not want one any more.
     pub fn release(&mut self, agent: &AgentId) {
-        self.holders.remove(agent);
         self.reserved.remove(agent);
         self.ready.retain(|ready| ready != agent);
-        if let Some(QueuedTurn { place, waits_for_share, .. }) = self.queued.remove(agent) {
-            match waits_for_share {
-                None => self.lines.remove(place, agent, self.clock),
-                Some(owner) => self.forget_aside(&owner, place),
-            }
-        }
+        self.let_go(agent);
+        self.leave_place(agent, QueuedStanding::Suspended);
+        self.queued.remove(agent);
         self.bring_back(agent);
     }
 
     /// Takes back the reserved permits that have not been asked for.
     pub fn drop_reserved(&mut self) {
         for agent in std::mem::take(&mut self.reserved) {
-            self.holders.remove(&agent);
+            self.let_go(&agent);
             self.bring_back(&agent);
         }
     }
@@ -189,6 +200,12 @@ impl AdmissionQueue {
     #[must_use]
     pub fn running(&self) -> usize {
         self.holders.len()
+    }
+
+    /// Returns the number of permits that are held at a host.
+    #[must_use]
+    pub fn running_at(&self, host: Option<&HostName>) -> usize {
+        self.hosts.named(host).map_or(0, |host| host.running)
     }
 
     /// Returns the agents that hold a permit.
@@ -208,118 +225,6 @@ impl AdmissionQueue {
         self.holders.is_empty() && self.queued.is_empty()
     }
 
-    /// Returns the agents whose turn may start now, in order.
-    #[must_use]
-    pub fn admit(&mut self, limits: &AdmissionLimits<'_>) -> Vec<AdmittedTurn> {
-        self.clock = self.clock.max(limits.now);
-        let begun = std::mem::take(&mut self.ready);
-        let mut admitted: Vec<AdmittedTurn> =
-            begun.into_iter().map(|agent| AdmittedTurn { agent, begun: true }).collect();
-        while !self.closed && self.holders.len() < limits.permits {
-            let Some(agent) = self.next(limits) else { break };
-            let Some(QueuedTurn { state, .. }) = self.queued.get(&agent) else { break };
-            match limits.budget.check((&agent, state), &self.holders.iter()) {
-                BudgetCheck::Enough => admitted.extend(self.admit_next(agent)),
-                BudgetCheck::Reserved(
-                    BudgetScope::Share(owner) | BudgetScope::Call { caller: owner, .. },
-                ) => self.set_aside(agent, owner),
-                BudgetCheck::Spent(whose @ (BudgetScope::Share(_) | BudgetScope::Call { .. })) => {
-                    self.reject(agent, whose);
-                }
-                BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
-                    self.reject(agent, BudgetScope::Run);
-                }
-                BudgetCheck::Reserved(BudgetScope::Run) | BudgetCheck::Spent(BudgetScope::Run) => {
-                    break;
-                }
-            }
-        }
-        admitted
-    }
-
-    /// Returns the agent that is next, if a permit is for it.
-    fn next(&self, limits: &AdmissionLimits<'_>) -> Option<AgentId> {
-        let before = Timestamp(self.clock.0.saturating_sub(self.patience_ms));
-        if let Some((_, overdue)) = self.lines.overdue(before) {
-            return Some(overdue.clone());
-        }
-        let warm = limits.warm.iter().filter_map(|agent| {
-            let turn = self.queued.get(agent)?;
-            let may_go =
-                turn.place.kind() == WaitingLineKind::Begun && turn.waits_for_share.is_none();
-            may_go.then(|| (self.lines.rank(agent), turn.place, agent))
-        });
-        let begun = || self.lines.head(WaitingLineKind::Begun).map(|(_, agent)| agent);
-        if let Some(agent) = warm.min().map(|(_, _, agent)| agent).or_else(begun) {
-            return Some(agent.clone());
-        }
-        let kept = match self.order {
-            TurnOrder::Depth => limits.returning,
-            TurnOrder::Breadth => 0,
-        };
-        let is_free = self.holders.len().saturating_add(kept) < limits.permits;
-        let (_, new) = self.lines.head(WaitingLineKind::New).filter(|_| is_free)?;
-        Some(new.clone())
-    }
-
-    /// Takes an agent out of its line, because it is served or cannot be.
-    fn take(&mut self, agent: &AgentId) -> Option<QueuedTurn> {
-        let turn = self.queued.remove(agent)?;
-        self.lines.serve(turn.place, agent, self.clock);
-        Some(turn)
-    }
-
-    fn admit_next(&mut self, agent: AgentId) -> Option<AdmittedTurn> {
-        let QueuedTurn { state, .. } = self.take(&agent)?;
-        self.holders.insert(agent.clone(), state);
-        self.bring_back(&agent);
-        Some(AdmittedTurn { agent, begun: false })
-    }
-
-    /// Sets an agent aside until a turn in the share of `owner` is over.
-    fn set_aside(&mut self, agent: AgentId, owner: AgentId) {
-        let Some(turn) = self.take(&agent) else { return };
-        self.aside.entry(owner.clone()).or_default().insert(turn.place, agent.clone());
-        self.queued.insert(agent, QueuedTurn { waits_for_share: Some(owner), ..turn });
-    }
-
-    fn forget_aside(&mut self, owner: &AgentId, place: LinePlace) {
-        if let Some(aside) = self.aside.get_mut(owner) {
-            aside.remove(&place);
-            if aside.is_empty() {
-                self.aside.remove(owner);
-            }
-        }
-    }
-
-    /// Returns the first agent that was set aside to the queue, in each share `agent` belongs to. Each one that
-    /// leaves the queue brings the next, so a turn costs the same however many wait.
-    fn bring_back(&mut self, agent: &AgentId) {
-        if self.aside.is_empty() {
-            return;
-        }
-        for owner in agent.lineage() {
-            let Some(aside) = self.aside.get_mut(owner) else { continue };
-            if let Some((place, waiting)) = aside.pop_first() {
-                if let Some(turn) = self.queued.get_mut(&waiting) {
-                    turn.waits_for_share = None;
-                }
-                self.lines.insert(place, waiting, self.clock);
-            }
-            if self.aside.get(owner).is_some_and(BTreeMap::is_empty) {
-                self.aside.remove(owner);
-            }
-        }
-    }
-
-    /// Removes an agent for good, because its budget is spent.
-    fn reject(&mut self, agent: AgentId, whose: BudgetScope) {
-        if self.take(&agent).is_some() {
-            self.bring_back(&agent);
-            self.rejected.push((agent, whose));
-        }
-    }
-
     /// Takes the agents that left the queue because a budget is spent, each with the budget it was.
     #[must_use]
     pub fn rejected(&mut self) -> Vec<(AgentId, BudgetScope)> {
@@ -335,6 +240,43 @@ impl AdmissionQueue {
     #[must_use]
     pub fn is_starved(&self, budget: &Budget<'_>) -> bool {
         !self.closed && self.holders.is_empty() && !self.queued.is_empty() && budget.is_empty()
+    }
+
+    /// Returns the other hosts than this machine that have free permits while nobody waits in a line there, and the number
+    /// of these permits, in the order of their names.
+    pub fn idle_hosts(&self) -> impl Iterator<Item = (&HostName, usize)> {
+        self.hosts.idle().map(|(name, host)| (name, host.permits.saturating_sub(host.running)))
+    }
+
+    /// Returns the number of such hosts.
+    #[must_use]
+    pub fn idle_host_count(&self) -> usize {
+        self.hosts.idle_count()
+    }
+
+    /// Returns the number of free permits of a host at which nobody waits in a line.
+    #[must_use]
+    pub fn idle_permits(&self, host: &HostName) -> usize {
+        let host = self.hosts.named(Some(host)).filter(|host| host.lines.head_since().is_none());
+        host.map_or(0, |host| host.permits.saturating_sub(host.running))
+    }
+
+    /// Returns the mobilities of the new agents that wait at full hosts and could be moved, in their order.
+    pub fn crowded(&self) -> impl Iterator<Item = &AgentMobility> {
+        self.movable.selected_keys()
+    }
+
+    /// Returns the new agents of a mobility at full hosts that have waited longest, at most `limit` of them.
+    #[must_use]
+    pub fn longest_waiting(
+        &self,
+        mobility: &AgentMobility,
+        limit: usize,
+    ) -> Vec<(&AgentId, &HostName)> {
+        let agents = self.movable.first_of(mobility, limit).into_iter();
+        agents
+            .filter_map(|(agent, host)| Some((agent, self.hosts.get(host)?.name.as_ref()?)))
+            .collect()
     }
 }
 

@@ -154,6 +154,14 @@ macro_rules! plain_name {
 plain_name!(HostName);
 plain_name!(HostLabel);
 
+impl HostLabel {
+    /// Returns the label that a host has by its name.
+    #[must_use]
+    pub fn of(host: &HostName) -> Self {
+        Self(Arc::clone(&host.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

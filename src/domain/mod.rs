@@ -55,6 +55,7 @@ pub mod operation;
 pub mod option_switch;
 pub mod pass_rate;
 pub mod permission;
+pub mod placement;
 pub mod plugin;
 pub mod policy;
 pub mod price_table;

@@ -12,7 +12,7 @@ use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::AdvanceAgent;
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
-use crate::domain::admission::{AdmissionLimits, AdmittedTurn, PermitRequest};
+use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS, PermitRequest};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
@@ -187,6 +187,7 @@ impl Supervisor {
             budget,
             warm: &warm,
             returning,
+            hosts: &NO_OTHER_HOSTS,
             now: now(),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+mod hosts;
 mod order;
 mod properties;
 
@@ -18,7 +19,8 @@ const NOW: Timestamp = Timestamp(1_000_000);
 
 /// The limits of an admission without limits of money, at `NOW`.
 fn limits(permits: usize) -> AdmissionLimits<'static> {
-    AdmissionLimits { permits, budget: UNLIMITED, warm: &[], returning: 0, now: NOW }
+    let (warm, hosts) = (&[], &NO_OTHER_HOSTS);
+    AdmissionLimits { permits, budget: UNLIMITED, warm, returning: 0, hosts, now: NOW }
 }
 
 fn admit(admission: &mut AdmissionQueue, permits: usize, budget: &Budget<'_>) -> Vec<AgentId> {
@@ -31,7 +33,8 @@ fn admit_within(admission: &mut AdmissionQueue, limits: &AdmissionLimits<'_>) ->
 
 fn request(agent: AgentId, last_turn: Option<u64>) -> PermitRequest {
     let state = StateName::parse("W.md").expect("a state");
-    PermitRequest { agent, state, last_turn: last_turn.map(Timestamp) }
+    let mobility = AgentMobility::Fixed;
+    PermitRequest { agent, state, last_turn: last_turn.map(Timestamp), host: None, mobility }
 }
 
 fn ask(admission: &mut AdmissionQueue, number: u32) {
@@ -98,7 +101,7 @@ fn reserved_turn_is_admitted_despite_permits_and_budget() {
     let empty = Budget { spent, limit: Some(spent), max_turn_costs: &known, ..UNLIMITED };
     let mut admission = AdmissionQueue::default();
     for number in [1, 2] {
-        admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
+        admission.reserve(request(child(number), None));
     }
     ask(&mut admission, 3);
     assert!(admit(&mut admission, 1, &UNLIMITED).is_empty(), "the permits are taken already");
@@ -201,9 +204,8 @@ fn freed_share_admits_first_agent_waiting_for_it() {
 
 #[test]
 fn released_agent_is_not_admitted_with_its_reserved_permit() {
-    let state = StateName::parse("W.md").expect("a state");
     let mut admission = AdmissionQueue::default();
-    admission.reserve(child(1), state);
+    admission.reserve(request(child(1), None));
     ask(&mut admission, 1);
     admission.release(&child(1));
     assert!(admission.is_idle());
@@ -224,7 +226,7 @@ fn dropped_reservation_frees_its_share() {
     let shares = [(lead.clone(), share)].into();
     let budget = Budget { shares: &shares, max_turn_costs: &known, ..UNLIMITED };
     let mut admission = AdmissionQueue::default();
-    admission.reserve(lead.child(1), worker);
+    admission.reserve(request(lead.child(1), None));
     ask_as(&mut admission, lead.child(2));
     assert!(admit(&mut admission, 8, &budget).is_empty());
     admission.drop_reserved();

@@ -186,6 +186,19 @@ impl WaitingLines {
         if *since <= before { self.head_of(name, *kind) } else { None }
     }
 
+    /// Returns the time since when a line has waited for its head to leave, of the one that has waited longest.
+    pub(super) fn head_since(&self) -> Option<Timestamp> {
+        self.heads.first().map(|(since, _, _)| *since)
+    }
+
+    /// Returns whether an agent waits in a line of a kind.
+    pub(super) fn has(&self, kind: WaitingLineKind) -> bool {
+        match kind {
+            WaitingLineKind::Begun => !self.begun.is_empty(),
+            WaitingLineKind::New => !self.new.is_empty(),
+        }
+    }
+
     fn head_of(&self, name: &str, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
         let family = self.families.get(name)?;
         let line = match kind {

@@ -1,0 +1,218 @@
+//! Placement: the host of each agent.
+//!
+//! An agent is given a host when it is born: of those that take agents and have the label it needs, the one with the
+//! fewest agents per slot, counting the new one. The choice is recorded as a [`PlacedAgent`]: the host, and the epoch
+//! that it was in. The agent keeps this home for life, because its session and its files are there.
+//!
+//! Only an agent that has begun nothing there may be moved ([`HostTable::may_move`]): when its host drains, is silent or
+//! lost, or when another host has nothing to do ([`balance()`]). When a host is declared lost or comes back in another
+//! epoch, the table forgets the agents that lived there and returns them. They are then placed anew, those that had begun
+//! only if their restart policy lets them go on.
+//!
+//! A directory is on one host, so the agents in it are a group and live there: a child without a worktree of its own is
+//! placed where the worktree of its ancestor is, even if that host drains or is silent. The first agent of a group chooses
+//! the host for all, also after its host was lost. A group lives as long as its agents. An agent that is alone in its
+//! group may be moved as long as nothing has been begun in the directory.
+//!
+//! The table holds no time: whether a host is alive is told with each sighting. It decides nothing about permits, either:
+//! what it says of them ([`HostTable::permits`]) is for the [admission](super::admission).
+
+mod balance;
+mod host_pool;
+mod known_host;
+mod membership;
+mod placed_agent;
+mod unplaced;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub use self::balance::{AgentMove, balance};
+use self::host_pool::HostPool;
+use self::known_host::KnownHost;
+pub use self::known_host::{HostObstacle, HostSighting};
+use self::membership::{GroupHomes, Placement};
+pub use self::placed_agent::{Home, LostAgent, PlacedAgent, PlacementGroup};
+pub use self::unplaced::Unplaced;
+use super::admission::AgentMobility;
+use super::host::{HostLabel, HostName, HostStanding};
+use super::id::AgentId;
+
+/// The hosts as the supervisor of a run knows them, and which of its agents live there.
+#[derive(Debug)]
+pub struct HostTable {
+    /// The version of the messages between hosts that this raymond speaks.
+    wire: u32,
+    hosts: BTreeMap<HostName, KnownHost>,
+    /// The hosts by their labels; under `None` all of them.
+    pools: HashMap<Option<HostLabel>, HostPool>,
+    agents: HashMap<AgentId, Placement>,
+    groups: HashMap<PlacementGroup, GroupHomes>,
+}
+
+/// The consequences of sightings.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct HostChanges {
+    /// The agents that have lost their home, in the order of their numbers.
+    pub lost: Vec<LostAgent>,
+    /// The hosts whose permits have changed.
+    pub permits: Vec<HostName>,
+    /// The hosts that take no agents now, if that or its reason is new: agents that have begun nothing may leave them.
+    pub left: Vec<HostName>,
+}
+
+impl HostTable {
+    /// Returns a table without hosts, for a raymond that speaks this version of the messages.
+    #[must_use]
+    pub fn new(wire: u32) -> Self {
+        Self {
+            wire,
+            hosts: BTreeMap::new(),
+            pools: HashMap::new(),
+            agents: HashMap::new(),
+            groups: HashMap::new(),
+        }
+    }
+
+    /// Takes the sightings of all hosts. Those that are missing were removed, and count as lost.
+    pub fn observe_all(&mut self, sightings: Vec<HostSighting>) -> HostChanges {
+        let seen: BTreeSet<HostName> =
+            sightings.iter().map(|sighting| sighting.host.clone()).collect();
+        let missing = self.hosts.keys().filter(|host| !seen.contains(host));
+        let missing: Vec<HostName> = missing.cloned().collect();
+        let mut changes = HostChanges::default();
+        for sighting in sightings {
+            self.see(sighting, &mut changes);
+        }
+        for host in missing {
+            self.mark_lost(&host, &mut changes);
+        }
+        changes.in_order()
+    }
+
+    /// Takes the sighting of a host. One that is older than what is known changes nothing.
+    pub fn observe(&mut self, sighting: HostSighting) -> HostChanges {
+        let mut changes = HostChanges::default();
+        self.see(sighting, &mut changes);
+        changes.in_order()
+    }
+
+    /// Declares a host lost. It takes agents again when it is seen in a later epoch.
+    pub fn lose(&mut self, host: &HostName) -> HostChanges {
+        let mut changes = HostChanges::default();
+        self.mark_lost(host, &mut changes);
+        changes.in_order()
+    }
+
+    /// Chooses the home of an agent: that of its group, or else the freest host that fits.
+    ///
+    /// # Errors
+    /// [`Unplaced`] says what the agent waits for.
+    pub fn place(
+        &self,
+        requirement: Option<&HostLabel>,
+        group: Option<&PlacementGroup>,
+    ) -> Result<Home, Unplaced> {
+        if let Some((host, epoch)) = group.and_then(|group| self.home_of_group(group)) {
+            let host = host.clone();
+            return match requirement.filter(|label| !self.has_label(&host, label)) {
+                None => Ok(Home { host: Some(host), epoch }),
+                Some(label) => Err(Unplaced::DirectoryElsewhere { host, label: label.clone() }),
+            };
+        }
+        let pool = self.pool(requirement);
+        let freest = pool.and_then(HostPool::freest).and_then(|host| self.home_at(host));
+        freest.ok_or_else(|| self.why_not(requirement, pool))
+    }
+
+    fn why_not(&self, requirement: Option<&HostLabel>, pool: Option<&HostPool>) -> Unplaced {
+        let Some(pool) = pool else { return HostPool::default().why_not(requirement) };
+        let version = pool.other_version().and_then(|host| {
+            let theirs = self.hosts.get(host)?.seen.as_ref()?.report.wire;
+            Some(Unplaced::OtherVersion { host: host.clone(), theirs, ours: self.wire })
+        });
+        version.unwrap_or_else(|| pool.why_not(requirement))
+    }
+
+    /// Returns the home that an agent has now.
+    #[must_use]
+    pub fn home(&self, agent: &AgentId) -> Option<Home> {
+        self.agents.get(agent).map(|placement| placement.placed.home())
+    }
+
+    /// Returns the home that an agent gets at a host now.
+    #[must_use]
+    pub fn home_at(&self, host: &HostName) -> Option<Home> {
+        let epoch = self.hosts.get(host)?.epoch;
+        Some(Home { host: Some(host.clone()), epoch })
+    }
+
+    /// Returns whether work may begin at a home: its host is in the same epoch, is alive, and is not lost.
+    #[must_use]
+    pub fn is_usable(&self, home: &Home) -> bool {
+        let Some(host) = &home.host else { return true };
+        let host = self.hosts.get(host).filter(|host| host.epoch == home.epoch);
+        host.is_some_and(|host| host.is_usable(self.wire))
+    }
+
+    /// Returns the number of turns that may run at a host at once: none if it is silent or lost.
+    #[must_use]
+    pub fn permits(&self, host: &HostName) -> usize {
+        self.hosts.get(host).map_or(0, |host| host.permits(self.wire))
+    }
+
+    /// Returns the number of agents that live at a host.
+    #[must_use]
+    pub fn agents_at(&self, host: &HostName) -> usize {
+        self.hosts.get(host).map_or(0, |host| host.agents.len())
+    }
+
+    /// Returns whether a host takes agents with this requirement.
+    #[must_use]
+    pub fn takes(&self, host: &HostName, requirement: Option<&HostLabel>) -> bool {
+        let takes = self.hosts.get(host).is_some_and(|host| host.obstacle(self.wire).is_none());
+        takes && requirement.is_none_or(|label| self.has_label(host, label))
+    }
+
+    fn pool(&self, requirement: Option<&HostLabel>) -> Option<&HostPool> {
+        self.pools.get(&requirement.cloned())
+    }
+
+    fn has_label(&self, host: &HostName, label: &HostLabel) -> bool {
+        host.as_str() == label.as_str()
+            || self
+                .hosts
+                .get(host)
+                .and_then(|host| host.seen.as_ref())
+                .is_some_and(|seen| seen.report.labels.contains(label))
+    }
+
+    fn see(&mut self, sighting: HostSighting, changes: &mut HostChanges) {
+        let host = sighting.host.clone();
+        let known = self.hosts.get(&host);
+        if known.is_some_and(|known| known.makes_old(&sighting)) {
+            return;
+        }
+        let is_same_service = known.is_some_and(|known| known.is_seen_in(sighting.epoch));
+        let (epoch, standing) = (sighting.epoch, sighting.standing);
+        self.change(&host, epoch, changes, |known| known.see(sighting));
+        if standing == HostStanding::Lost {
+            self.evict(&host, None, changes);
+        } else if !is_same_service {
+            self.evict(&host, Some(epoch), changes);
+        }
+    }
+
+    fn mark_lost(&mut self, host: &HostName, changes: &mut HostChanges) {
+        let Some(epoch) = self.hosts.get(host).map(|known| known.epoch) else { return };
+        self.change(host, epoch, changes, |known| {
+            if let Some(seen) = &mut known.seen {
+                seen.standing = HostStanding::Lost;
+            }
+        });
+        self.evict(host, None, changes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -31,9 +31,10 @@ use self::host_pool::HostPool;
 use self::known_host::KnownHost;
 pub use self::known_host::{HostObstacle, HostSighting};
 use self::membership::{GroupHomes, Placement};
-pub use self::placed_agent::{Home, LostAgent, PlacedAgent, PlacementGroup};
+pub use self::placed_agent::{LostAgent, PlacementGroup};
 pub use self::unplaced::Unplaced;
 use super::admission::AgentMobility;
+pub use super::home::{Home, PlacedAgent};
 use super::host::{HostLabel, HostName, HostStanding};
 use super::id::AgentId;
 

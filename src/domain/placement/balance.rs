@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostTable;
-use super::placed_agent::Home;
 use crate::domain::admission::{AdmissionQueue, AgentMobility, HostActivity};
+use crate::domain::home::Home;
 use crate::domain::host::HostName;
 use crate::domain::id::AgentId;
 

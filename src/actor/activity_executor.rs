@@ -8,6 +8,7 @@ use super::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::body_command::CommandId;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::home::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
@@ -56,6 +57,7 @@ pub trait ActivityExecutor {
     /// parent.
     fn worktree(
         self: Rc<Self>,
+        home: Home,
         agent: AgentId,
         base: Option<String>,
     ) -> LocalFuture<LookupOutcome<()>>;
@@ -63,6 +65,7 @@ pub trait ActivityExecutor {
     /// Makes a snapshot of an agent's worktree after a turn of it, or of an agent that works in it.
     fn snapshot(
         self: Rc<Self>,
+        home: Home,
         tree: AgentId,
         turn: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>>;

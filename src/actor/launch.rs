@@ -11,13 +11,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::activity_executor::ActivityExecutor;
 use super::context::{RunContext, SupervisorHandle};
 use super::interceptor::PluginInterceptor;
-use super::message::{InterruptRun, JournalReported};
+use super::message::{HostsSeen, InterruptRun, JournalReported};
 use super::observer::Observer;
 use super::registry::AgentRegistry;
 use super::runner::{StepRunner, StopLevel};
 use super::stay_up::StayUp;
-use super::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
+use super::supervisor::{PlacementMode, Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::agent::Agent;
+use crate::domain::placement::HostSighting;
 use crate::domain::run::Run;
 use crate::domain::turn_concurrency::TurnThrottle;
 use crate::domain::widening::PermissionCeiling;
@@ -45,6 +46,8 @@ pub struct RunLaunch {
     pub workflows: WorkflowCache,
     /// The built-in variables of graphs.
     pub builtins: Map<String, Value>,
+    /// The placement of its agents, and what the hosts are, again and again; `None` if all agents live on this machine.
+    pub hosts: Option<HostFeed>,
     /// The reasons to stay up while everything waits.
     pub stay_up: StayUp,
     /// The live picture it keeps.
@@ -53,6 +56,14 @@ pub struct RunLaunch {
     pub observers: Vec<Observer>,
     /// The plug-ins that may change decisions.
     pub interceptors: Vec<PluginInterceptor>,
+}
+
+/// What a supervisor is told about hosts.
+pub struct HostFeed {
+    /// The placement of agents.
+    pub mode: PlacementMode,
+    /// The hosts, all of them each time.
+    pub seen: mpsc::UnboundedReceiver<Vec<HostSighting>>,
 }
 
 /// Supervises a run until it is over or holds still. Each message on `interrupts` is a signal that the run should
@@ -67,7 +78,8 @@ pub async fn supervise(
     let RunLaunch {
         mut store, run, start, source, runner, registry, observers, interceptors, ..
     } = launch;
-    let RunLaunch { performer, workflows, builtins, stay_up, .. } = launch;
+    let RunLaunch { performer, workflows, builtins, stay_up, hosts, .. } = launch;
+    let (placement, mut seen) = hosts.map(|feed| (feed.mode, feed.seen)).unzip();
     let begun = runner.begun_turns(run.agents.values().map(Agent::turn_id).collect());
     // Also before the first turn: a run of this id may have been removed while its processes lived.
     Rc::clone(&runner).sweep(begun.clone()).await;
@@ -104,13 +116,14 @@ pub async fn supervise(
             begun,
             throttle,
             context,
+            placement,
             stay_up,
             observers,
             done,
             released,
         })
     });
-    let error = match forwarded(&supervisor, over, journaled, interrupts).await {
+    let error = match forwarded(&supervisor, over, (journaled, seen.as_mut()), interrupts).await {
         Ok(Ok(run)) => {
             // The run stays locked until the supervisor is gone; then its journal can be sealed.
             let _ = let_go.await;
@@ -142,7 +155,10 @@ fn handle(supervisor: &Addr<Supervisor>) -> SupervisorHandle {
 async fn forwarded<T>(
     supervisor: &Addr<Supervisor>,
     mut over: oneshot::Receiver<T>,
-    mut journaled: mpsc::UnboundedReceiver<WriteOutcome>,
+    (mut journaled, mut hosts): (
+        mpsc::UnboundedReceiver<WriteOutcome>,
+        Option<&mut mpsc::UnboundedReceiver<Vec<HostSighting>>>,
+    ),
     interrupts: &mut mpsc::UnboundedReceiver<()>,
 ) -> Result<T, oneshot::error::RecvError> {
     let mut journal_lives = true;
@@ -153,7 +169,18 @@ async fn forwarded<T>(
                 journal_lives = written.is_some();
                 supervisor.do_send(JournalReported(written.unwrap_or(WriteOutcome::Failed)));
             }
+            Some(seen) = next(&mut hosts) => supervisor.do_send(HostsSeen(seen)),
             Some(()) = interrupts.recv() => supervisor.do_send(InterruptRun),
         }
+    }
+}
+
+/// Returns the next word about the hosts; without any it is waited for in vain.
+async fn next(
+    hosts: &mut Option<&mut mpsc::UnboundedReceiver<Vec<HostSighting>>>,
+) -> Option<Vec<HostSighting>> {
+    match hosts {
+        Some(hosts) => hosts.recv().await,
+        None => std::future::pending().await,
     }
 }

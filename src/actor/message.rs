@@ -16,6 +16,7 @@ use crate::domain::event::Record;
 use crate::domain::failures::AgentFailures;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
+use crate::domain::placement::HostSighting;
 use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
 use crate::domain::working_dir::WorkingDir;
 use crate::domain::worktree_snapshot::WorktreeSnapshot;
@@ -169,6 +170,11 @@ pub struct AgentDown {
     /// It did not stop, it failed.
     pub panicked: bool,
 }
+
+/// To the supervisor: the hosts as an engine lists them now, all of them.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct HostsSeen(pub Vec<HostSighting>);
 
 /// To the supervisor: a message of the journal's thread.
 #[derive(Debug, Message)]

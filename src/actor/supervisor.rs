@@ -10,6 +10,7 @@ mod activities;
 mod advance;
 mod agent_worktrees;
 mod dispatch;
+mod hosts;
 mod joins;
 mod lifecycle;
 mod programs;
@@ -28,6 +29,7 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
 use self::activities::PendingActivity;
+use self::hosts::RunHosts;
 use self::queued_effects::QueuedEffects;
 use self::timers::AgentTimers;
 use super::agent::AgentActor;
@@ -41,6 +43,7 @@ use crate::domain::admission::{AdmissionQueue, PermitRequest};
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record};
+use crate::domain::home::PlacedAgent;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::retry::RetrySelection;
@@ -75,6 +78,8 @@ pub struct Supervisor {
     /// The reasons to stay up while everything waits.
     stay_up: StayUp,
     throttle: TurnThrottle,
+    /// The hosts of its agents; `None` if all of them live on this machine.
+    hosts: Option<RunHosts>,
     is_scheduled: bool,
     pending: VecDeque<PendingRecord>,
     commands: HashSet<String>,
@@ -136,6 +141,8 @@ pub struct SupervisorArgs {
     pub throttle: TurnThrottle,
     /// The context that its agents share.
     pub context: Rc<RunContext>,
+    /// The placement of its agents on hosts; `None` if all of them live on this machine.
+    pub placement: Option<PlacementMode>,
     /// The reasons to stay up while everything waits.
     pub stay_up: StayUp,
     /// The observers of every record.
@@ -144,6 +151,15 @@ pub struct SupervisorArgs {
     pub done: oneshot::Sender<Result<Run, store::Error>>,
     /// The guard that is dropped once the supervisor has let go of the run.
     pub released: oneshot::Sender<Infallible>,
+}
+
+/// The placement of agents on hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlacementMode {
+    /// Agents that share a directory share a host.
+    OwnDirectories,
+    /// All hosts have the run's directory.
+    SharedDirectory,
 }
 
 /// A record that has been handed to the journal, and the effects due when it is durable.
@@ -180,6 +196,7 @@ impl Supervisor {
             begun,
             throttle,
             context,
+            placement,
             stay_up,
             observers,
             done,
@@ -190,7 +207,8 @@ impl Supervisor {
         admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
             if let Some(agent) = run.agents.get(&turn.agent) {
-                admission.reserve(PermitRequest::of(agent));
+                let host = agent.spec.working_dir.home.host.clone().filter(|_| placement.is_some());
+                admission.reserve(PermitRequest { host, ..PermitRequest::of(agent) });
             }
         }
         let may_have_begun = match start {
@@ -210,6 +228,7 @@ impl Supervisor {
             timers: AgentTimers::default(),
             stay_up,
             throttle,
+            hosts: placement.map(|mode| RunHosts::of(&run, mode == PlacementMode::SharedDirectory)),
             is_scheduled: false,
             run,
             store,
@@ -236,11 +255,27 @@ impl Supervisor {
         self.commit_step(events, None, ctx);
     }
 
+    /// Commits an event that gives agents other hosts.
+    fn commit_placed(&mut self, event: Event, placed: Vec<PlacedAgent>, ctx: &mut Ctx<Self>) {
+        self.commit_with(vec![event], None, placed, ctx);
+    }
+
     /// Commits the events of a step. Its snapshot is in the first record, unless it is the one that the run has.
     fn commit_step(
         &mut self,
         events: Vec<Event>,
         snapshot: Option<Box<WorktreeSnapshot>>,
+        ctx: &mut Ctx<Self>,
+    ) {
+        self.commit_with(events, snapshot, Vec::new(), ctx);
+    }
+
+    /// Commits events. The snapshot and the agents that are given other hosts are in the first record.
+    fn commit_with(
+        &mut self,
+        events: Vec<Event>,
+        snapshot: Option<Box<WorktreeSnapshot>>,
+        mut placed: Vec<PlacedAgent>,
         ctx: &mut Ctx<Self>,
     ) {
         if matches!(self.shutdown, ShutdownPhase::Over) {
@@ -260,9 +295,16 @@ impl Supervisor {
         let mut records = Vec::with_capacity(events.len());
         let mut due_effects = Vec::with_capacity(events.len());
         for event in events {
-            let record = Record { snapshot: snapshot.take(), ..Record::next(&self.run, at, event) };
+            let mut record = Record {
+                snapshot: snapshot.take(),
+                placed: std::mem::take(&mut placed),
+                ..Record::next(&self.run, at, event)
+            };
             match apply(&mut self.run, &record) {
-                Ok(effects) => due_effects.push((effects, self.run.total_cost_usd)),
+                Ok(effects) => {
+                    record.placed.extend(self.place_agents(&effects));
+                    due_effects.push((effects, self.run.total_cost_usd));
+                }
                 Err(refused) => {
                     tracing::error!(seq = record.seq, "an event was refused: {refused}");
                     break;

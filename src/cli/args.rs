@@ -8,6 +8,7 @@ pub mod clean;
 pub mod diff;
 mod examples;
 pub mod facts;
+pub mod hosts;
 pub mod import;
 pub mod live_cases;
 mod new_run;
@@ -32,6 +33,7 @@ use self::examples::{
     COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
 };
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
+use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
 use self::import::{IMPORT_HELP, ImportArgs};
 pub use self::new_run::NewRunArgs;
 use self::new_run::variable;
@@ -149,6 +151,12 @@ pub enum CliCommand {
     /// Show the runs that can be resumed, or resume all of them
     #[command(after_help = RECOVER_HELP)]
     Recover(RecoverArgs),
+    /// Serve runs of an engine on this machine
+    #[command(after_help = WORKER_HELP)]
+    Worker(WorkerArgs),
+    /// Show the hosts of an engine; drain one, or declare it lost
+    #[command(after_help = HOSTS_HELP)]
+    Hosts(HostsArgs),
     /// Trust a workflow's folder to do more than prompt, or show the trusted folders
     #[command(after_help = TRUST_HELP)]
     Trust(TrustArgs),

@@ -12,8 +12,8 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     answer, branch, check, clean, completions, costs, diagnostics, diff, engine, facts, graph,
-    help, import, list, log, man, output, record, recover, retry, run, schema, show, signal, start,
-    status, stop, target, test, top, tree, trust, workflow, worktrees,
+    help, hosts, import, list, log, man, output, record, recover, retry, run, schema, show, signal,
+    start, status, stop, target, test, top, tree, trust, worker, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -151,6 +151,8 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Stop(args) => stop::stop(&args),
         CliCommand::Top(args) => top::top(&args),
         CliCommand::Recover(args) => recover::recover(&args),
+        CliCommand::Worker(args) => worker::worker(&args),
+        CliCommand::Hosts(args) => hosts::hosts(&args),
         CliCommand::Trust(args) => trust::trust(&args),
         CliCommand::Check(args) => check::check(&args),
         CliCommand::Test(args) => test::test(&args),

@@ -58,6 +58,8 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
             | WorkflowCommand::Watch(_)
             | WorkflowCommand::List(_),
         )
+        | CliCommand::Worker(_)
+        | CliCommand::Hosts(_)
         | CliCommand::Trust(_)
         | CliCommand::Check(_)
         | CliCommand::Test(_)
@@ -127,6 +129,16 @@ pub(super) fn of_run(dir: &DirArgs) -> Result<Option<RunEngine>, Error> {
     let unique = &Uuid::new_v4().simple().to_string()[..8];
     let holder = format!("{host}, process {}, {unique}", std::process::id());
     Ok(connected(dir)?.map(|engine| RunEngine { engine, holder }))
+}
+
+/// Returns the engine of a command that works on nothing else.
+///
+/// # Errors
+/// [`Error::Usage`] if none is named, [`Error`] if it cannot be reached.
+pub(super) fn required(dir: &DirArgs) -> Result<Arc<dyn Engine>, Error> {
+    connected(dir)?.ok_or_else(|| {
+        Error::Usage("name the engine with --engine, or in RAYMOND_ENGINE".to_owned())
+    })
 }
 
 fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {

@@ -13,6 +13,7 @@ use crate::engine::EngineError;
 use crate::language::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::store;
+use crate::store::host_identity::IdentityError;
 
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
@@ -197,6 +198,8 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
             CliExitCode::NotTrusted
         }
         Error::Engine(error) => of_engine(error),
+        Error::Identity(IdentityError::Taken(_)) => CliExitCode::Held,
+        Error::Identity(IdentityError::Store(error)) => of_store(error),
         Error::Store(error) => of_store(error),
     }
 }

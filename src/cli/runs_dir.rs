@@ -28,6 +28,11 @@ pub struct DirArgs {
 }
 
 impl DirArgs {
+    /// Returns the same directory, for what stays on this machine.
+    pub(super) fn without_engine(&self) -> Self {
+        Self { dir: self.dir.clone(), engine: None }
+    }
+
     /// Returns the directory of all runs as it was given or found, to read in it. Says which directories of others were
     /// skipped, or that the only one belongs to another user.
     pub(super) fn root(&self) -> RunsRoot {

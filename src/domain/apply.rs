@@ -182,6 +182,10 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
         Event::AgentsRetried { agents } => agents_retried(run, agents, record.at)?,
+        Event::AgentsPlaced { .. } => {
+            let live = record.placed.iter().filter(|one| run.agents.contains_key(&one.agent));
+            live.map(|one| Effect::Proceed(one.agent.clone())).collect()
+        }
         Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),

@@ -37,6 +37,7 @@ use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
 use super::home::PlacedAgent;
+use super::host::HostName;
 use super::id::{Folder, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::AnswerCommand;
@@ -127,6 +128,11 @@ pub enum Event {
     AgentsRetried {
         /// The agents, parents before their children.
         agents: Vec<RetriedAgent>,
+    },
+    /// Agents are given a host, or another one. The record says which.
+    AgentsPlaced {
+        /// The hosts that were declared lost, and whose agents go on elsewhere.
+        lost: Vec<HostName>,
     },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {

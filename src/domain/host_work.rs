@@ -156,6 +156,11 @@ pub enum HostAnswer {
     },
     /// It was ended, and is still due.
     Interrupted,
+    /// The host was declared lost. It is unknown whether the work was done.
+    Lost {
+        /// The reason.
+        why: String,
+    },
     /// The host does not do that: its own policy does not allow it, or it cannot prepare the run.
     Refused {
         /// The reason, and the remedy.

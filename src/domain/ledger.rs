@@ -82,6 +82,7 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
         | Event::AgentsRetried { .. }
+        | Event::AgentsPlaced { .. }
         | Event::RunBranched(_)
         | Event::CommandReceived { .. } => return None,
     };

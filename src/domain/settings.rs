@@ -130,6 +130,9 @@ pub struct Settings {
     /// The model of states that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
+    /// The directory that all hosts of the run have under the same path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_dir: Option<String>,
     /// The budget of the run, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
@@ -229,6 +232,7 @@ impl Default for Settings {
         Self {
             answerer: AnswererKind::Claude,
             cassette: None,
+            shared_dir: None,
             model: None,
             budget_usd: None,
             on_budget: OnBudget::Pause,

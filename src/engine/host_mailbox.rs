@@ -63,6 +63,12 @@ pub trait HostMailbox {
     /// [`EngineError::TakenOver`] if the lease is not the newest.
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError>;
 
+    /// Returns the keys of all requests of a run.
+    ///
+    /// # Errors
+    /// [`EngineError::TakenOver`] if the lease is not the newest.
+    fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError>;
+
     /// Takes a request back unless it has a reply: it is not begun any more, and a reply to it is dropped.
     ///
     /// # Errors

@@ -173,6 +173,7 @@ impl ConsolePlugin {
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
             | Event::AgentsRetried { .. }
+            | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }

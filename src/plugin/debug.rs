@@ -243,7 +243,8 @@ impl Handler<Published> for DebugPlugin {
             | Event::JoinFinished(_)
             | Event::FactsSeen { .. }
             | Event::RunBranched(_)
-            | Event::AgentsRetried { .. } => self.log(record, &sentence(record), &[]),
+            | Event::AgentsRetried { .. }
+            | Event::AgentsPlaced { .. } => self.log(record, &sentence(record), &[]),
             Event::QuestionAnswered(answered) => {
                 let what = format!("{} (answered)", answered.node);
                 self.log(record, &what, &[("answer", answered.answer.raw.clone())]);

@@ -120,6 +120,7 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         | Event::JoinBegun(_)
         | Event::JoinFinished(_)
         | Event::CommandReceived { .. } => !are_steps_shown,
+        Event::AgentsPlaced { lost } => !lost.is_empty(),
         Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
 }
@@ -142,7 +143,8 @@ pub fn tone(event: &Event) -> TextTone {
         Event::RunStarted(_)
         | Event::RunResumed { .. }
         | Event::RunBranched(_)
-        | Event::AgentsRetried { .. } => TextTone::Strong,
+        | Event::AgentsRetried { .. }
+        | Event::AgentsPlaced { .. } => TextTone::Strong,
         Event::CommandReceived { .. } | Event::CostCounted { .. } | Event::FactsSeen { .. } => {
             TextTone::Faint
         }

@@ -3,6 +3,7 @@
 mod advance;
 mod fork;
 mod graph;
+mod host;
 mod program;
 pub mod wait;
 
@@ -108,6 +109,7 @@ fn event_sentence(record: &Record) -> String {
             event.run, event.origin.run, event.origin.seq
         ),
         Event::AgentsRetried { agents } => retried(agents),
+        Event::AgentsPlaced { lost } => host::placed(&record.placed, lost),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
         Event::CommandReceived { command: RunCommand::Stop, .. } => "asked to stop".to_owned(),

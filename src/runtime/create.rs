@@ -15,7 +15,7 @@ use super::preflight::{self, PreflightResult};
 use super::prepared_run::PreparedRun;
 use super::replay;
 use super::request::RunRequest;
-use super::sharing::{SharedFiles, publish};
+use super::sharing::{SharedFiles, first_home, publish};
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
@@ -86,6 +86,7 @@ pub fn create(
         terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
         journal: None,
     };
+    let is_shared_dir = settings.shared_dir.is_some();
     let beginning = RunStarted {
         workflow_id,
         scope_dir: seal.scope_dir.clone(),
@@ -97,12 +98,16 @@ pub fn create(
         variables,
         settings,
     };
+    let placed = match &request.engine {
+        Some(to) => first_home(to, is_shared_dir)?,
+        None => Vec::new(),
+    };
     let first = Record {
         seq: 1,
         at: now(),
         folder: None,
         snapshot: None,
-        placed: Vec::new(),
+        placed,
         event: Event::RunStarted(Box::new(beginning)),
     };
     let engine = request.engine.as_ref().map(|to| to.engine.address().to_string());

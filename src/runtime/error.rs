@@ -13,6 +13,7 @@ use crate::language::graph::vocabulary::TypeNameTaken;
 use crate::language::interface::FolderInput;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
+use crate::store::host_identity::IdentityError;
 use crate::store::trust::FolderTrust;
 
 /// The reasons that a run could not begin, or could not be recorded.
@@ -35,6 +36,9 @@ pub enum Error {
     /// The engine did not do what it was asked for.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The worker of a host cannot begin.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// A run cannot be shared by several machines.
     #[error("the run {run} cannot be shared by several machines: {why}")]
     NotShared {

@@ -19,6 +19,7 @@ use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::home::Home;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
 use crate::domain::run_origin::WorkflowStart;
@@ -245,6 +246,7 @@ impl ActivityExecutor for LocalActivityExecutor {
 
     fn worktree(
         self: Rc<Self>,
+        _home: Home,
         agent: AgentId,
         base: Option<String>,
     ) -> LocalFuture<LookupOutcome<()>> {
@@ -253,6 +255,7 @@ impl ActivityExecutor for LocalActivityExecutor {
 
     fn snapshot(
         self: Rc<Self>,
+        _home: Home,
         tree: AgentId,
         turn: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {

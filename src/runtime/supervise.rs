@@ -9,11 +9,13 @@ use tokio::sync::mpsc;
 use super::answerer::build_runner;
 use super::error::Error;
 use super::graphs::{builtins, working_dirs};
+use super::hosts::RemoteHosts;
 use super::plugin_programs;
 use super::plugins::PlugIns;
 use super::prepared_run::PreparedRun;
 use super::run_launcher::ProgramStarter;
 use super::seals;
+use super::sharing::{self, EngineMirror};
 use super::workflow_starter::WorkflowStarter;
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::clock::now;
@@ -29,6 +31,7 @@ use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
 use crate::process::child::{end_processes_of_run, orphans};
 use crate::process::command::EnvironmentMarker;
+use crate::proof::StepProofs;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
@@ -97,6 +100,8 @@ fn add_debug(plugins: &mut PlugIns, root: &RunsRoot, run: &Run, steps: PathBuf) 
 
 /// The parts of a run that its settings decide.
 struct LaunchParts {
+    /// The hosts of a run that has its log in an engine.
+    hosts: Option<RemoteHosts>,
     scope: WorkflowDir,
     runner: Rc<dyn StepRunner>,
     performer: Rc<dyn ActivityExecutor>,
@@ -112,14 +117,20 @@ fn launch_parts(
     let capture = prepared.capture.take();
     let PreparedRun { store, run, graphs, user_state, pins, .. } = prepared;
     let id = &run.workflow_id;
+    let here = sharing::settings_here(settings, prepared.held.as_ref(), root, id)?;
+    let settings = &here;
     let scope = pinned_scope(run, settings, store.dir(), (pins.clone(), capture))?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(prepared.believes_unproven_steps);
+    let hosts = prepared.held.as_ref().map(|held| {
+        let mirror = EngineMirror::new(held.engine.clone(), root.clone(), user_state.clone());
+        RemoteHosts::connect(held, mirror, settings)
+    });
+    let hosts = hosts.transpose()?;
     let proven = (&*user_state, proofs.clone());
-    let runner = match build_runner(settings, &scope, steps.clone(), (root, id), proven) {
-        Ok(runner) => runner,
-        Err(error) if asks_nobody_yet(run) => Rc::new(UnavailableRunner(error.to_string())),
-        Err(error) => return Err(error),
+    let runner = match &hosts {
+        Some(hosts) => hosts.runner(settings),
+        None => runner_here(settings, (run, &scope), steps.clone(), root, proven)?,
     };
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let space = Dataspace::of(root).with_key(&user_state.key()?);
@@ -135,8 +146,27 @@ fn launch_parts(
     };
     let starting = (settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
     let working_dirs = working_dirs(root, id, settings).with_snapshots(run.worktrees.clone());
-    let performer = graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting);
-    Ok(LaunchParts { scope, runner, performer, marker })
+    let here = graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting);
+    let performer = match &hosts {
+        Some(hosts) => hosts.executor(here),
+        None => here,
+    };
+    Ok(LaunchParts { hosts, scope, runner, performer, marker })
+}
+
+/// Returns the runner of turns on this machine. A run that asks nobody yet may do without the program.
+fn runner_here(
+    settings: &Settings,
+    (run, scope): (&Run, &WorkflowDir),
+    steps: PathBuf,
+    root: &RunsRoot,
+    proven: (&UserState, StepProofs),
+) -> Result<Rc<dyn StepRunner>, Error> {
+    match build_runner(settings, scope, steps, (root, &run.workflow_id), proven) {
+        Ok(runner) => Ok(runner),
+        Err(error) if asks_nobody_yet(run) => Ok(Rc::new(UnavailableRunner(error.to_string()))),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the plug-ins with those that are programs, which are started after those of an earlier raymond have ended.
@@ -179,7 +209,7 @@ pub async fn supervised(
 ) -> Result<Run, Error> {
     let settings = prepared.start.settings(&prepared.run).clone();
     let parts = launch_parts(&mut prepared, &settings, root)?;
-    let LaunchParts { scope, runner, performer, marker } = parts;
+    let LaunchParts { mut hosts, scope, runner, performer, marker } = parts;
     if settings.debug {
         add_debug(&mut plugins, root, &prepared.run, prepared.store.dir().steps());
     }
@@ -191,6 +221,7 @@ pub async fn supervised(
     let id = run.workflow_id.clone();
     let launch = RunLaunch {
         workflows: graphs.cache(),
+        hosts: hosts.as_mut().and_then(RemoteHosts::feed),
         stay_up: graphs.stay_up,
         store,
         run,
@@ -204,6 +235,11 @@ pub async fn supervised(
         interceptors,
     };
     let outcome = Box::pin(supervise(launch, interrupts)).await;
+    if let Some(hosts) = hosts {
+        let has_ended = outcome.as_ref().is_ok_and(|run| !run.can_resume());
+        let released = tokio::task::spawn_blocking(move || hosts.release(has_ended));
+        let _ = released.await;
+    }
     // A scripted run may have commands of graphs.
     if outcome.is_err() || !sweeps_all_processes {
         end_processes_of_run(&marker).await;

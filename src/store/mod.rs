@@ -14,6 +14,7 @@ pub mod error;
 mod file_version;
 pub mod files;
 pub mod follow;
+pub mod host_identity;
 pub mod inbox;
 pub mod journal;
 pub mod journal_cut;

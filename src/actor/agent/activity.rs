@@ -32,14 +32,14 @@ impl Handler<PerformActivity> for AgentActor {
                 point(before);
             }
             let tree = working_dir.snapshot_tree().filter(|_| changes_files(&activity)).cloned();
-            let again = may_have_begun;
+            let (home, again) = (working_dir.home.clone(), may_have_begun);
             let outcome =
                 Rc::clone(&performer).perform(step.clone(), working_dir, activity, again).await;
             if let Some((_, after)) = points {
                 point(after);
             }
             let snapshot = match tree {
-                Some(tree) => taken(performer, tree, step).await,
+                Some(tree) => taken(performer, home, tree, step).await,
                 None => None,
             };
             (outcome, snapshot)

@@ -36,7 +36,8 @@ impl AgentActor {
     ) {
         let (turn, base) = (input.turn.clone(), turn_context.rules.base.clone());
         let performer = Rc::clone(&self.context.performer);
-        let making = async move { performer.worktree(tree, base).await };
+        let home = input.working_dir.home.clone();
+        let making = async move { performer.worktree(home, tree, base).await };
         let handle = ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
             LookupOutcome::Done(Ok(())) => this.launch_turn(input, turn_context, ctx),
             LookupOutcome::Done(Err(why)) => {

@@ -8,6 +8,7 @@ use super::{AgentActor, AgentWork};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::domain::activity::Activity;
 use crate::domain::decide::TurnReport;
+use crate::domain::home::Home;
 use crate::domain::id::AgentId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::turn::TurnId;
@@ -37,7 +38,7 @@ impl AgentActor {
         let Some(tree) = working_dir.snapshot_tree().cloned() else { return then(self, report) };
         let (turn, cost) = (report.turn.clone(), report.cost.clone());
         let performer = Rc::clone(&self.context.performer);
-        let taking = taken(performer, tree, turn.clone());
+        let taking = taken(performer, working_dir.home.clone(), tree, turn.clone());
         let handle = ctx.spawn(taking.into_actor(self).map(move |snapshot, this, _| {
             let is_stopped = snapshot.is_none();
             if is_stopped && on_stop == OnSnapshotStop::Postpone {
@@ -53,10 +54,11 @@ impl AgentActor {
 /// Makes a snapshot of a worktree; `None` if the run was stopped before it was made.
 pub(super) async fn taken(
     performer: Rc<dyn ActivityExecutor>,
+    home: Home,
     tree: AgentId,
     turn: TurnId,
 ) -> Option<Box<WorktreeSnapshot>> {
-    let outcome = match performer.snapshot(tree.clone(), turn).await {
+    let outcome = match performer.snapshot(home, tree.clone(), turn).await {
         LookupOutcome::Done(Ok(commit)) => {
             if !commit.left_out.is_empty() {
                 let files = commit.left_out.join(", ");

@@ -20,8 +20,8 @@ impl Supervisor {
         };
         let base = (agent.id == tree).then(|| agent.spec.base.clone()).flatten();
         let performer = Rc::clone(&self.context.performer);
-        let made_tree = tree.clone();
-        let making = async move { performer.worktree(tree, base).await };
+        let (home, made_tree) = (agent.spec.working_dir.home.clone(), tree.clone());
+        let making = async move { performer.worktree(home, tree, base).await };
         ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
             LookupOutcome::Done(Ok(())) => {
                 this.made_trees.insert(made_tree);

@@ -12,7 +12,7 @@ use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::AdvanceAgent;
 use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
-use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS, PermitRequest};
+use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
@@ -119,10 +119,15 @@ impl Supervisor {
             let report = TurnReport::empty(agent.turn_id());
             return self.advance(report, ResumeInput::Entered, ctx);
         }
+        if self.waits_for_host(id) {
+            return;
+        }
+        let Some(agent) = self.run.agents.get(id) else { return };
         if agent.advances_itself() {
+            self.begins_at_host(id);
             return self.advance_soon(id, ctx);
         }
-        let (looks_ahead, request) = (agent.may_join(), PermitRequest::of(agent));
+        let (looks_ahead, request) = (agent.may_join(), self.permit_request(agent));
         if looks_ahead {
             self.advance_soon(id, ctx);
         }
@@ -147,6 +152,7 @@ impl Supervisor {
             };
             let spending_limit = self.run.budget().process_limit(&agent, state);
             let permit = TurnPermit { begun, spent: self.spent(&agent), spending_limit };
+            self.begins_at_host(&agent);
             // The mailbox keeps the order of admission; notifications do not.
             ctx.address().do_send(AdvanceAgent { agent, permit: Some(permit) });
         }

@@ -92,6 +92,11 @@ impl Supervisor {
         }
     }
 
+    /// Returns whether the run is to go on.
+    pub(super) fn is_going_on(&self) -> bool {
+        matches!(self.shutdown, ShutdownPhase::NotBegun)
+    }
+
     /// Lets no further turn start. When the running turns are over, `pause` is recorded and the run is released.
     /// `pause` is `None` if it is recorded already, or if the last agent has ended.
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {

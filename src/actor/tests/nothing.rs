@@ -6,6 +6,7 @@ use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::home::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
@@ -34,13 +35,19 @@ impl ActivityExecutor for Nothing {
 
     fn snapshot(
         self: Rc<Self>,
+        _: Home,
         _: AgentId,
         _: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
         Box::pin(async { LookupOutcome::Ended })
     }
 
-    fn worktree(self: Rc<Self>, _: AgentId, _: Option<String>) -> LocalFuture<LookupOutcome<()>> {
+    fn worktree(
+        self: Rc<Self>,
+        _: Home,
+        _: AgentId,
+        _: Option<String>,
+    ) -> LocalFuture<LookupOutcome<()>> {
         Box::pin(async { LookupOutcome::Done(Err("there is no repository here".to_owned())) })
     }
 

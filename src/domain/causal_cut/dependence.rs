@@ -86,6 +86,10 @@ impl<'event> RecordDependence<'event> {
                 let retried = agents.iter().map(|one| RunPart::Agent(one.agent.clone()));
                 own.changes.extend(retried);
             }
+            Event::AgentsPlaced { .. } => {
+                let placed = record.placed.iter().map(|one| RunPart::Agent(one.agent.clone()));
+                own.changes.extend(placed);
+            }
             Event::RunBranched(_) => own.is_of_whole_run = true,
             // These are about no more than their agent.
             Event::TransitionProposed(_)

@@ -245,6 +245,7 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
         | Event::AgentsRetried { .. }
+        | Event::AgentsPlaced { .. }
         | Event::RunBranched(_)
         | Event::CommandReceived { .. } => false,
     };

@@ -36,6 +36,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
@@ -70,6 +71,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
@@ -110,6 +112,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
@@ -145,6 +148,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
@@ -190,6 +194,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
             | Self::CommandReceived { .. } => None,
         }
@@ -243,6 +248,7 @@ impl Event {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::AgentsRetried { .. }
+            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
             | Self::CommandReceived { .. } => &[],
         }

@@ -28,6 +28,7 @@ pub use self::turns::{
 use crate::domain::event::{Event, ProgramDefined, Record, RunCommand};
 use crate::domain::fact::FactChange;
 use crate::domain::home::PlacedAgent;
+use crate::domain::host::HostName;
 use crate::domain::id::Folder;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
@@ -123,6 +124,12 @@ pub enum PublicEvent {
         /// The agents, parents before their children.
         agents: Vec<RetriedAgent>,
     },
+    /// Agents are given a host, or another one; `placed` says which.
+    AgentsPlaced {
+        /// The hosts that were declared lost, and whose agents go on elsewhere.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<HostName>,
+    },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
@@ -188,6 +195,7 @@ impl From<Event> for PublicEvent {
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
             Event::RunBranched(event) => Self::RunBranched(boxed(*event)),
             Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
+            Event::AgentsPlaced { lost } => Self::AgentsPlaced { lost },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
             Event::LimitReached { until, message } => Self::LimitReached { until, message },

@@ -116,6 +116,7 @@ pub(super) fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAs
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
         | Event::AgentsRetried { .. }
+        | Event::AgentsPlaced { .. }
         | Event::RunBranched(_)
         | Event::CommandReceived { .. } => return None,
     })

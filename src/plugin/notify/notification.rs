@@ -207,6 +207,7 @@ impl NotificationTracker {
             | Event::CostCounted { .. }
             | Event::RunResumed { .. }
             | Event::AgentsRetried { .. }
+            | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
             | Event::CommandReceived { .. } => return None,
         };
@@ -320,6 +321,7 @@ impl NotificationTracker {
             | Event::CostCounted { .. }
             | Event::AgentParked(_)
             | Event::LimitReached { .. }
+            | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }

@@ -148,6 +148,7 @@ impl TracedRun {
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed { .. }
+            | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
             | Event::CommandReceived { .. } => {}
         }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, shared_lines};
 use super::shared_terms::{SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::id::RunId;
+use crate::domain::run::Run;
+use crate::domain::settings::Settings;
 use crate::engine::{Engine, EngineError};
 use crate::language::checksum::checksum;
 use crate::runtime::error::Error;
@@ -31,7 +33,7 @@ pub(super) fn refresh(
 ) -> Result<(), Error> {
     let mut known = match shared_copy::last_record(root, run)? {
         Some(known) => known,
-        None => make(engine, run, root, state)?,
+        None => make(engine, run, root, state, PAGE)?,
     };
     loop {
         let lines = shared_lines(engine.read(run, known, PAGE)?);
@@ -41,15 +43,46 @@ pub(super) fn refresh(
     }
 }
 
-/// Makes the copy of a run, and returns the number of its last record.
+/// A run as a host fetches it.
+pub(in crate::runtime) struct HostedCopy {
+    /// Its directory, which has only the first record.
+    pub(in crate::runtime) store: LockedRun,
+    /// The run as it began.
+    pub(in crate::runtime) run: Run,
+    /// Its settings now.
+    pub(in crate::runtime) settings: Settings,
+}
+
+/// Fetches the part of a run that a host needs: its files, its first record and its terms.
+///
+/// # Errors
+/// [`Error::Engine`], [`Error::Store`].
+pub(in crate::runtime) fn host_copy(
+    engine: &dyn Engine,
+    run: &RunId,
+    root: &RunsRoot,
+    state: &UserState,
+) -> Result<HostedCopy, Error> {
+    if !root.run(run).path().is_dir() {
+        make(engine, run, root, state, 1)?;
+    }
+    let terms = terms(engine, run)?;
+    let (store, recovered) = LockedRun::open_copy(root, run)?;
+    let settings = terms.terms.last().map(|terms| terms.settings.clone());
+    let settings = settings.unwrap_or_else(|| recovered.run.settings.clone());
+    Ok(HostedCopy { store, run: recovered.run, settings })
+}
+
+/// Makes the copy of a run with up to `records` records, and returns the number of the last.
 fn make(
     engine: &dyn Engine,
     run: &RunId,
     root: &RunsRoot,
     state: &UserState,
+    records: usize,
 ) -> Result<u64, Error> {
     let terms = terms(engine, run)?;
-    let lines = shared_lines(engine.read(run, 0, PAGE)?);
+    let lines = shared_lines(engine.read(run, 0, records)?);
     let workflow = workflow(engine, run, &terms)?;
     let cassette = cassette(engine, run, &terms)?;
     let seal = terms.seal(run, root);

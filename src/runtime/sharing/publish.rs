@@ -1,15 +1,26 @@
 //! A new run goes to an engine: its files by their checksums, its terms, and its first record.
 
+use std::time::Duration;
+
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
 use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::event::Record;
+use crate::domain::home::PlacedAgent;
+use crate::domain::host_work::WIRE_VERSION;
+use crate::domain::id::AgentId;
+use crate::domain::placement::{HostSighting, HostTable, PlacementGroup};
 use crate::domain::sealed_terms::RunSeal;
+use crate::domain::working_dir::WorkingDir;
+use crate::engine::host_registry::RegisteredHost;
 use crate::engine::shared_log::{LogLine, NewSharedRun};
 use crate::language::checksum::checksum;
 use crate::runtime::error::Error;
 use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
 use crate::store::record::encode;
+
+/// The time without a heartbeat after which a host counts as silent.
+const SILENCE: Duration = Duration::from_secs(6);
 
 /// The files of a new run.
 pub(in crate::runtime) struct SharedFiles<'a> {
@@ -59,4 +70,29 @@ pub(in crate::runtime) fn publish(
     };
     let lease = engine.create_run(&new, &to.holder, LEASE_TIME)?;
     Ok(HeldRun { engine: engine.clone(), lease })
+}
+
+/// Returns the host that the first agent of a new run is given. If there is none yet, it is given one later.
+///
+/// # Errors
+/// [`Error::Engine`].
+pub(in crate::runtime) fn first_home(
+    to: &RunEngine,
+    is_shared_dir: bool,
+) -> Result<Vec<PlacedAgent>, Error> {
+    let mut table = HostTable::new(WIRE_VERSION);
+    let seen = to.engine.hosts()?.into_iter().map(sighting).collect();
+    let _ = table.observe_all(seen);
+    let group = PlacementGroup::of(&WorkingDir::default(), is_shared_dir);
+    let home = table.place(None, group.as_ref()).ok();
+    let placed = home.and_then(|home| {
+        Some(PlacedAgent { agent: AgentId::main(), host: home.host?, epoch: home.epoch })
+    });
+    Ok(placed.into_iter().collect())
+}
+
+/// Returns what a supervisor sees of a host.
+pub(in crate::runtime) fn sighting(host: RegisteredHost) -> HostSighting {
+    let RegisteredHost { host, epoch, standing, silent_for, report } = host;
+    HostSighting { host, epoch, standing, is_alive: silent_for < SILENCE, report }
 }

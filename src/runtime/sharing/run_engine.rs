@@ -1,12 +1,18 @@
 //! An engine, as the supervisor of a run uses it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::id::RunId;
+use crate::domain::settings::Settings;
 use crate::engine::shared_log::{LogLine, RunLease};
 use crate::engine::{Engine, EngineError};
+use crate::runtime::directories::directory;
+use crate::runtime::error::Error;
 use crate::store;
+use crate::store::files;
+use crate::store::layout::RunsRoot;
 use crate::store::log::SharedLine;
 
 /// The time after which a run without a sign of its supervisor may be taken over.
@@ -54,4 +60,20 @@ pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
 /// Returns the lines of an engine's log as the store has them.
 pub(super) fn shared_lines(lines: Vec<LogLine>) -> Vec<SharedLine> {
     lines.into_iter().map(|LogLine { seq, text }| SharedLine { seq, text }).collect()
+}
+
+/// Returns the settings of a run as they hold on this machine: a run that was started on another one has a directory of
+/// its own here, unless all machines have the same.
+pub(in crate::runtime) fn settings_here(
+    settings: &Settings,
+    held: Option<&HeldRun>,
+    root: &RunsRoot,
+    run: &RunId,
+) -> Result<Settings, Error> {
+    if held.is_none() || Path::new(&settings.cwd).is_dir() {
+        return Ok(settings.clone());
+    }
+    let workspace = root.path().join("workspaces").join(run.as_str());
+    files::make_dir(&workspace)?;
+    Ok(Settings { cwd: directory(&workspace)?, ..settings.clone() })
 }

@@ -18,6 +18,7 @@ use super::turns::{
 };
 use crate::domain::event::{Event, ProgramDefined, RunCommand};
 use crate::domain::fact::FactChange;
+use crate::domain::host::HostName;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
@@ -81,6 +82,12 @@ pub(super) enum StoredEvent {
     AgentsRetried {
         /// The agents, parents before their children.
         agents: Vec<RetriedAgent>,
+    },
+    /// Agents are given a host, or another one.
+    AgentsPlaced {
+        /// The hosts that were declared lost.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<HostName>,
     },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
@@ -147,6 +154,7 @@ impl From<Event> for StoredEvent {
             Event::AgentFailed(event) => Self::AgentFailed(event.into()),
             Event::RunBranched(event) => Self::RunBranched(boxed(*event)),
             Event::AgentsRetried { agents } => Self::AgentsRetried { agents },
+            Event::AgentsPlaced { lost } => Self::AgentsPlaced { lost },
             Event::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             Event::AgentParked(event) => Self::AgentParked(event.into()),
             Event::LimitReached { until, message } => Self::LimitReached { until, message },
@@ -183,6 +191,7 @@ impl From<StoredEvent> for Event {
             StoredEvent::AgentFailed(event) => Self::AgentFailed(event.into()),
             StoredEvent::RunBranched(event) => Self::RunBranched(boxed(*event)),
             StoredEvent::AgentsRetried { agents } => Self::AgentsRetried { agents },
+            StoredEvent::AgentsPlaced { lost } => Self::AgentsPlaced { lost },
             StoredEvent::CostCounted { turn, cost } => Self::CostCounted { turn, cost },
             StoredEvent::AgentParked(event) => Self::AgentParked(event.into()),
             StoredEvent::LimitReached { until, message } => Self::LimitReached { until, message },

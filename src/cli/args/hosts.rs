@@ -1,0 +1,100 @@
+//! The arguments of the commands about hosts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::DirArgs;
+use crate::cli::logging::LoggingArgs;
+use crate::domain::host::{HostLabel, HostName};
+
+pub(super) const WORKER_HELP: &str = "Examples:
+  raymond worker --engine postgres://ray@db/work --host build-1 --slots 8
+  raymond worker --engine postgres://ray@db/work --label gpu --allow commands
+  RAYMOND_ENGINE=postgres://ray@db/work raymond worker
+
+The worker stays until it is interrupted: then it ends once its running turns are over. At the second interrupt it leaves
+them, and the next worker of the same directory takes them up. It keeps what it hosts in hosts/NAME below --dir.";
+
+pub(super) const HOSTS_HELP: &str = "Examples:
+  raymond hosts --engine postgres://ray@db/work      all hosts: alive or silent, turns, labels
+  raymond hosts --json | jq -r '.[] | select(.alive | not) | .host'
+  raymond hosts drain build-1                        it keeps its agents, and gets no others
+  raymond hosts lost build-1                         its agents go on elsewhere, from their last finished turn
+
+Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice.
+
+--json prints an array of { host, epoch, standing, alive, silent_ms, slots, busy, sessions, labels, raymond, wire, claude }.";
+
+/// Something that a host allows runs to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AllowArg {
+    /// Commands, scripts and requests of workflows that their starter trusts
+    Commands,
+    /// Claude Code without permission checks
+    SkipPermissions,
+    /// Arguments of the starter for Claude Code
+    ClaudeArgs,
+}
+
+/// Options of `worker`.
+#[derive(Debug, Clone, Args)]
+pub struct WorkerArgs {
+    /// The directory of the runs, and the engine.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// The name of this host [default: that of the machine]
+    #[arg(long, value_name = "NAME", value_parser = HostName::parse)]
+    pub host: Option<HostName>,
+    /// The most turns at the same time [default: what the machine's cores and memory carry]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub slots: Option<u32>,
+    /// A label that states can ask for; repeatable
+    #[arg(long = "label", value_name = "LABEL", value_parser = HostLabel::parse)]
+    pub labels: Vec<HostLabel>,
+    /// What runs may do on this host beyond prompts; repeatable
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub allow: Vec<AllowArg>,
+    /// A directory that all hosts have under the same path
+    #[arg(long, value_name = "DIR")]
+    pub shared_dir: Option<PathBuf>,
+    /// The logging options.
+    #[command(flatten)]
+    pub logging: LoggingArgs,
+}
+
+/// Options of `hosts`.
+#[derive(Debug, Clone, Args)]
+pub struct HostsArgs {
+    /// What is done with a host.
+    #[command(subcommand)]
+    pub command: Option<HostsCommand>,
+    /// The directory of the runs, and the engine.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is done with a host.
+#[derive(Debug, Clone, Subcommand)]
+pub enum HostsCommand {
+    /// Give a host no further agents; it keeps those that it has
+    Drain(OneHostArgs),
+    /// Declare a host lost: its agents go on elsewhere
+    Lost(OneHostArgs),
+    /// Remove a host that is lost or silent from the list
+    Remove(OneHostArgs),
+}
+
+/// A command about one host.
+#[derive(Debug, Clone, Args)]
+pub struct OneHostArgs {
+    /// The name of the host
+    #[arg(value_parser = HostName::parse)]
+    pub host: HostName,
+    /// The engine.
+    #[command(flatten)]
+    pub dir: DirArgs,
+}

@@ -1,0 +1,67 @@
+//! `raymond worker`: this machine performs turns and activities for runs of an engine.
+
+use super::args::hosts::{AllowArg, WorkerArgs};
+use super::exit::{CliExitCode, Error};
+use super::interrupts::signals;
+use super::{diagnostics, engine, output, person};
+use crate::domain::capacity;
+use crate::domain::host::HostName;
+use crate::process::child::subreaper;
+use crate::process::host;
+use crate::runtime::directories;
+use crate::runtime::worker::{HostPolicy, WorkerOptions, serve};
+use crate::store::layout::RunsRoot;
+
+/// Runs `raymond worker`.
+///
+/// # Errors
+/// [`Error`] if there is no engine, it cannot be reached, or the host was declared lost.
+pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
+    person::must_act("start a worker")?;
+    diagnostics::begin(&args.logging)?;
+    let connected = engine::required(&args.dir)?;
+    let host = match &args.host {
+        Some(host) => host.clone(),
+        None => machine()?,
+    };
+    let all_runs = args.dir.without_engine().real_root()?;
+    let root = RunsRoot::new(all_runs.path().join("hosts").join(host.as_str()));
+    let slots = args.slots.unwrap_or_else(|| {
+        u32::try_from(capacity::processes(host::cores(), host::memory())).unwrap_or(u32::MAX)
+    });
+    let shared_dir = args.shared_dir.as_deref().map(directories::directory).transpose()?;
+    let allows = |one: AllowArg| args.allow.contains(&one);
+    let options = WorkerOptions {
+        host: host.clone(),
+        slots,
+        labels: args.labels.iter().cloned().collect(),
+        root,
+        shared_dir: shared_dir.map(Into::into),
+        policy: HostPolicy {
+            commands: allows(AllowArg::Commands),
+            skip_permissions: allows(AllowArg::SkipPermissions),
+            claude_args: allows(AllowArg::ClaudeArgs),
+        },
+        state: directories::user_state()?,
+    };
+    output::tell(&format!(
+        "host {host} serves {} with {slots} slots; interrupt it to end it",
+        connected.address()
+    ));
+    subreaper::take_orphans();
+    actix::System::new().block_on(async {
+        actix::spawn(subreaper::reap_orphans());
+        let mut interrupts = signals()?;
+        serve(connected, options, &mut interrupts).await?;
+        Ok::<(), Error>(())
+    })?;
+    Ok(CliExitCode::Success)
+}
+
+/// Returns the name of this machine.
+fn machine() -> Result<HostName, Error> {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    HostName::parse(&name).map_err(|error| {
+        Error::Usage(format!("{error}; the machine is called so: name the host with --host"))
+    })
+}

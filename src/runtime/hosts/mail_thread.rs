@@ -1,0 +1,218 @@
+//! The thread that speaks with the engine for a supervisor: it sends requests, brings answers, and watches the hosts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::host_calls::{HostCalls, Outgoing};
+use crate::domain::home::Home;
+use crate::domain::host::HostStanding;
+use crate::domain::host_work::HostAnswer;
+use crate::domain::placement::HostSighting;
+use crate::engine::EngineError;
+use crate::engine::host_mailbox::{HostReply, HostRequest, MailReceiver, Withdrawal};
+use crate::runtime::sharing::{CommandRole, EngineMirror, HeldRun, sighting};
+
+/// The most requests that are sent at a time, and the most answers that are taken.
+const PAGE: usize = 500;
+
+/// The time between two looks at the hosts and the commands.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The longest wait for answers.
+const MAIL_WAIT: Duration = Duration::from_millis(500);
+
+/// The pause before an engine that could not be reached is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// The threads of a supervisor that speak with the engine, until this is dropped.
+#[derive(Debug)]
+pub(in crate::runtime) struct HostMailThread {
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl HostMailThread {
+    /// Starts the threads. `hosts` is told of all hosts, again and again.
+    pub(in crate::runtime) fn start(
+        held: &HeldRun,
+        mirror: EngineMirror,
+        hosts: mpsc::UnboundedSender<Vec<HostSighting>>,
+    ) -> (Self, HostCalls) {
+        let (outgoing, sent) = channel();
+        let calls = HostCalls::new(held.lease.run.clone(), outgoing);
+        let ends = Arc::new(AtomicBool::new(false));
+        let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: Arc::clone(&ends) };
+        let receiver = sender.clone();
+        let watcher = sender.clone();
+        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let threads = [
+            named("requests").spawn(move || sender.send(&sent)),
+            named("answers").spawn(move || receiver.receive()),
+            named("hosts").spawn(move || watcher.watch(&mirror, &hosts)),
+        ];
+        (Self { ends, threads: threads.into_iter().filter_map(Result::ok).collect() }, calls)
+    }
+}
+
+impl Drop for HostMailThread {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One of the threads.
+#[derive(Clone)]
+struct MailSide {
+    held: HeldRun,
+    calls: HostCalls,
+    ends: Arc<AtomicBool>,
+}
+
+impl MailSide {
+    fn has_ended(&self) -> bool {
+        self.ends.load(Ordering::Relaxed)
+    }
+
+    /// Repeats a call until the engine has carried it out; `None` if it refused, or the run is over.
+    fn until_reached<T>(&self, call: impl Fn(&HeldRun) -> Result<T, EngineError>) -> Option<T> {
+        loop {
+            match call(&self.held) {
+                Ok(done) => return Some(done),
+                // The log says that the engine cannot be reached, or that another raymond has the run.
+                Err(error) if error.is_passing() && !self.has_ended() => {
+                    std::thread::sleep(RETRY_PAUSE);
+                }
+                Err(error) => {
+                    tracing::debug!("{error}");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Sends what is put out, in batches.
+    fn send(&self, outgoing: &Receiver<Outgoing>) {
+        let mut batch: Vec<HostRequest> = Vec::new();
+        loop {
+            let next = match outgoing.recv_timeout(MAIL_WAIT) {
+                Ok(next) => Some(next),
+                Err(RecvTimeoutError::Timeout) if !self.has_ended() => None,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            };
+            let mut rest = next;
+            while let Some(one) = rest.take() {
+                match one {
+                    Outgoing::Send(request) => batch.push(request),
+                    other => {
+                        self.flush(&mut batch);
+                        self.carry_out(other);
+                    }
+                }
+                rest = if batch.len() < PAGE { outgoing.try_recv().ok() } else { None };
+            }
+            self.flush(&mut batch);
+        }
+    }
+
+    fn flush(&self, batch: &mut Vec<HostRequest>) {
+        if !batch.is_empty() {
+            self.until_reached(|held| held.engine.send(&held.lease, batch));
+            batch.clear();
+        }
+    }
+
+    fn carry_out(&self, outgoing: Outgoing) {
+        match outgoing {
+            Outgoing::Send(request) => {
+                self.until_reached(|held| {
+                    held.engine.send(&held.lease, std::slice::from_ref(&request))
+                });
+            }
+            Outgoing::Withdraw(key) => {
+                match self.until_reached(|held| held.engine.withdraw(&held.lease, &key)) {
+                    Some(Withdrawal::NotBegun) => self.calls.answer(&key, HostAnswer::Interrupted),
+                    Some(Withdrawal::Begun | Withdrawal::Answered) | None => {}
+                }
+            }
+            Outgoing::Forget(key) => {
+                let keys = [key];
+                self.until_reached(|held| held.engine.forget(&held.lease, &keys));
+            }
+            Outgoing::ForgetAll => {
+                self.until_reached(|held| held.engine.forget_all(&held.lease));
+            }
+        }
+    }
+
+    /// Brings answers.
+    fn receive(&self) {
+        let mut received: Vec<String> = Vec::new();
+        while !self.has_ended() {
+            let page = self.until_reached(|held| held.engine.replies(&held.lease, &received, PAGE));
+            let Some(replies) = page else { return };
+            received = replies.iter().map(|reply| reply.key.clone()).collect();
+            let is_full = replies.len() >= PAGE;
+            for HostReply { key, body } in replies {
+                match serde_json::from_str(&body) {
+                    Ok(answer) => self.calls.answer(&key, answer),
+                    Err(error) => {
+                        let why = format!("its answer cannot be read: {error}");
+                        self.calls.answer(&key, HostAnswer::Refused { why });
+                    }
+                }
+            }
+            if !is_full && received.is_empty() {
+                let run = &self.held.lease.run;
+                self.until_reached(|held| {
+                    held.engine.wait_for_mail(MailReceiver::Run(run), MAIL_WAIT)
+                });
+            }
+        }
+    }
+
+    /// Watches the hosts, and exchanges commands.
+    fn watch(&self, mirror: &EngineMirror, hosts: &mpsc::UnboundedSender<Vec<HostSighting>>) {
+        let lease = self.held.lease.clone();
+        let mut is_reached = true;
+        while !self.has_ended() {
+            let began = Instant::now();
+            if let Ok(seen) = self.held.engine.hosts() {
+                let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
+                self.end_lost_calls(&seen);
+                let _ = hosts.send(seen);
+            }
+            let role = CommandRole::Supervisor(&lease);
+            match mirror.exchange_commands(&lease.run, role) {
+                Ok(()) => is_reached = true,
+                Err(error) if is_reached => {
+                    is_reached = false;
+                    tracing::debug!("{error}");
+                }
+                Err(_) => {}
+            }
+            std::thread::sleep(LOOK_INTERVAL.saturating_sub(began.elapsed()));
+        }
+    }
+}
+
+impl MailSide {
+    /// Ends the calls to hosts that were declared lost. Nothing that their workers do counts any more.
+    fn end_lost_calls(&self, seen: &[HostSighting]) {
+        let is_over = |home: &Home| {
+            seen.iter().any(|host| {
+                home.host.as_ref() == Some(&host.host)
+                    && (host.epoch > home.epoch || host.standing == HostStanding::Lost)
+            })
+        };
+        let why = "the host was declared lost; what it had begun may be done twice".to_owned();
+        self.calls.lose(is_over, &HostAnswer::Lost { why });
+    }
+}

@@ -1,0 +1,219 @@
+//! The executor of activities at other hosts. Facts and started runs stay with the supervisor.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use uuid::Uuid;
+
+use super::host_calls::HostCalls;
+use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
+use crate::actor::runner::LocalFuture;
+use crate::domain::activity::{Activity, ActivityOutcome};
+use crate::domain::body_command::CommandId;
+use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::home::Home;
+use crate::domain::host_work::{HostAnswer, HostWork};
+use crate::domain::id::AgentId;
+use crate::domain::turn::TurnId;
+use crate::domain::working_dir::WorkingDir;
+use crate::domain::worktree_snapshot::SnapshotCommit;
+
+/// The executor of activities at other hosts.
+pub(in crate::runtime) struct RemoteExecutor {
+    calls: HostCalls,
+    /// The executor of what stays here.
+    here: Rc<dyn ActivityExecutor>,
+    /// The homes of agents for which something was performed.
+    homes: RefCell<HashMap<AgentId, Home>>,
+    /// The number of commands of bodies that may run for an agent.
+    commands: RefCell<HashMap<AgentId, usize>>,
+}
+
+impl RemoteExecutor {
+    pub(in crate::runtime) fn new(calls: HostCalls, here: Rc<dyn ActivityExecutor>) -> Self {
+        Self { calls, here, homes: RefCell::default(), commands: RefCell::default() }
+    }
+
+    /// Asks a host for something that changes nothing, or comes to the same when it is done twice.
+    async fn look(&self, home: Home, work: HostWork) -> HostAnswer {
+        let key = self.calls.key("look", &Uuid::new_v4().simple().to_string(), &home);
+        let answer = self.calls.call(key.clone(), &home, &work).await;
+        self.calls.forget(key);
+        answer
+    }
+
+    fn tell(&self, agent: &AgentId, work: &HostWork) {
+        if let Some(home) = self.homes.borrow().get(agent) {
+            let key = self.calls.key("stop", &Uuid::new_v4().simple().to_string(), home);
+            self.calls.tell(key, home, work);
+        }
+    }
+}
+
+/// Returns the outcome of a look that should have had another kind of answer.
+fn other<T>(answer: HostAnswer) -> LookupOutcome<T> {
+    match answer {
+        HostAnswer::Interrupted => LookupOutcome::Ended,
+        HostAnswer::Refused { why } | HostAnswer::Lost { why } => LookupOutcome::Done(Err(why)),
+        HostAnswer::Turn { .. }
+        | HostAnswer::Activity { .. }
+        | HostAnswer::Text { .. }
+        | HostAnswer::Commit { .. }
+        | HostAnswer::Done { .. }
+        | HostAnswer::Snapshot { .. } => {
+            LookupOutcome::Done(Err("the answer of the host is of another kind".to_owned()))
+        }
+    }
+}
+
+impl ActivityExecutor for RemoteExecutor {
+    fn perform(
+        self: Rc<Self>,
+        step: TurnId,
+        working_dir: WorkingDir,
+        activity: Activity,
+        again: bool,
+    ) -> LocalFuture<ActivityOutcome> {
+        match &activity {
+            Activity::StartWorkflow(_)
+            | Activity::Assert { .. }
+            | Activity::Retract { .. }
+            | Activity::Claim { .. } => {
+                return Rc::clone(&self.here).perform(step, working_dir, activity, again);
+            }
+            Activity::Commands(commands) => {
+                let running = commands.len().saturating_sub(1);
+                self.commands.borrow_mut().insert(step.agent.clone(), running);
+            }
+            Activity::Operation(_)
+            | Activity::Command(_)
+            | Activity::Bases { .. }
+            | Activity::Changes { .. } => {}
+        }
+        Box::pin(async move {
+            let home = working_dir.home.clone();
+            self.homes.borrow_mut().insert(step.agent.clone(), home.clone());
+            let key = self.calls.key("activity", &step.stem(), &home);
+            let activity = activity.into();
+            let work = HostWork::Perform { step, working_dir, activity, again };
+            match self.calls.call(key, &home, &work).await {
+                HostAnswer::Activity { outcome } => outcome,
+                HostAnswer::Interrupted => ActivityOutcome::Ended,
+                HostAnswer::Refused { why } => ActivityOutcome::Refused(why),
+                HostAnswer::Lost { why } => ActivityOutcome::Lost(why),
+                HostAnswer::Turn { .. }
+                | HostAnswer::Text { .. }
+                | HostAnswer::Commit { .. }
+                | HostAnswer::Done { .. }
+                | HostAnswer::Snapshot { .. } => {
+                    ActivityOutcome::Stuck("the answer of the host is of another kind".to_owned())
+                }
+            }
+        })
+    }
+
+    fn text(
+        self: Rc<Self>,
+        working_dir: WorkingDir,
+        file: String,
+        max_bytes: u64,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move {
+            let home = working_dir.home.clone();
+            match self.look(home, HostWork::Text { working_dir, file, max_bytes }).await {
+                HostAnswer::Text { found } => LookupOutcome::Done(found),
+                answer => other(answer),
+            }
+        })
+    }
+
+    fn directory(self: Rc<Self>, working_dir: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move {
+            let home = working_dir.home.clone();
+            match self.look(home, HostWork::Directory { working_dir }).await {
+                HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
+                answer => other(answer),
+            }
+        })
+    }
+
+    fn commit(
+        self: Rc<Self>,
+        name: String,
+        working_dir: WorkingDir,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move {
+            let home = working_dir.home.clone();
+            match self.look(home, HostWork::Commit { name, working_dir }).await {
+                HostAnswer::Commit { found } => LookupOutcome::Done(found),
+                answer => other(answer),
+            }
+        })
+    }
+
+    fn worktree(
+        self: Rc<Self>,
+        home: Home,
+        agent: AgentId,
+        base: Option<String>,
+    ) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move {
+            match self.look(home, HostWork::Worktree { agent, base }).await {
+                HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
+                answer => other(answer),
+            }
+        })
+    }
+
+    fn snapshot(
+        self: Rc<Self>,
+        home: Home,
+        tree: AgentId,
+        turn: TurnId,
+    ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
+        Box::pin(async move {
+            match self.look(home, HostWork::Snapshot { tree, turn }).await {
+                HostAnswer::Snapshot { found } => LookupOutcome::Done(found),
+                answer => other(answer),
+            }
+        })
+    }
+
+    fn changed_facts(
+        &self,
+        selection: &FactSelection,
+        known: &KnownFacts,
+    ) -> Result<Vec<FactChange>, String> {
+        self.here.changed_facts(selection, known)
+    }
+
+    fn stop(&self) {
+        self.here.stop();
+        self.calls.withdraw("");
+    }
+
+    fn stop_agent(&self, agent: &AgentId) {
+        self.here.stop_agent(agent);
+        self.tell(agent, &HostWork::Stop { agent: agent.clone() });
+    }
+
+    fn keep_commands(&self, agent: &AgentId, wanted: &[CommandId]) {
+        let mut commands = self.commands.borrow_mut();
+        if let Some(running) = commands.get_mut(agent)
+            && *running > wanted.len()
+        {
+            *running = wanted.len();
+            let wanted = wanted.to_vec();
+            self.tell(agent, &HostWork::KeepCommands { agent: agent.clone(), wanted });
+        }
+    }
+
+    fn has_commands(&self, agent: &AgentId) -> bool {
+        self.commands.borrow().get(agent).is_some_and(|&running| running > 0)
+    }
+
+    fn begin_no_commands(&self) {
+        self.here.begin_no_commands();
+    }
+}

@@ -1,0 +1,134 @@
+//! A run as a host has it: a copy of its workflow, the runner of its turns, and the executor of its activities.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::policy::HostPolicy;
+use crate::actor::activity_executor::ActivityExecutor;
+use crate::actor::runner::StepRunner;
+use crate::actor::unavailable::UnavailableRunner;
+use crate::domain::id::RunId;
+use crate::domain::run::Run;
+use crate::domain::run_origin::{StartedRun, WorkflowStart};
+use crate::domain::settings::Settings;
+use crate::domain::turn::TurnId;
+use crate::engine::Engine;
+use crate::process::command::EnvironmentMarker;
+use crate::runtime::answerer::build_answerer;
+use crate::runtime::error::Error;
+use crate::runtime::graphs::{GraphSetup, working_dirs};
+use crate::runtime::run_launcher::{ProgramStarter, StartFailure};
+use crate::runtime::sharing::{self, HostedCopy};
+use crate::runtime::supervise::pinned_scope;
+use crate::store::dataspace::Dataspace;
+use crate::store::files;
+use crate::store::layout::RunsRoot;
+use crate::store::pinned;
+use crate::store::run_store::LockedRun;
+use crate::store::user_state::UserState;
+
+/// The places of a host.
+#[derive(Debug, Clone)]
+pub(super) struct HostPlaces {
+    /// The directory of the runs that it hosts.
+    pub(super) root: RunsRoot,
+    /// The directory that all hosts share.
+    pub(super) shared_dir: Option<PathBuf>,
+    /// The user's own state.
+    pub(super) state: UserState,
+    /// What the host allows.
+    pub(super) policy: HostPolicy,
+}
+
+/// A run as a host has it.
+pub(super) struct HostedRun {
+    pub(super) runner: Rc<dyn StepRunner>,
+    pub(super) performer: Rc<dyn ActivityExecutor>,
+    /// Keeps another worker of this directory out.
+    _store: LockedRun,
+}
+
+/// The parts of a hosted run that are fetched off the worker's thread.
+pub(super) struct FetchedRun {
+    store: LockedRun,
+    run: Run,
+    settings: Settings,
+}
+
+impl HostPlaces {
+    /// Fetches what a host needs of a run, and checks that the host allows it.
+    ///
+    /// # Errors
+    /// The reason why the run cannot work here.
+    pub(super) fn fetch(&self, engine: &dyn Engine, id: &RunId) -> Result<FetchedRun, String> {
+        let fetched = sharing::host_copy(engine, id, &self.root, &self.state);
+        let HostedCopy { mut store, run, mut settings } =
+            fetched.map_err(|error| error.to_string())?;
+        if let Some(why) = self.policy.refusal(&settings) {
+            return Err(why);
+        }
+        settings.cwd = self.workspace(id, &settings)?;
+        store.set_key(self.state.key().map_err(|error| error.to_string())?);
+        Ok(FetchedRun { store, run, settings })
+    }
+
+    /// Returns the directory of a run's agents on this host: the same one below the shared directory, or one of its own.
+    fn workspace(&self, id: &RunId, settings: &Settings) -> Result<String, String> {
+        let own = Path::new(&settings.cwd);
+        if let Some(shared) = &self.shared_dir
+            && own.starts_with(shared)
+        {
+            return match own.is_dir() {
+                true => Ok(settings.cwd.clone()),
+                false => Err(format!(
+                    "{} is below the shared directory, but is not on this host; mount it",
+                    own.display()
+                )),
+            };
+        }
+        let workspace = self.root.path().join("workspaces").join(id.as_str());
+        files::make_dir(&workspace).map_err(|error| error.to_string())?;
+        Ok(workspace.display().to_string())
+    }
+
+    /// Makes the runner and the executor of a run.
+    ///
+    /// # Errors
+    /// The reason why the run cannot work here.
+    pub(super) fn host(&self, fetched: FetchedRun) -> Result<HostedRun, String> {
+        self.parts(fetched).map_err(|error| error.to_string())
+    }
+
+    fn parts(&self, FetchedRun { store, run, settings }: FetchedRun) -> Result<HostedRun, Error> {
+        let id = &run.workflow_id;
+        let pins = pinned::load(&store.dir().pins())?;
+        let pins = pins.ok_or_else(|| Error::NoCopy { path: store.dir().workflow() })?;
+        store.mend_copy(&pins)?;
+        let scope = pinned_scope(&run, &settings, store.dir(), (pins, None))?;
+        let (steps, proofs) = (store.dir().steps(), store.step_proofs(false));
+        let proven = (&self.state, proofs.clone());
+        let built = build_answerer(&settings, &scope, steps.clone(), (&self.root, id), proven);
+        let runner = match built {
+            Ok(runner) => runner,
+            Err(error) => Rc::new(UnavailableRunner(error.to_string())) as Rc<dyn StepRunner>,
+        };
+        let marker = EnvironmentMarker { run: id.clone(), dir: self.root.path().to_owned() };
+        let space = Dataspace::of(&self.root).with_key(&self.state.key()?);
+        let starting = (&settings, &scope, Arc::new(NoStarter) as Arc<dyn ProgramStarter>);
+        let dirs = working_dirs(&self.root, id, &settings).with_snapshots(run.worktrees.clone());
+        let graphs = GraphSetup::default();
+        let performer = graphs.world(dirs, (steps, proofs), marker, space, starting);
+        Ok(HostedRun { runner, performer, _store: store })
+    }
+}
+
+/// The starter of runs at a host, which starts none: the supervisor does.
+#[derive(Debug)]
+struct NoStarter;
+
+impl ProgramStarter for NoStarter {
+    fn start(&self, _: &TurnId, _: &WorkflowStart) -> Result<StartedRun, StartFailure> {
+        Err(StartFailure::Refused("a host starts no runs, their supervisor does".to_owned()))
+    }
+}

@@ -1,0 +1,276 @@
+//! The loop of a worker: requests in, answers out, each run in an environment of its own.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::task::{spawn_blocking, spawn_local};
+
+use super::hosted_run::{HostPlaces, HostedRun};
+use super::policy::HostPolicy;
+use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
+use super::work::{begins_something, carried_out};
+use crate::actor::runner::StopLevel;
+use crate::domain::host::{HostLabel, HostName, HostReport};
+use crate::domain::host_work::{HostAnswer, HostWork, WIRE_VERSION};
+use crate::domain::id::{AgentId, RunId};
+use crate::engine::host_mailbox::{HostReply, HostRequest};
+use crate::engine::host_registry::HostClaim;
+use crate::engine::{Engine, EngineError};
+use crate::runtime::error::Error;
+use crate::runtime::supervise::InterruptReceiver;
+use crate::store::host_identity::HostIdentity;
+use crate::store::layout::RunsRoot;
+use crate::store::user_state::UserState;
+
+/// The pause before an engine that could not be reached is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// The options of a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// The name of the host.
+    pub host: HostName,
+    /// The number of turns that it runs at the same time.
+    pub slots: u32,
+    /// Its labels.
+    pub labels: BTreeSet<HostLabel>,
+    /// The directory of the runs that it hosts.
+    pub root: RunsRoot,
+    /// The directory that all hosts share.
+    pub shared_dir: Option<PathBuf>,
+    /// What it allows.
+    pub policy: HostPolicy,
+    /// The user's own state.
+    pub state: UserState,
+}
+
+/// Serves a host until it is interrupted, or may do nothing more. Needs a running actix system.
+///
+/// # Errors
+/// [`Error`] if the host cannot be taken into service, was declared lost, or another worker has its name.
+pub async fn serve(
+    engine: Arc<dyn Engine>,
+    options: WorkerOptions,
+    interrupts: &mut InterruptReceiver,
+) -> Result<(), Error> {
+    let identity = HostIdentity::take(options.root.path())?;
+    let report = HostReport {
+        slots: options.slots,
+        room: None,
+        labels: options.labels.clone(),
+        busy: 0,
+        sessions: 0,
+        raymond: env!("CARGO_PKG_VERSION").to_owned(),
+        wire: WIRE_VERSION,
+        claude: None,
+        takes_runs: false,
+    };
+    let claim = engine.register_host(&options.host, &identity.worker, &report)?;
+    tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
+    let (mail, mut incoming) = mpsc::unbounded_channel();
+    let counts = Arc::new(HostCounts::default());
+    let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)));
+    let worker = Rc::new(Worker::new(engine, claim, &options, counts));
+    let ended = worker.serve(&mut incoming, interrupts).await;
+    drop(threads);
+    ended
+}
+
+/// A worker.
+struct Worker {
+    engine: Arc<dyn Engine>,
+    claim: HostClaim,
+    places: HostPlaces,
+    slots: Semaphore,
+    runs: RefCell<HashMap<RunId, Rc<RunSlot>>>,
+    counts: Arc<HostCounts>,
+    agents: RefCell<HashSet<(RunId, AgentId)>>,
+    idle: Notify,
+}
+
+/// The place of a run, which is made for its first request.
+#[derive(Default)]
+struct RunSlot {
+    run: tokio::sync::OnceCell<Result<Rc<HostedRun>, String>>,
+}
+
+impl Worker {
+    fn new(
+        engine: Arc<dyn Engine>,
+        claim: HostClaim,
+        options: &WorkerOptions,
+        counts: Arc<HostCounts>,
+    ) -> Self {
+        let places = HostPlaces {
+            root: options.root.clone(),
+            shared_dir: options.shared_dir.clone(),
+            state: options.state.clone(),
+            policy: options.policy,
+        };
+        Self {
+            engine,
+            claim,
+            places,
+            slots: Semaphore::new(usize::try_from(options.slots).unwrap_or(usize::MAX)),
+            runs: RefCell::default(),
+            counts,
+            agents: RefCell::default(),
+            idle: Notify::new(),
+        }
+    }
+
+    async fn serve(
+        self: Rc<Self>,
+        incoming: &mut mpsc::UnboundedReceiver<WorkerMail>,
+        interrupts: &mut InterruptReceiver,
+    ) -> Result<(), Error> {
+        let mut is_leaving = false;
+        loop {
+            if is_leaving && self.busy() == 0 {
+                return Ok(());
+            }
+            tokio::select! {
+                mail = incoming.recv() => match mail {
+                    Some(WorkerMail::Request(request)) => {
+                        let worker = Rc::clone(&self);
+                        spawn_local(async move { worker.answer(request).await });
+                    }
+                    Some(WorkerMail::Fenced(error)) => {
+                        self.end_all().await;
+                        return Err(error.into());
+                    }
+                    None => return Ok(()),
+                },
+                Some(()) = interrupts.recv() => {
+                    if is_leaving {
+                        // What runs is taken up by the next worker of this directory.
+                        return Ok(());
+                    }
+                    is_leaving = true;
+                    tracing::warn!(
+                        "interrupted: the worker ends once its {} running turns and activities are over; interrupt again to leave them to the next worker",
+                        self.busy()
+                    );
+                }
+                () = self.idle.notified(), if is_leaving => {}
+            }
+        }
+    }
+
+    fn busy(&self) -> u32 {
+        self.counts.busy.load(Ordering::Relaxed)
+    }
+
+    /// Ends all that runs, because other hosts go on with it.
+    async fn end_all(&self) {
+        let runs: Vec<Rc<RunSlot>> = self.runs.borrow().values().cloned().collect();
+        for slot in runs {
+            if let Some(Ok(run)) = slot.run.get() {
+                run.runner.stop_all(StopLevel::Now);
+                run.performer.stop();
+                Rc::clone(&run.runner).sweep(Vec::new()).await;
+            }
+        }
+    }
+
+    /// Carries out a request and answers it.
+    async fn answer(self: Rc<Self>, request: HostRequest) {
+        let HostRequest { key, run, body, .. } = request;
+        let work: HostWork = match serde_json::from_str(&body) {
+            Ok(work) => work,
+            Err(error) => {
+                let why = format!("the request cannot be read: {error}");
+                return self.reply(key, &HostAnswer::Refused { why }).await;
+            }
+        };
+        let is_end = matches!(work, HostWork::End);
+        let Some(answer) = self.performed(&key, &run, work).await else { return };
+        if is_end {
+            self.runs.borrow_mut().remove(&run);
+        }
+        self.reply(key, &answer).await;
+    }
+
+    /// Carries out a request; `None` if it was withdrawn.
+    async fn performed(&self, key: &str, run: &RunId, work: HostWork) -> Option<HostAnswer> {
+        let begins = begins_something(&work);
+        let is_turn = matches!(work, HostWork::Turn { .. });
+        let _slot = if is_turn { self.slots.acquire().await.ok() } else { None };
+        if begins && !self.may_begin(key).await {
+            return None;
+        }
+        let hosted = match self.hosted(run).await {
+            Ok(hosted) => hosted,
+            Err(why) => return Some(HostAnswer::Refused { why }),
+        };
+        if let HostWork::Turn { input } = &work {
+            let mut agents = self.agents.borrow_mut();
+            agents.insert((run.clone(), input.turn.agent.clone()));
+            let count = u32::try_from(agents.len()).unwrap_or(u32::MAX);
+            self.counts.sessions.store(count, Ordering::Relaxed);
+        }
+        if begins {
+            self.counts.busy.fetch_add(1, Ordering::Relaxed);
+        }
+        let answer = carried_out(&hosted, work).await;
+        if begins {
+            self.counts.busy.fetch_sub(1, Ordering::Relaxed);
+            self.idle.notify_one();
+        }
+        Some(answer)
+    }
+
+    /// Notes in the engine that a request begins. Returns false if it was withdrawn, or the host may do nothing more.
+    async fn may_begin(&self, key: &str) -> bool {
+        let (engine, claim, key) = (Arc::clone(&self.engine), self.claim.clone(), key.to_owned());
+        let begun = spawn_blocking(move || until_reached(|| engine.begin(&claim, &key))).await;
+        matches!(begun, Ok(Ok(true)))
+    }
+
+    /// Returns a run as this host has it.
+    async fn hosted(&self, id: &RunId) -> Result<Rc<HostedRun>, String> {
+        let slot = Rc::clone(self.runs.borrow_mut().entry(id.clone()).or_default());
+        let made = slot
+            .run
+            .get_or_init(|| async {
+                let (engine, places) = (Arc::clone(&self.engine), self.places.clone());
+                let run = id.clone();
+                let fetched = spawn_blocking(move || places.fetch(&*engine, &run)).await;
+                let fetched = fetched.map_err(|panicked| panicked.to_string())??;
+                self.places.host(fetched).map(Rc::new)
+            })
+            .await
+            .clone();
+        if made.is_err() {
+            // The next request tries again: its person may have mended the reason.
+            self.runs.borrow_mut().remove(id);
+        }
+        made
+    }
+
+    async fn reply(&self, key: String, answer: &HostAnswer) {
+        let body = match serde_json::to_string(answer) {
+            Ok(body) => body,
+            Err(error) => return tracing::error!("an answer cannot be written: {error}"),
+        };
+        let (engine, claim, reply) =
+            (Arc::clone(&self.engine), self.claim.clone(), HostReply { key, body });
+        let _ = spawn_blocking(move || until_reached(|| engine.reply(&claim, &reply))).await;
+    }
+}
+
+/// Repeats a call until the engine has carried it out, or refused.
+fn until_reached<T>(call: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    loop {
+        match call() {
+            Err(error) if error.is_passing() => std::thread::sleep(RETRY_PAUSE),
+            called => return called,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! One request at a host: carried out, and answered.
+
+use std::rc::Rc;
+
+use super::hosted_run::HostedRun;
+use crate::actor::activity_executor::LookupOutcome;
+use crate::actor::runner::StopLevel;
+use crate::domain::home::Home;
+use crate::domain::host_work::{HostAnswer, HostWork};
+
+/// Carries out a request.
+pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
+    let performer = Rc::clone(&run.performer);
+    match work {
+        HostWork::Turn { input } => {
+            let outcome = Rc::clone(&run.runner).run(*input, Box::new(|_| {})).await;
+            HostAnswer::Turn { outcome: Box::new(outcome) }
+        }
+        HostWork::Perform { step, working_dir, activity, again } => {
+            let outcome = performer.perform(step, working_dir, activity.into(), again).await;
+            HostAnswer::Activity { outcome }
+        }
+        HostWork::Text { working_dir, file, max_bytes } => {
+            match performer.text(working_dir, file, max_bytes).await {
+                LookupOutcome::Done(found) => HostAnswer::Text { found },
+                LookupOutcome::Ended => HostAnswer::Interrupted,
+            }
+        }
+        HostWork::Directory { working_dir } => done(performer.directory(working_dir).await),
+        HostWork::Commit { name, working_dir } => match performer.commit(name, working_dir).await {
+            LookupOutcome::Done(found) => HostAnswer::Commit { found },
+            LookupOutcome::Ended => HostAnswer::Interrupted,
+        },
+        HostWork::Worktree { agent, base } => {
+            done(performer.worktree(Home::default(), agent, base).await)
+        }
+        HostWork::Snapshot { tree, turn } => {
+            match performer.snapshot(Home::default(), tree, turn).await {
+                LookupOutcome::Done(found) => HostAnswer::Snapshot { found },
+                LookupOutcome::Ended => HostAnswer::Interrupted,
+            }
+        }
+        HostWork::Stop { agent } => {
+            run.runner.stop(&agent);
+            performer.stop_agent(&agent);
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+        HostWork::KeepCommands { agent, wanted } => {
+            performer.keep_commands(&agent, &wanted);
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+        HostWork::StopAll { now } => {
+            run.runner.stop_all(if now { StopLevel::Now } else { StopLevel::Patiently });
+            performer.begin_no_commands();
+            if now {
+                performer.stop();
+            }
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+        HostWork::End => {
+            run.runner.stop_all(StopLevel::Now);
+            performer.stop();
+            Rc::clone(&run.runner).sweep(Vec::new()).await;
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+    }
+}
+
+/// Returns whether a request begins something that must not be begun once it was withdrawn.
+pub(super) fn begins_something(work: &HostWork) -> bool {
+    match work {
+        HostWork::Turn { .. } | HostWork::Perform { .. } => true,
+        HostWork::Text { .. }
+        | HostWork::Directory { .. }
+        | HostWork::Commit { .. }
+        | HostWork::Worktree { .. }
+        | HostWork::Snapshot { .. }
+        | HostWork::Stop { .. }
+        | HostWork::KeepCommands { .. }
+        | HostWork::StopAll { .. }
+        | HostWork::End => false,
+    }
+}
+
+fn done(outcome: LookupOutcome<()>) -> HostAnswer {
+    match outcome {
+        LookupOutcome::Done(outcome) => HostAnswer::Done { outcome },
+        LookupOutcome::Ended => HostAnswer::Interrupted,
+    }
+}

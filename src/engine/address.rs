@@ -78,8 +78,8 @@ impl fmt::Debug for EngineAddress {
 }
 
 /// Returns an address without the password of its user, and without its parameters, which can hold another.
-fn without_password(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
+fn without_password(whole: &str) -> String {
+    let url = whole.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.rsplit_once('@').map_or(url, |(_, place)| place).to_owned();
     };
@@ -87,6 +87,11 @@ fn without_password(url: &str) -> String {
         Some((user, place)) => {
             let name = user.split(':').next().unwrap_or_default();
             format!("{scheme}://{name}@{place}")
+        }
+        // The `?` may be one of the password, which ends at the `@` behind it.
+        None if whole.contains('@') => {
+            let name = rest.split(':').next().unwrap_or_default();
+            format!("{scheme}://{name}")
         }
         None => url.to_owned(),
     }
@@ -102,6 +107,9 @@ mod tests {
             ("postgres://ray:s3cret@db.example:5432/work", "postgres://ray@db.example:5432/work"),
             ("postgresql://ray:a/b@c@db/work?sslmode=require", "postgresql://ray@db/work"),
             ("postgres://db/work?user=ray&password=s3cret", "postgres://db/work"),
+            ("postgres://ray:s3c?ret@db/work", "postgres://ray"),
+            ("postgres://ray:s3c#ret@db/work", "postgres://ray"),
+            ("postgres://db/work?user=ray@example", "postgres://db/work"),
             ("restate://10.0.0.7:8080", "restate://10.0.0.7:8080"),
         ] {
             let address = EngineAddress::parse(url).expect("an address");

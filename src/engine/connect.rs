@@ -19,11 +19,14 @@ pub trait Engine: SharedLog + RunSpace + HostRegistry + HostMailbox + Debug + Se
 /// Connects to an engine.
 ///
 /// # Errors
-/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Unreachable`], [`EngineError::Version`].
+/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Address`], [`EngineError::Unreachable`],
+/// [`EngineError::Refused`], [`EngineError::Version`].
 pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> {
     match address.kind() {
-        kind @ (EngineKind::Postgres | EngineKind::Restate) => {
-            Err(EngineError::NotBuilt { kind: kind.into() })
-        }
+        #[cfg(feature = "postgres")]
+        EngineKind::Postgres => Ok(Arc::new(super::postgres::PostgresEngine::connect(address)?)),
+        #[cfg(not(feature = "postgres"))]
+        kind @ EngineKind::Postgres => Err(EngineError::NotBuilt { kind: kind.into() }),
+        kind @ EngineKind::Restate => Err(EngineError::NotBuilt { kind: kind.into() }),
     }
 }

@@ -12,6 +12,8 @@ pub mod connect;
 pub mod error;
 pub mod host_mailbox;
 pub mod host_registry;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod run_space;
 pub mod shared_log;
 

@@ -1,0 +1,157 @@
+//! The engine as a value: its address, its connections, and what tells waiters of news.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+use super::calls::{CALL_LIMIT, LARGE_CALL_LIMIT};
+use super::failure::Failure;
+use super::links::Links;
+use super::listener::Listener;
+use super::runtime::EngineThread;
+use super::settings::Settings;
+use super::values::{Parameter, number, stored, text};
+use super::waiting::ToldMail;
+use super::wakes::Wakes;
+use crate::domain::id::RunId;
+use crate::engine::host_registry::HostClaim;
+use crate::engine::shared_log::RunLease;
+use crate::engine::{Engine, EngineAddress, EngineError};
+
+/// A `PostgreSQL` database as an engine.
+pub(in crate::engine) struct PostgresEngine {
+    links: Arc<Links>,
+    pub(super) wakes: Wakes,
+    pub(super) listener: Listener,
+    pub(super) told: ToldMail,
+    /// The last field: the thread outlives what uses it.
+    _thread: EngineThread,
+}
+
+impl fmt::Debug for PostgresEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PostgresEngine").field(self.address()).finish()
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn address(&self) -> &EngineAddress {
+        &self.links.address
+    }
+}
+
+impl PostgresEngine {
+    /// Connects to the database, and makes the tables if there are none.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
+    pub(in crate::engine) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
+        let settings = Settings::read(address)?;
+        let thread = EngineThread::start().map_err(|error| {
+            Failure::unreachable(address, format!("this machine has no thread for it: {error}"))
+        })?;
+        let handle = thread.handle().clone();
+        let links = Arc::new(Links::new(address.clone(), settings, handle));
+        let (wakes, listener) = (Wakes::new(links.clone()), Listener::new(links.clone()));
+        let told = ToldMail::default();
+        let engine = Self { links, wakes, listener, told, _thread: thread };
+        engine.rows("SELECT 1", &[])?;
+        Ok(engine)
+    }
+
+    /// Returns the connections.
+    pub(super) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// Makes a statement, and returns its rows.
+    pub(super) fn rows(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        self.links.call(CALL_LIMIT, statement, parameters)
+    }
+
+    /// Makes a statement that may carry much, and returns its rows.
+    pub(super) fn many_rows(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        self.links.call(LARGE_CALL_LIMIT, statement, parameters)
+    }
+
+    /// Makes a statement, and returns its first row.
+    pub(super) fn row(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Row>, Failure> {
+        Ok(self.rows(statement, parameters)?.into_iter().next())
+    }
+
+    /// Returns a column of a row.
+    pub(super) fn column<'r, T: FromSql<'r>>(&self, row: &'r Row, at: usize) -> Result<T, Failure> {
+        row.try_get(at).map_err(|error| {
+            Failure::damaged(self.address(), "the schema raymond", error.to_string())
+        })
+    }
+
+    /// Returns a number of a row that is never negative.
+    pub(super) fn count(&self, row: &Row, at: usize) -> Result<u64, Failure> {
+        let stored: i64 = self.column(row, at)?;
+        u64::try_from(stored).map_err(|_| {
+            Failure::damaged(self.address(), "the schema raymond", format!("{stored} is negative"))
+        })
+    }
+
+    /// Makes a statement behind the fence of a run. `parameters` are those after the run and the epoch.
+    pub(super) fn rows_of_run(
+        &self,
+        lease: &RunLease,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, EngineError> {
+        let (run, epoch) = (lease.run.as_str(), stored(lease.epoch));
+        let rows = self.rows(statement, &[&[text(&run), number(&epoch)], parameters].concat())?;
+        if rows.is_empty() { Err(self.taken_over(lease)?) } else { Ok(rows) }
+    }
+
+    /// Makes a statement behind the fence of a host. `parameters` are those after the host and the epoch.
+    pub(super) fn rows_of_host(
+        &self,
+        claim: &HostClaim,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, EngineError> {
+        let (host, epoch) = (claim.host.as_str(), stored(claim.epoch.0));
+        let rows = self.rows(statement, &[&[text(&host), number(&epoch)], parameters].concat())?;
+        if rows.is_empty() {
+            return Err(EngineError::HostFenced { host: claim.host.clone() });
+        }
+        Ok(rows)
+    }
+
+    /// Returns why the fence of a lease was empty.
+    pub(super) fn taken_over(&self, lease: &RunLease) -> Result<EngineError, Failure> {
+        if self.has_run(&lease.run)? {
+            Ok(EngineError::TakenOver { run: lease.run.clone() })
+        } else {
+            Ok(self.no_such_run(&lease.run))
+        }
+    }
+
+    /// Returns whether there is a run.
+    pub(super) fn has_run(&self, run: &RunId) -> Result<bool, Failure> {
+        let found = self.row("SELECT 1 FROM raymond.run WHERE run = $1", &[text(&run.as_str())])?;
+        Ok(found.is_some())
+    }
+
+    /// Returns the error about a run that is not there.
+    pub(super) fn no_such_run(&self, run: &RunId) -> EngineError {
+        EngineError::NoSuchRun { engine: self.address().to_string(), run: run.clone() }
+    }
+}

@@ -1,0 +1,169 @@
+//! Errors of the server and of connections: what they mean for a call, and their texts, which never hold a password.
+
+use std::error::Error as _;
+
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+use crate::engine::{EngineAddress, EngineError};
+
+/// What an error means for the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// The connection is of no use any more. Another one may be.
+    Broken,
+    /// The statement lost against another one. It may be made again at once.
+    Crossed,
+    /// A row with that key is there already.
+    Taken,
+    /// The statement failed, and would again.
+    Final,
+}
+
+/// A call that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    pub(super) error: EngineError,
+}
+
+impl From<Failure> for EngineError {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
+/// The remedy for rights that are missing.
+const GRANTS: &str = "the owner of the schema gives them with `GRANT USAGE ON SCHEMA raymond TO …` and `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA raymond TO …`; whoever is to make it needs `GRANT CREATE ON DATABASE … TO …`";
+
+impl Failure {
+    /// Returns an error of the connection: it may pass.
+    pub(super) fn unreachable(address: &EngineAddress, why: impl Into<String>) -> Self {
+        let error = EngineError::Unreachable { engine: address.to_string(), why: why.into() };
+        Self { kind: FailureKind::Broken, error }
+    }
+
+    /// Returns an error that stays.
+    pub(super) fn refused(address: &EngineAddress, why: impl Into<String>) -> Self {
+        let error = EngineError::Refused { engine: address.to_string(), why: why.into() };
+        Self { kind: FailureKind::Final, error }
+    }
+
+    /// Returns an error about what is stored.
+    pub(super) fn damaged(address: &EngineAddress, what: &str, why: impl Into<String>) -> Self {
+        let (engine, what) = (address.to_string(), what.to_owned());
+        Self {
+            kind: FailureKind::Final,
+            error: EngineError::Damaged { engine, what, why: why.into() },
+        }
+    }
+
+    /// Judges an error of a statement.
+    pub(super) fn of_statement(address: &EngineAddress, error: &Error) -> Self {
+        let Some(from_server) = error.as_db_error() else {
+            return Self::unreachable(address, format!("the connection broke: {}", causes(error)));
+        };
+        let (code, message) = (from_server.code(), one_line(from_server.message()));
+        let class = code.code().get(..2).unwrap_or_default();
+        if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
+        {
+            return Self { kind: FailureKind::Crossed, ..Self::unreachable(address, message) };
+        }
+        if *code == SqlState::UNIQUE_VIOLATION {
+            return Self { kind: FailureKind::Taken, ..Self::refused(address, message) };
+        }
+        if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+            return Self::refused(address, format!("{message}; {GRANTS}"));
+        }
+        if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
+            return Self::unreachable(address, STANDBY);
+        }
+        if *code == SqlState::DISK_FULL {
+            return Self::refused(address, format!("{message}; make room on its disk"));
+        }
+        if [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME]
+            .contains(code)
+        {
+            return Self::damaged(address, "the schema raymond", message);
+        }
+        match class {
+            // It cannot be reached, has no memory or connection left, was shut down, or cancelled the statement.
+            "08" | "53" | "57" | "58" => Self::unreachable(address, message),
+            _ => Self::refused(address, format!("{message} (SQLSTATE {})", code.code())),
+        }
+    }
+
+    /// Judges an error of a new connection.
+    pub(super) fn of_connection(address: &EngineAddress, error: &Error) -> Self {
+        if let Some(from_server) = error.as_db_error() {
+            let (code, message) = (from_server.code(), one_line(from_server.message()));
+            let remedy = match code.code() {
+                "28P01" | "28000" => {
+                    "give the right user and password, as in postgres://USER:PASSWORD@HOST/DATABASE, or have pg_hba.conf let this machine in"
+                }
+                "3D000" => "name a database that is there, or make it with `createdb`",
+                _ => return Self::of_statement(address, error),
+            };
+            return Self::refused(address, format!("{message}; {remedy}"));
+        }
+        let why = causes(error);
+        if why.contains("password missing") {
+            let remedy = "write it as postgres://USER:PASSWORD@HOST/DATABASE";
+            return Self::refused(
+                address,
+                format!("it asks for a password, and there is none; {remedy}"),
+            );
+        }
+        if why.contains("does not support TLS") {
+            let remedy = "have it offer TLS, or write ?sslmode=disable if nobody else can read what goes there";
+            return Self::refused(address, format!("it offers no TLS; {remedy}"));
+        }
+        if is_about_certificate(error) {
+            let remedy = "name the file of its authority with ?sslrootcert=FILE, and the machine as the certificate does";
+            return Self::refused(
+                address,
+                format!("its certificate is not trusted: {why}; {remedy}"),
+            );
+        }
+        let remedy =
+            "check that PostgreSQL listens there, and the machine and the port of the address";
+        Self::unreachable(address, format!("{why}; {remedy}"))
+    }
+}
+
+/// What is wrong with a server that takes no writes.
+pub(super) const STANDBY: &str = "it is a standby, which takes no writes; name the primary, or all servers and ?target_session_attrs=read-write";
+
+/// Returns whether TLS failed since the certificate was not accepted.
+fn is_about_certificate(error: &Error) -> bool {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls = cause
+            .downcast_ref::<rustls::Error>()
+            .or_else(|| inner.and_then(|inner| inner.downcast_ref()));
+        if let Some(rustls::Error::InvalidCertificate(_)) = tls {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+/// Returns an error with its causes, in one line.
+fn causes(error: &Error) -> String {
+    let mut parts = vec![error.to_string()];
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if parts.last() != Some(&text) {
+            parts.push(text);
+        }
+        next = cause.source();
+    }
+    one_line(&parts.join(": "))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,111 @@
+//! The hosts that a database knows.
+//!
+//! The row of a host that was removed stays, so that its next epoch is a new one.
+
+use std::time::Duration;
+
+use super::engine::PostgresEngine;
+use super::failure::Failure;
+use super::values::text;
+use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
+use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
+use crate::engine::{Engine, EngineError};
+
+const REGISTER: &str = "INSERT INTO raymond.host AS host (host, epoch, worker, standing, seen, report) \
+    VALUES ($1, 1, $2, 'active', clock_timestamp(), $3::jsonb) \
+    ON CONFLICT (host) DO UPDATE SET epoch = host.epoch + CASE \
+    WHEN host.worker = excluded.worker AND host.standing IN ('active', 'draining') THEN 0 ELSE 1 END, \
+    worker = excluded.worker, standing = 'active', seen = clock_timestamp(), report = excluded.report \
+    RETURNING epoch";
+
+const HEARTBEAT: &str = "UPDATE raymond.host SET seen = clock_timestamp(), report = $3::jsonb \
+    WHERE host = $1 AND epoch = $2 AND standing IN ('active', 'draining') RETURNING standing";
+
+const HOSTS: &str = "SELECT host, epoch, standing, \
+    extract(epoch FROM clock_timestamp() - seen)::float8, report::text \
+    FROM raymond.host WHERE standing <> 'removed' ORDER BY host";
+
+/// A host that is lost already stays in its epoch.
+const SET_STANDING: &str = "UPDATE raymond.host SET standing = $2, \
+    epoch = epoch + CASE WHEN $2 = 'lost' AND standing <> 'lost' THEN 1 ELSE 0 END \
+    WHERE host = $1 AND standing <> 'removed' RETURNING 1";
+
+const REMOVE: &str = "UPDATE raymond.host SET standing = 'removed', epoch = epoch + 1 \
+    WHERE host = $1 AND standing <> 'removed' RETURNING 1";
+
+impl HostRegistry for PostgresEngine {
+    fn register_host(
+        &self,
+        host: &HostName,
+        worker: &str,
+        report: &HostReport,
+    ) -> Result<HostClaim, EngineError> {
+        let report = self.stored_report(report)?;
+        let row = self.row(REGISTER, &[text(&host.as_str()), text(&worker), text(&report)])?;
+        let row = row.ok_or_else(|| self.no_such_host(host))?;
+        Ok(HostClaim { host: host.clone(), epoch: HostEpoch(self.count(&row, 0)?) })
+    }
+
+    fn heartbeat(
+        &self,
+        claim: &HostClaim,
+        report: &HostReport,
+    ) -> Result<HostStanding, EngineError> {
+        let report = self.stored_report(report)?;
+        let rows = self.rows_of_host(claim, HEARTBEAT, &[text(&report)])?;
+        let standing = rows.first().map(|row| self.column(row, 0)).transpose()?;
+        self.standing(standing.unwrap_or_default())
+    }
+
+    fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError> {
+        let rows = self.rows(HOSTS, &[])?;
+        let host = |row| -> Result<RegisteredHost, EngineError> {
+            let (host, report): (&str, &str) = (self.column(row, 0)?, self.column(row, 4)?);
+            let seconds: f64 = self.column(row, 3)?;
+            Ok(RegisteredHost {
+                host: HostName::parse(host).map_err(|error| self.damaged_host(host, &error))?,
+                epoch: HostEpoch(self.count(row, 1)?),
+                standing: self.standing(self.column(row, 2)?)?,
+                // A clock that was set back gives a negative time.
+                silent_for: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+                report: serde_json::from_str(report)
+                    .map_err(|error| self.damaged_host(host, &error))?,
+            })
+        };
+        rows.iter().map(host).collect()
+    }
+
+    fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError> {
+        let standing = standing.to_string();
+        let set = self.row(SET_STANDING, &[text(&host.as_str()), text(&standing)])?;
+        set.map(drop).ok_or_else(|| self.no_such_host(host))
+    }
+
+    fn remove_host(&self, host: &HostName) -> Result<(), EngineError> {
+        let removed = self.row(REMOVE, &[text(&host.as_str())])?;
+        removed.map(drop).ok_or_else(|| self.no_such_host(host))
+    }
+}
+
+impl PostgresEngine {
+    fn stored_report(&self, report: &HostReport) -> Result<String, EngineError> {
+        serde_json::to_string(report).map_err(|error| {
+            Failure::refused(self.address(), format!("the report is no JSON: {error}")).into()
+        })
+    }
+
+    /// Returns a standing as it is stored, in lower case.
+    fn standing(&self, stored: &str) -> Result<HostStanding, EngineError> {
+        let known = [HostStanding::Active, HostStanding::Draining, HostStanding::Lost];
+        let found = known.into_iter().find(|standing| standing.to_string() == stored);
+        found.ok_or_else(|| self.damaged_host("a host", &format!("`{stored}` is no standing")))
+    }
+
+    fn no_such_host(&self, host: &HostName) -> EngineError {
+        EngineError::NoSuchHost { engine: self.address().to_string(), host: host.clone() }
+    }
+
+    fn damaged_host(&self, host: &str, why: &impl ToString) -> EngineError {
+        Failure::damaged(self.address(), &format!("the host {host}"), why.to_string()).into()
+    }
+}

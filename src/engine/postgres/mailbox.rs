@@ -1,0 +1,202 @@
+//! The mailbox of hosts.
+//!
+//! A request is open, answered, withdrawn or forgotten. Its row is changed under its lock, so of a withdrawal and a
+//! begin at the same moment one is first, and the other sees it.
+
+use std::time::Duration;
+
+use super::engine::PostgresEngine;
+use super::failure::Failure;
+use super::values::{flag, number, numbers, stored, stored_limit, text, texts};
+use super::wakes::Topic;
+use crate::domain::id::RunId;
+use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
+use crate::engine::host_registry::HostClaim;
+use crate::engine::shared_log::RunLease;
+use crate::engine::{Engine, EngineError};
+
+const SEND: &str = concat!(
+    held_run!(),
+    ", put AS (INSERT INTO raymond.request (key, run, host, host_epoch, body, state) \
+     SELECT new.key, $1, new.host, new.host_epoch, new.body, 'open' \
+     FROM held, unnest($3, $4, $5, $6) WITH ORDINALITY AS new (key, host, host_epoch, body, place) \
+     ORDER BY new.place ON CONFLICT (key) DO NOTHING) \
+     SELECT 1 FROM held"
+);
+
+/// A key that is not there is withdrawn, too, so that a request which is still under way is not begun.
+const WITHDRAW: &str = concat!(
+    held_run!(),
+    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state) \
+     SELECT $3, $1, '', 0, '', 'withdrawn' FROM held \
+     ON CONFLICT (key) DO UPDATE SET state = \
+     CASE old.state WHEN 'open' THEN 'withdrawn' ELSE old.state END WHERE old.run = $1 \
+     RETURNING state = 'answered', begun) \
+     SELECT * FROM held LEFT JOIN put ON true"
+);
+
+/// The rows that an update marks are seen as they were before, so the condition names them again.
+const REQUESTS: &str = concat!(
+    held_host!(unflushed),
+    ", marked AS (UPDATE raymond.request SET received = (key = ANY ($3)) \
+     WHERE host = $1 AND host_epoch = $2 AND state = 'open' AND EXISTS (SELECT FROM held) \
+     AND CASE WHEN $4 THEN received <> (key = ANY ($3)) ELSE key = ANY ($3) AND NOT received END) \
+     SELECT next.key, next.run, next.body FROM held LEFT JOIN LATERAL \
+     (SELECT key, run, body, sent FROM raymond.request \
+     WHERE host = $1 AND host_epoch = $2 AND state = 'open' AND key <> ALL ($3) \
+     AND ($4 OR NOT received) ORDER BY sent LIMIT $5) AS next ON true ORDER BY next.sent"
+);
+
+const BEGIN: &str = concat!(
+    held_host!(),
+    ", put AS (UPDATE raymond.request SET begun = true \
+     WHERE key = $3 AND host = $1 AND host_epoch = $2 AND state IN ('open', 'answered') \
+     AND EXISTS (SELECT FROM held) RETURNING 1) \
+     SELECT EXISTS (SELECT FROM put) FROM held"
+);
+
+/// The first reply stays.
+const REPLY: &str = concat!(
+    held_host!(),
+    ", put AS (UPDATE raymond.request \
+     SET state = 'answered', reply = $4, answered = clock_timestamp(), begun = true \
+     WHERE key = $3 AND host = $1 AND host_epoch = $2 AND state = 'open' \
+     AND EXISTS (SELECT FROM held) RETURNING run) \
+     SELECT put.run FROM held LEFT JOIN put ON true"
+);
+
+const REPLIES: &str = concat!(
+    held_run!(unflushed),
+    ", marked AS (UPDATE raymond.request SET read_by = $2 \
+     WHERE key = ANY ($3) AND run = $1 AND state = 'answered' AND read_by IS DISTINCT FROM $2 \
+     AND EXISTS (SELECT FROM held)) \
+     SELECT next.key, next.reply FROM held LEFT JOIN LATERAL \
+     (SELECT key, reply, answered FROM raymond.request \
+     WHERE run = $1 AND state = 'answered' AND key <> ALL ($3) AND read_by IS DISTINCT FROM $2 \
+     ORDER BY answered, key LIMIT $4) AS next ON true ORDER BY next.answered, next.key"
+);
+
+/// Rows are locked in the order of their keys. Old ones, of any run, are deleted by the way.
+const FORGET: &str = concat!(
+    held_run!(unflushed),
+    ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
+     WHERE key = ANY ($3) AND run = $1 AND state <> 'forgotten' AND EXISTS (SELECT FROM held) \
+     ORDER BY key FOR UPDATE), \
+     gone AS (UPDATE raymond.request AS old \
+     SET state = 'forgotten', forgotten = clock_timestamp(), body = '', reply = NULL \
+     FROM picked WHERE old.key = picked.key), \
+     purged AS (DELETE FROM raymond.request WHERE key IN (SELECT key FROM raymond.request \
+     WHERE state = 'forgotten' AND forgotten < clock_timestamp() - interval '10 minutes' \
+     AND EXISTS (SELECT FROM held) ORDER BY forgotten LIMIT 500 FOR UPDATE SKIP LOCKED)) \
+     SELECT 1 FROM held"
+);
+
+const FORGET_ALL: &str = concat!(
+    held_run!(),
+    ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
+     WHERE run = $1 AND state <> 'forgotten' AND EXISTS (SELECT FROM held) ORDER BY key FOR UPDATE), \
+     gone AS (UPDATE raymond.request AS old \
+     SET state = 'forgotten', forgotten = clock_timestamp(), body = '', reply = NULL \
+     FROM picked WHERE old.key = picked.key) \
+     SELECT 1 FROM held"
+);
+
+impl HostMailbox for PostgresEngine {
+    fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {
+        let keys: Vec<&str> = requests.iter().map(|request| request.key.as_str()).collect();
+        let hosts: Vec<&str> = requests.iter().map(|request| request.host.as_str()).collect();
+        let epochs: Vec<i64> =
+            requests.iter().map(|request| stored(request.host_epoch.0)).collect();
+        let bodies: Vec<&str> = requests.iter().map(|request| request.body.as_str()).collect();
+        let parameters = [texts(&keys), texts(&hosts), numbers(&epochs), texts(&bodies)];
+        self.rows_of_run(lease, SEND, &parameters)?;
+        self.wakes.wake(requests.iter().map(|request| Topic::Host(&request.host)));
+        Ok(())
+    }
+
+    fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError> {
+        let rows = self.rows_of_run(lease, WITHDRAW, &[text(&key)])?;
+        let Some(row) = rows.first() else { return Ok(Withdrawal::NotBegun) };
+        let (is_answered, is_begun): (Option<bool>, Option<bool>) =
+            (self.column(row, 1)?, self.column(row, 2)?);
+        Ok(match (is_answered, is_begun) {
+            (Some(true), _) => Withdrawal::Answered,
+            (_, Some(true)) => Withdrawal::Begun,
+            _ => Withdrawal::NotBegun,
+        })
+    }
+
+    fn requests(
+        &self,
+        claim: &HostClaim,
+        received: &[String],
+        is_first: bool,
+        limit: usize,
+    ) -> Result<Vec<HostRequest>, EngineError> {
+        let most = stored_limit(limit);
+        let parameters = [texts(&received), flag(&is_first), number(&most)];
+        let rows = self.rows_of_host(claim, REQUESTS, &parameters)?;
+        let mut requests = Vec::with_capacity(rows.len());
+        for row in &rows {
+            // One row without a key says that the claim holds, and there is none.
+            let Some(key) = self.column(row, 0)? else { break };
+            let run: &str = self.column(row, 1)?;
+            requests.push(HostRequest {
+                key,
+                run: RunId::parse(run).map_err(|error| {
+                    Failure::damaged(self.address(), "a request", error.to_string())
+                })?,
+                host: claim.host.clone(),
+                host_epoch: claim.epoch,
+                body: self.column(row, 2)?,
+            });
+        }
+        Ok(requests)
+    }
+
+    fn begin(&self, claim: &HostClaim, key: &str) -> Result<bool, EngineError> {
+        let rows = self.rows_of_host(claim, BEGIN, &[text(&key)])?;
+        Ok(rows.first().map_or(Ok(false), |row| self.column(row, 0))?)
+    }
+
+    fn reply(&self, claim: &HostClaim, reply: &HostReply) -> Result<(), EngineError> {
+        let rows = self.rows_of_host(claim, REPLY, &[text(&reply.key), text(&reply.body)])?;
+        let run: Option<&str> = rows.first().map_or(Ok(None), |row| self.column(row, 0))?;
+        if let Some(run) = run.and_then(|run| RunId::parse(run).ok()) {
+            self.wakes.wake([Topic::Run(&run)]);
+        }
+        Ok(())
+    }
+
+    fn replies(
+        &self,
+        lease: &RunLease,
+        received: &[String],
+        limit: usize,
+    ) -> Result<Vec<HostReply>, EngineError> {
+        let most = stored_limit(limit);
+        let rows = self.rows_of_run(lease, REPLIES, &[texts(&received), number(&most)])?;
+        let mut replies = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let Some(key) = self.column(row, 0)? else { break };
+            replies.push(HostReply { key, body: self.column(row, 1)? });
+        }
+        Ok(replies)
+    }
+
+    fn forget(&self, lease: &RunLease, keys: &[String]) -> Result<(), EngineError> {
+        self.rows_of_run(lease, FORGET, &[texts(&keys)]).map(drop)
+    }
+
+    fn forget_all(&self, lease: &RunLease) -> Result<(), EngineError> {
+        self.rows_of_run(lease, FORGET_ALL, &[]).map(drop)
+    }
+
+    fn wait_for_mail(
+        &self,
+        receiver: MailReceiver<'_>,
+        longest: Duration,
+    ) -> Result<(), EngineError> {
+        self.wait_for_news(receiver, longest)
+    }
+}

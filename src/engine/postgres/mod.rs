@@ -1,0 +1,32 @@
+//! The engine `PostgreSQL`: the logs, hosts and mail of runs in the schema `raymond` of a database.
+//!
+//! Each call is one statement that commits by itself, so a cut connection leaves it done or not done, and never half.
+//! A statement that writes for a run or a host locks the row of that run or host in the epoch of its lease or claim. A
+//! claim changes that row, so it waits for what is under way, and nothing with the old epoch follows.
+//!
+//! No statement is prepared, and nothing is set for a session: a pooler that lends a connection for one transaction may
+//! stand between. `NOTIFY` only makes waiting shorter, and nothing depends on it.
+
+#[macro_use]
+mod fence;
+
+mod append;
+mod calls;
+mod connection;
+mod engine;
+mod failure;
+mod hosts;
+mod links;
+mod listener;
+mod log;
+mod mailbox;
+mod runtime;
+mod schema;
+mod settings;
+mod space;
+mod tls;
+mod values;
+mod waiting;
+mod wakes;
+
+pub(super) use engine::PostgresEngine;

@@ -1,0 +1,152 @@
+//! The tables in a database: how they are made, and what is checked of a server before it is used.
+
+use tokio_postgres::Client;
+
+use super::failure::{Failure, STANDBY};
+use crate::engine::{EngineAddress, EngineError};
+
+/// The version of the tables.
+pub(super) const VERSION: u32 = 1;
+
+/// Makes the tables if there are none. One machine makes them while others that start at the same time wait.
+///
+/// The collation "C" has texts in the order of their bytes, whatever the database is set to.
+///
+/// `request` keeps what is forgotten for a while without its content, and `command` does so with what is removed: a
+/// statement that was cut off, and reaches the server after it was made again, finds the key taken.
+const MAKE: &str = r#"
+BEGIN;
+SET LOCAL lock_timeout = '8s';
+SET LOCAL statement_timeout = '8s';
+SELECT pg_advisory_xact_lock(8241893021337261);
+DO $make$
+BEGIN
+IF to_regclass('raymond.version') IS NOT NULL THEN
+    RETURN;
+END IF;
+IF to_regnamespace('raymond') IS NULL THEN
+    CREATE SCHEMA raymond;
+END IF;
+
+CREATE TABLE raymond.run (
+    run text COLLATE "C" PRIMARY KEY,
+    terms text NOT NULL,
+    epoch int8 NOT NULL,
+    holder text,
+    lease_until timestamptz,
+    has_ended bool NOT NULL DEFAULT false
+) WITH (fillfactor = 50);
+
+CREATE TABLE raymond.log (
+    run text COLLATE "C" NOT NULL,
+    seq int8 NOT NULL,
+    epoch int8 NOT NULL,
+    line text NOT NULL,
+    PRIMARY KEY (run, seq)
+);
+
+CREATE TABLE raymond.command (
+    run text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    content bytea NOT NULL,
+    left_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    removed timestamptz,
+    PRIMARY KEY (run, name)
+);
+
+CREATE TABLE raymond.blob (
+    sha256 text COLLATE "C" PRIMARY KEY,
+    content bytea NOT NULL,
+    CONSTRAINT content_has_checksum CHECK (encode(sha256(content), 'hex') = sha256)
+);
+
+CREATE TABLE raymond.host (
+    host text COLLATE "C" PRIMARY KEY,
+    epoch int8 NOT NULL,
+    worker text NOT NULL,
+    standing text NOT NULL CHECK (standing IN ('active', 'draining', 'lost', 'removed')),
+    seen timestamptz NOT NULL,
+    report jsonb NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE raymond.request (
+    key text COLLATE "C" PRIMARY KEY,
+    run text COLLATE "C" NOT NULL,
+    host text COLLATE "C" NOT NULL,
+    host_epoch int8 NOT NULL,
+    sent int8 GENERATED ALWAYS AS IDENTITY,
+    state text NOT NULL CHECK (state IN ('open', 'answered', 'withdrawn', 'forgotten')),
+    begun bool NOT NULL DEFAULT false,
+    received bool NOT NULL DEFAULT false,
+    read_by int8,
+    answered timestamptz,
+    forgotten timestamptz,
+    body text NOT NULL,
+    reply text
+) WITH (fillfactor = 80);
+CREATE INDEX request_open ON raymond.request (host, host_epoch, sent) WHERE state = 'open';
+CREATE INDEX request_of_run ON raymond.request (run, state);
+CREATE INDEX request_forgotten ON raymond.request (forgotten) WHERE state = 'forgotten';
+
+CREATE TABLE raymond.version (
+    is_only bool PRIMARY KEY DEFAULT true CHECK (is_only),
+    version int8 NOT NULL
+);
+INSERT INTO raymond.version (version) VALUES (1);
+END
+$make$;
+COMMIT;
+"#;
+
+/// Asks a server what it is. The columns are those that `check` reads.
+const ASK: &str = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
+    to_regclass('raymond.version') IS NOT NULL, current_setting('server_version_num')::int8";
+
+/// The oldest server that has what the statements need.
+const OLDEST_SERVER: i64 = 120_000;
+
+/// Checks the server of a new connection, and makes the tables if there are none.
+pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<(), Failure> {
+    let failed = |error| Failure::of_statement(address, &error);
+    let row = client.query_typed_one(ASK, &[]).await.map_err(failed)?;
+    if row.get::<_, i64>(4) < OLDEST_SERVER {
+        return Err(Failure::refused(address, "it is older than PostgreSQL 12; update it"));
+    }
+    if row.get(0) {
+        return Err(Failure::unreachable(address, STANDBY));
+    }
+    if row.get::<_, &str>(1) == "off" {
+        let why = "synchronous_commit is off, so it could lose what it has acknowledged; set it with `ALTER ROLE … SET synchronous_commit = on`";
+        return Err(Failure::refused(address, why));
+    }
+    if row.get::<_, &str>(2) == "off" {
+        tracing::warn!(engine = %address, "fsync is off: what the engine acknowledged can be lost when its machine fails");
+    }
+    if !row.get::<_, bool>(3) {
+        client.batch_execute(MAKE).await.map_err(failed)?;
+    }
+    let found = "SELECT version FROM raymond.version";
+    let row = client.query_typed_opt(found, &[]).await.map_err(failed)?;
+    let Some(row) = row else {
+        return Err(Failure::damaged(address, "the schema raymond", "it has no version"));
+    };
+    let found = u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX);
+    if found != VERSION {
+        let engine = address.to_string();
+        let error = EngineError::Version { engine, found, known: VERSION };
+        return Err(Failure { error, ..Failure::refused(address, "") });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_made_with_the_version_that_is_checked() {
+        assert!(
+            MAKE.contains(&format!("INSERT INTO raymond.version (version) VALUES ({VERSION});"))
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! The settings of a connection, as an address gives them.
+//!
+//! The address is that of libpq, but for TLS: without `sslmode`, a connection to another machine must be encrypted, and
+//! where there is TLS, the certificate is verified. `require`, `verify-ca` and `verify-full` mean the same.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use super::tls::Tls;
+use crate::engine::{EngineAddress, EngineError};
+
+/// The time for one address of a server: the next one is tried then.
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+/// The time after which an idle connection is probed, between two probes, and how many may be lost.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEPALIVE_RETRIES: u32 = 2;
+/// The time for which the other machine may leave sent bytes unacknowledged.
+const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(8);
+
+/// The parameters that an address may have.
+const PARAMETERS: [&str; 15] = [
+    "user",
+    "password",
+    "dbname",
+    "host",
+    "hostaddr",
+    "port",
+    "sslmode",
+    "sslrootcert",
+    "sslnegotiation",
+    "channel_binding",
+    "target_session_attrs",
+    "load_balance_hosts",
+    "connect_timeout",
+    "application_name",
+    "options",
+];
+
+/// The settings of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    /// What the client is told. Its `Debug` does not show the password.
+    pub(super) config: Config,
+    /// TLS, if there may be any.
+    pub(super) tls: Tls,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`]. Its text has no part of the address in which a password can be.
+    pub(super) fn read(address: &EngineAddress) -> Result<Self, EngineError> {
+        let wrong = |why: String| EngineError::Address { address: address.to_string(), why };
+        let (url, parameters) = Parameters::take(address.url()).map_err(wrong)?;
+        let mut config: Config = url.parse().map_err(|error| wrong(told(&error)))?;
+        let servers = config.get_hosts().len().max(config.get_hostaddrs().len());
+        if config.get_ports().len() > 1 && config.get_ports().len() != servers {
+            return Err(wrong(
+                "it names the port of a machine twice; write it behind the machine".to_owned(),
+            ));
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_LIMIT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("raymond");
+        }
+        config
+            .keepalives(true)
+            .keepalives_idle(KEEPALIVE_IDLE)
+            .keepalives_interval(KEEPALIVE_INTERVAL)
+            .keepalives_retries(KEEPALIVE_RETRIES)
+            .tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
+        let mode = match parameters.mode.as_deref() {
+            None if is_this_machine(&config) => SslMode::Disable,
+            None | Some("require" | "verify-ca" | "verify-full") => SslMode::Require,
+            Some("disable") => SslMode::Disable,
+            Some("prefer") => SslMode::Prefer,
+            Some(_) => {
+                let why = "its sslmode is none of disable, prefer, require, verify-full";
+                return Err(wrong(why.to_owned()));
+            }
+        };
+        config.ssl_mode(mode);
+        let tls = match mode {
+            SslMode::Disable => Tls::none(),
+            _ => Tls::verified(parameters.authorities.as_deref()).map_err(wrong)?,
+        };
+        Ok(Self { config, tls })
+    }
+}
+
+/// The parameters of an address that the client does not take as they are.
+#[derive(Debug, Default)]
+struct Parameters {
+    mode: Option<String>,
+    authorities: Option<PathBuf>,
+}
+
+impl Parameters {
+    /// Takes them out of an address; returns the rest of it.
+    fn take(url: &str) -> Result<(String, Self), String> {
+        let mut taken = Self::default();
+        let (_, rest) = url.split_once("://").unwrap_or(("", url));
+        // A `?` before the `@` belongs to the password.
+        let place = rest.find('@').map_or(0, |at| at + 1);
+        let (base, query) = match rest[place..].split_once('?') {
+            Some((end, query)) => (&rest[..place + end.len()], query),
+            None => (rest, ""),
+        };
+        let mut kept = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) =
+                pair.split_once('=').ok_or("a parameter of it has no `=` and value")?;
+            match name {
+                "sslmode" => taken.mode = Some(value.to_owned()),
+                "sslrootcert" => taken.authorities = Some(decoded(value)?.into()),
+                name if PARAMETERS.contains(&name) => kept.push(pair),
+                _ => {
+                    let known = PARAMETERS.join(", ");
+                    return Err(format!("a parameter of it is none of {known}"));
+                }
+            }
+        }
+        let parameters =
+            if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+        Ok((format!("postgres://{base}{parameters}"), taken))
+    }
+}
+
+/// Returns a value of a parameter without its percent-encoding.
+fn decoded(value: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let mut rest = value.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.ok_or("a `%` in it is not followed by two hexadecimal digits")?);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| "a parameter of it is not UTF-8".to_owned())
+}
+
+/// Returns what is wrong with an address. The library's own text may have a part of the address in it, so it is told
+/// only where it names a parameter.
+fn told(error: &tokio_postgres::Error) -> String {
+    let named = std::error::Error::source(error)
+        .map(ToString::to_string)
+        .filter(|why| why.starts_with("invalid value for option"));
+    named.unwrap_or_else(|| {
+        "a part of it cannot be read; write special characters of the password percent-encoded, such as %40 for @"
+            .to_owned()
+    })
+}
+
+/// Returns whether all servers of an address are on this machine.
+fn is_this_machine(config: &Config) -> bool {
+    let is_loopback = |host: &str| {
+        host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    };
+    let hosts = config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => is_loopback(name),
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    });
+    hosts && config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(url: &str) -> Result<Settings, EngineError> {
+        Settings::read(&EngineAddress::parse(url).expect("an address"))
+    }
+
+    #[test]
+    fn other_machines_are_asked_over_tls_unless_address_says_otherwise() {
+        for (url, mode) in [
+            ("postgres://ray@localhost/work", SslMode::Disable),
+            ("postgres://ray@127.0.0.1:5433/work", SslMode::Disable),
+            ("postgres://ray@[::1]/work", SslMode::Disable),
+            ("postgres:///work?host=/run/postgresql", SslMode::Disable),
+            ("postgres://ray@localhost,db.example/work", SslMode::Require),
+            ("postgres://ray@localhost/work?hostaddr=10.0.0.7", SslMode::Require),
+            ("POSTGRESQL://ray@db.example/work", SslMode::Require),
+            ("postgres://ray@db.example/work?sslmode=disable", SslMode::Disable),
+            ("postgres://ray@db.example/work?sslmode=prefer", SslMode::Prefer),
+            ("postgres://ray@localhost/work?sslmode=require", SslMode::Require),
+            ("postgres://ray@localhost/work?sslmode=verify-full", SslMode::Require),
+        ] {
+            assert_eq!(read(url).expect(url).config.get_ssl_mode(), mode, "{url}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_read() {
+        let settings = read("postgres://ray:a%40b@db/work?sslmode=disable&connect_timeout=7");
+        let config = settings.expect("settings").config;
+        assert_eq!(config.get_password(), Some("a@b".as_bytes()));
+        assert_eq!(config.get_connect_timeout(), Some(&Duration::from_secs(7)));
+        assert_eq!(config.get_dbname(), Some("work"));
+        assert_eq!(decoded("/etc/my%20roots.pem"), Ok("/etc/my roots.pem".to_owned()));
+    }
+
+    #[test]
+    fn wrong_addresses_are_told_without_password() {
+        for (url, why) in [
+            ("postgres://ray:s3cret@db:port/work", "invalid value for option `port`"),
+            ("postgres://ray:s3cret@db/work?port=x", "invalid value for option `port`"),
+            ("postgres://ray:s3cret@db/work?port=99", "names the port of a machine twice"),
+            ("postgres://ray:s3cret@db/work?sslmode=maybe", "sslmode is none of disable"),
+            ("postgres://ray:s3cret@db/work?pasword=s3cret", "none of user, password"),
+            ("postgres://ray:s3cret@db/work?sslrootcert=/no/file", "sslrootcert /no/file: "),
+            ("postgres://ray:%ff@db%ff/work", "cannot be read"),
+        ] {
+            let error = read(url).expect_err(url).to_string();
+            assert!(error.contains(why), "{error}");
+            assert!(!error.contains("s3cret") && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The engines against real servers on loopback.
+//!
+//! `suite` has what each engine promises, as functions over the trait. Each engine runs all of it, and beside it has tests
+//! of its own: servers that die, stand still or are cut off, and addresses that are wrong. `tests/run` skips and counts
+//! the tests whose server is not installed.
+
+#![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
+
+#[macro_use]
+mod suite;
+mod on_postgres;
+mod postgres;
+mod support;

@@ -1,0 +1,126 @@
+//! The tables: made once, checked, and refused in another version.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use raymond::engine::EngineError;
+
+use crate::postgres::database::{Database, PASSWORD, connected};
+use crate::postgres::server::Server;
+use crate::support::{LONG, begun_run, lines, new_run};
+
+#[test]
+fn ten_machines_make_the_tables_at_once() {
+    let database = Database::new();
+    let start = Barrier::new(10);
+    thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| {
+                start.wait();
+                let engine = database.engine();
+                let lease = engine.create_run(&new_run(&["a"]), "here", LONG).expect("a new run");
+                engine.append(&lease, &lines(2, &["b"])).expect("a line");
+            });
+        }
+    });
+    assert_eq!(database.engine().runs().expect("runs").len(), 10);
+}
+
+#[test]
+fn tables_of_another_version_are_refused() {
+    let database = Database::new();
+    let engine = database.engine();
+    let lease = begun_run(&*engine);
+    database.session().run("UPDATE raymond.version SET version = 7");
+    let error = connected(&database.url()).expect_err("another version");
+    let EngineError::Version { found, known, .. } = &error else { panic!("{error}") };
+    assert_eq!((*found, *known), (7, 1));
+    let error = error.to_string();
+    assert!(error.contains("version 7") && error.contains("uses version 1"), "{error}");
+    database.session().run("UPDATE raymond.version SET version = 1");
+    engine.append(&lease, &lines(2, &["b"])).expect("the tables are as they were");
+}
+
+#[test]
+fn damaged_tables_are_named() {
+    let database = Database::new();
+    let engine = database.engine();
+    let lease = begun_run(&*engine);
+    let mut session = database.session();
+    engine.append(&lease, &lines(2, &["b", "c"])).expect("lines");
+    session.run("DELETE FROM raymond.log WHERE seq = 2");
+    let error = engine.read(&lease.run, 0, 10).expect_err("a gap");
+    assert!(matches!(error, EngineError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("record 2 is missing"), "{error}");
+    session.run("DROP TABLE raymond.log");
+    let error = engine.read(&lease.run, 0, 10).expect_err("no table");
+    assert!(matches!(error, EngineError::Damaged { .. }), "{error}");
+    session.run("DELETE FROM raymond.version");
+    let error = connected(&database.url()).expect_err("no version");
+    assert!(error.to_string().contains("it has no version"), "{error}");
+}
+
+#[test]
+fn users_without_rights_are_told_what_to_grant() {
+    let database = Database::new();
+    let refused = |url: &str| {
+        let error = connected(url).expect_err("no rights");
+        assert!(matches!(error, EngineError::Refused { .. }), "{error}");
+        let error = error.to_string();
+        assert!(!error.contains(PASSWORD) && !error.contains('\n'), "{error}");
+        error
+    };
+    let error = refused(&database.url_of("nothing"));
+    assert!(error.contains("GRANT CREATE ON DATABASE"), "{error}");
+
+    database.engine();
+    let error = refused(&database.url_of("nothing"));
+    assert!(error.contains("GRANT USAGE ON SCHEMA raymond"), "{error}");
+
+    let mut session = database.session();
+    session.run("GRANT USAGE ON SCHEMA raymond TO nothing");
+    session.run("GRANT SELECT ON raymond.version TO nothing");
+    let engine = connected(&database.url_of("nothing")).expect("it may look");
+    let error = engine.create_run(&new_run(&["a"]), "here", LONG).expect_err("it may not write");
+    assert!(error.to_string().contains("GRANT SELECT, INSERT"), "{error}");
+
+    session.run("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA raymond TO nothing");
+    begun_run(&*engine);
+}
+
+#[test]
+fn a_schema_that_others_made_is_used() {
+    let database = Database::new();
+    let mut session = database.session();
+    session.run("CREATE SCHEMA raymond AUTHORIZATION nothing");
+    begun_run(&*connected(&database.url_of("nothing")).expect("it needs no more rights"));
+}
+
+#[test]
+fn a_server_that_may_lose_what_it_acknowledged_is_refused() {
+    let database = Database::new();
+    database.session().run("ALTER ROLE ray SET synchronous_commit = off");
+    let refused = connected(&database.url());
+    database.session().run("ALTER ROLE ray RESET synchronous_commit");
+    let error = refused.expect_err("it may lose something").to_string();
+    assert!(error.contains("synchronous_commit is off"), "{error}");
+    assert!(error.contains("ALTER ROLE"), "{error}");
+}
+
+#[test]
+fn a_server_that_takes_no_writes_is_said_to_be_a_standby() {
+    let server = Arc::new(Server::new(""));
+    let database = Database::on(server.clone());
+    let engine = database.engine();
+    let lease = begun_run(&*engine);
+    server.kill();
+    std::fs::write(server.data().join("standby.signal"), "").expect("a signal");
+    server.start();
+    for error in [
+        engine.append(&lease, &lines(2, &["b"])).expect_err("a standby"),
+        connected(&database.url()).expect_err("a standby"),
+    ] {
+        assert!(error.is_passing(), "{error}");
+        assert!(error.to_string().contains("target_session_attrs=read-write"), "{error}");
+    }
+}

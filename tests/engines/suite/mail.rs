@@ -1,0 +1,145 @@
+//! Requests: each reaches its host, and one that was withdrawn is not begun.
+
+use raymond::domain::host::HostStanding;
+use raymond::engine::host_mailbox::{HostRequest, Withdrawal};
+use raymond::engine::{Engine, EngineError};
+
+use crate::support::{begun_run, key, later, names, receive, reply, report, request, served_host};
+
+pub(crate) fn requests_come_once_and_in_order(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    assert_eq!(receive(other, &claim, &[]), Vec::<String>::new());
+    one.send(&lease, &[]).expect("nothing");
+    let sent = ["c", "a", "b"].map(|name| request(&lease, &claim, name));
+    one.send(&lease, &sent).expect("they are sent");
+    one.send(&lease, &[request(&lease, &claim, "0")]).expect("it is sent");
+    let all = other.requests(&claim, &[], true, 100).expect("requests");
+    assert_eq!(all[..3], sent);
+    assert_eq!(names(&all, |request| &request.key), ["c", "a", "b", "0"]);
+    assert_eq!(receive(other, &claim, &[]), ["c", "a", "b", "0"], "it has not received them");
+    assert_eq!(receive(other, &claim, &[key(&lease, "a"), key(&lease, "c")]), ["b", "0"]);
+    assert_eq!(receive(other, &claim, &[]), ["b", "0"]);
+    assert_eq!(receive(other, &claim, &[key(&lease, "b"), key(&lease, "0")]), [""; 0]);
+    assert_eq!(receive(other, &claim, &["unknown".to_owned()]), [""; 0]);
+}
+
+pub(crate) fn a_new_worker_gets_all_again(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
+    let all: Vec<String> = ["a", "b", "c"].iter().map(|name| key(&lease, name)).collect();
+    assert_eq!(receive(other, &claim, &all), [""; 0]);
+    other.begin(&claim, &all[0]).expect("it is begun");
+    other.reply(&claim, &reply(&lease, "b")).expect("it is answered");
+    for _ in 0..2 {
+        let first = other.requests(&claim, &[], true, 100).expect("requests");
+        assert_eq!(names(&first, |request| &request.key), ["a", "c"]);
+    }
+    assert_eq!(receive(other, &claim, &all[..1]), ["c"]);
+    let first = other.requests(&claim, &all[2..], true, 100).expect("requests");
+    assert_eq!(names(&first, |request| &request.key), ["a"]);
+}
+
+pub(crate) fn requests_come_in_parts(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let sent: Vec<String> = (10..30).map(|number| format!("turn-{number}")).collect();
+    let requests: Vec<_> = sent.iter().map(|name| request(&lease, &claim, name)).collect();
+    one.send(&lease, &requests).expect("they are sent");
+    let (mut received, mut last, mut is_first) = (Vec::new(), Vec::new(), true);
+    loop {
+        let part = other.requests(&claim, &last, is_first, 6).expect("requests");
+        if part.is_empty() {
+            break;
+        }
+        assert!(part.len() <= 6);
+        received.extend(names(&part, |request| &request.key));
+        last = part.into_iter().map(|request| request.key).collect();
+        is_first = false;
+    }
+    assert_eq!(received, sent);
+}
+
+pub(crate) fn a_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let first = request(&lease, &claim, "a");
+    let changed = HostRequest { body: "{}".to_owned(), ..first.clone() };
+    for sent in [&first, &first, &changed] {
+        one.send(&lease, &[sent.clone(), request(&lease, &claim, "b")]).expect("it is sent");
+    }
+    let all = other.requests(&claim, &[], true, 100).expect("requests");
+    assert_eq!(all, [first, request(&lease, &claim, "b")]);
+    other.reply(&claim, &reply(&lease, "a")).expect("it is answered");
+    one.send(&lease, &[changed]).expect("it comes late");
+    assert_eq!(receive(other, &claim, &[]), ["b"]);
+}
+
+pub(crate) fn requests_for_an_earlier_epoch_are_not_seen(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    one.send(&lease, &[request(&lease, &claim, "a")]).expect("it is sent");
+    let next = other.register_host(&claim.host, "another", &report(0)).expect("a claim");
+    one.send(&lease, &[request(&lease, &claim, "b")]).expect("it comes late");
+    one.send(&lease, &[request(&lease, &next, "c")]).expect("it is sent");
+    assert_eq!(receive(other, &next, &[]), ["c"]);
+    assert_eq!(other.begin(&next, &key(&lease, "a")), Ok(false), "it is for another epoch");
+    other.reply(&next, &reply(&lease, "a")).expect("it is dropped");
+    assert_eq!(one.replies(&lease, &[], 10), Ok(Vec::new()));
+    assert_eq!(one.withdraw(&lease, &key(&lease, "a")), Ok(Withdrawal::NotBegun));
+}
+
+pub(crate) fn a_withdrawn_request_is_gone(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let sent = ["a", "b"].map(|name| request(&lease, &claim, name));
+    one.send(&lease, &sent).expect("they are sent");
+    assert_eq!(one.withdraw(&lease, &sent[0].key), Ok(Withdrawal::NotBegun));
+    assert_eq!(receive(other, &claim, &[]), ["b"]);
+    assert_eq!(other.begin(&claim, &sent[0].key), Ok(false));
+    one.send(&lease, &sent).expect("the answer was lost");
+    assert_eq!(receive(other, &claim, &[]), ["b"], "it was withdrawn");
+    let all = other.requests(&claim, &[], true, 100).expect("requests");
+    assert_eq!(names(&all, |request| &request.key), ["b"]);
+}
+
+pub(crate) fn withdrawals_tell_what_was(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
+    assert_eq!(other.begin(&claim, &key(&lease, "b")), Ok(true));
+    assert_eq!(other.begin(&claim, &key(&lease, "b")), Ok(true), "it may be noted again");
+    assert_eq!(other.begin(&claim, &key(&lease, "c")), Ok(true));
+    other.reply(&claim, &reply(&lease, "c")).expect("it is answered");
+    for (name, fate) in
+        [("a", Withdrawal::NotBegun), ("b", Withdrawal::Begun), ("c", Withdrawal::Answered)]
+    {
+        for _ in 0..2 {
+            assert_eq!(one.withdraw(&lease, &key(&lease, name)), Ok(fate), "{name}");
+        }
+    }
+    other.reply(&claim, &reply(&lease, "b")).expect("it is dropped");
+    let replies = one.replies(&lease, &[], 10).expect("replies");
+    assert_eq!(names(&replies, |reply| &reply.key), ["c"], "this one stays");
+}
+
+pub(crate) fn what_was_withdrawn_before_it_came_is_not_begun(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let late = request(&lease, &claim, "a");
+    assert_eq!(one.withdraw(&lease, &late.key), Ok(Withdrawal::NotBegun));
+    one.send(&lease, std::slice::from_ref(&late)).expect("it was under way");
+    assert_eq!(receive(other, &claim, &[]), [""; 0]);
+    assert_eq!(other.begin(&claim, &late.key), Ok(false));
+}
+
+pub(crate) fn a_fenced_host_can_do_nothing(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
+    one.set_standing(&claim.host, HostStanding::Lost).expect("it is lost");
+    for old in [claim.clone(), later(&claim)] {
+        let fenced = EngineError::HostFenced { host: claim.host.clone() };
+        assert_eq!(other.requests(&old, &[], true, 10), Err(fenced.clone()));
+        assert_eq!(other.requests(&old, &[key(&lease, "a")], false, 10), Err(fenced.clone()));
+        assert_eq!(other.begin(&old, &key(&lease, "a")), Err(fenced.clone()));
+        assert_eq!(other.reply(&old, &reply(&lease, "a")), Err(fenced.clone()));
+        assert_eq!(other.heartbeat(&old, &report(0)), Err(fenced));
+    }
+    assert_eq!(one.replies(&lease, &[], 10), Ok(Vec::new()));
+    for name in ["a", "b"] {
+        assert_eq!(one.withdraw(&lease, &key(&lease, name)), Ok(Withdrawal::NotBegun));
+    }
+}

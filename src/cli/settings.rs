@@ -23,6 +23,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     let cwd = new_run.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut settings = Settings {
         cwd: directory(&cwd)?,
+        shared_dir: new_run.shared_dir.as_deref().map(directory).transpose()?,
         variables: new_run.variables.iter().cloned().collect(),
         label: new_run.label.as_ref().map(ToString::to_string),
         branch: new_run.branch.clone(),

@@ -38,9 +38,9 @@ pub struct HostReply {
 /// The fate of a request that was withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// It had not been begun, and never will be.
+    /// It had not been begun, and is not.
     NotBegun,
-    /// It had been begun.
+    /// It had been begun, and goes on.
     Begun,
     /// It has a reply, which stays.
     Answered,
@@ -69,7 +69,7 @@ pub trait HostMailbox {
     /// [`EngineError::TakenOver`] if the lease is not the newest.
     fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError>;
 
-    /// Takes a request back unless it has a reply: it is not begun any more, and a reply to it is dropped.
+    /// Takes a request back unless it was begun: then it never is, unless a later supervisor sends it again.
     ///
     /// # Errors
     /// [`EngineError::TakenOver`] if the lease is not the newest.

@@ -58,6 +58,11 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 
+    /// With --engine: a directory that all hosts have under the same path, so that forks without a worktree may work on
+    /// any of them
+    #[arg(long, value_name = "DIR", requires = "engine")]
+    pub shared_dir: Option<PathBuf>,
+
     /// Start the workflow although `raymond check` finds errors in it
     #[arg(long)]
     pub no_check: bool,

@@ -15,22 +15,34 @@ use crate::engine::host_registry::HostClaim;
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 
+/// What an earlier supervisor took back is open again: the run was stopped then, and goes on now.
 const SEND: &str = concat!(
     held_run!(),
-    ", put AS (INSERT INTO raymond.request (key, run, host, host_epoch, body, state) \
+    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state) \
      SELECT new.key, $1, new.host, new.host_epoch, new.body, 'open' \
      FROM held, unnest($3, $4, $5, $6) WITH ORDINALITY AS new (key, host, host_epoch, body, place) \
-     ORDER BY new.place ON CONFLICT (key) DO NOTHING) \
+     ORDER BY new.place ON CONFLICT (key) DO UPDATE SET state = 'open', host = excluded.host, \
+     host_epoch = excluded.host_epoch, body = excluded.body, received = false, read_by = NULL \
+     WHERE old.run = $1 AND old.state = 'withdrawn' AND NOT old.begun AND old.read_by < $2) \
      SELECT 1 FROM held"
+);
+
+const SENT: &str = concat!(
+    held_run!(unflushed),
+    " SELECT next.key FROM held LEFT JOIN LATERAL \
+     (SELECT key FROM raymond.request \
+     WHERE run = $1 AND state IN ('open', 'answered')) AS next ON true"
 );
 
 /// A key that is not there is withdrawn, too, so that a request which is still under way is not begun.
 const WITHDRAW: &str = concat!(
     held_run!(),
-    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state) \
-     SELECT $3, $1, '', 0, '', 'withdrawn' FROM held \
+    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state, read_by) \
+     SELECT $3, $1, '', 0, '', 'withdrawn', $2 FROM held \
      ON CONFLICT (key) DO UPDATE SET state = \
-     CASE old.state WHEN 'open' THEN 'withdrawn' ELSE old.state END WHERE old.run = $1 \
+     CASE WHEN old.state = 'open' AND NOT old.begun THEN 'withdrawn' ELSE old.state END, \
+     read_by = CASE WHEN old.state = 'open' AND NOT old.begun THEN $2 ELSE old.read_by END \
+     WHERE old.run = $1 \
      RETURNING state = 'answered', begun) \
      SELECT * FROM held LEFT JOIN put ON true"
 );
@@ -112,6 +124,16 @@ impl HostMailbox for PostgresEngine {
         self.rows_of_run(lease, SEND, &parameters)?;
         self.wakes.wake(requests.iter().map(|request| Topic::Host(&request.host)));
         Ok(())
+    }
+
+    fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError> {
+        let rows = self.rows_of_run(lease, SENT, &[])?;
+        let mut keys = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let Some(key) = self.column(row, 0)? else { break };
+            keys.push(key);
+        }
+        Ok(keys)
     }
 
     fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError> {

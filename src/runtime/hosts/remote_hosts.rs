@@ -14,7 +14,7 @@ use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::PlacementMode;
 use crate::domain::settings::Settings;
 use crate::runtime::error::Error;
-use crate::runtime::sharing::{EngineMirror, HeldRun};
+use crate::runtime::sharing::{EngineMirror, HeldRun, apart};
 
 /// The hosts of a run.
 pub(in crate::runtime) struct RemoteHosts {
@@ -36,7 +36,7 @@ impl RemoteHosts {
         mirror: EngineMirror,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        let sent = held.engine.sent(&held.lease)?;
+        let sent = apart(|| held.engine.sent(&held.lease))?;
         let (seen, hosts) = mpsc::unbounded_channel();
         let (threads, calls) = HostMailThread::start(held, mirror, seen);
         let mode = match settings.shared_dir {

@@ -13,5 +13,5 @@ pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
-pub(super) use run_engine::settings_here;
 pub use run_engine::{HeldRun, RunEngine};
+pub(super) use run_engine::{apart, settings_here};

@@ -77,3 +77,11 @@ pub(in crate::runtime) fn settings_here(
     files::make_dir(&workspace)?;
     Ok(Settings { cwd: directory(&workspace)?, ..settings.clone() })
 }
+
+/// Makes a call to an engine on a thread of its own, because calls block and may not be made on a thread of actors.
+pub(in crate::runtime) fn apart<T: Send>(call: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(call).join() {
+        Ok(called) => called,
+        Err(panicked) => std::panic::resume_unwind(panicked),
+    })
+}

@@ -23,6 +23,7 @@ use crate::engine::host_mailbox::{HostReply, HostRequest};
 use crate::engine::host_registry::HostClaim;
 use crate::engine::{Engine, EngineError};
 use crate::runtime::error::Error;
+use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
 use crate::store::host_identity::HostIdentity;
 use crate::store::layout::RunsRoot;
@@ -71,7 +72,7 @@ pub async fn serve(
         claude: None,
         takes_runs: false,
     };
-    let claim = engine.register_host(&options.host, &identity.worker, &report)?;
+    let claim = apart(|| engine.register_host(&options.host, &identity.worker, &report))?;
     tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
     let (mail, mut incoming) = mpsc::unbounded_channel();
     let counts = Arc::new(HostCounts::default());

@@ -39,6 +39,30 @@ pub fn resume_detached(
     id: &RunId,
     further: &[OsString],
 ) -> Result<DetachedRun, Error> {
+    start_detached(root, id, further, &[])
+}
+
+/// Starts a raymond that takes a run of an engine over; `variables` name the engine. It is a child of this process until one
+/// of them ends.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn take_over_detached(
+    copies: &RunsRoot,
+    id: &RunId,
+    variables: &[(&str, &str)],
+) -> Result<(), Error> {
+    let mut process = start_detached(copies, id, &[], variables)?;
+    std::thread::spawn(move || process.0.wait());
+    Ok(())
+}
+
+fn start_detached(
+    root: &RunsRoot,
+    id: &RunId,
+    further: &[OsString],
+    variables: &[(&str, &str)],
+) -> Result<DetachedRun, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Io {
         doing: "find the program of",
         path: "this process".into(),
@@ -61,7 +85,7 @@ pub fn resume_detached(
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
     }
-    command.env(DETACHED, "1");
+    command.env(DETACHED, "1").envs(variables.iter().copied());
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;
     command.stdin(attached).stdout(stdout).stderr(output);
     let child = subreaper::start_detached(&mut command).map_err(failed)?;

@@ -141,6 +141,16 @@ pub(super) fn required(dir: &DirArgs) -> Result<Arc<dyn Engine>, Error> {
     })
 }
 
+/// Returns the copies of an engine's runs beside the user's key.
+///
+/// # Errors
+/// [`Error`] if there is no directory for them.
+pub(super) fn mirror(engine: Arc<dyn Engine>) -> Result<EngineMirror, Error> {
+    let state = directories::user_state()?;
+    let path = copies(None, engine.address(), &state);
+    Ok(EngineMirror::new(engine, directories::root(&path)?, state))
+}
+
 fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
     let Some(engine) = &dir.engine else { return Ok(None) };
     let connected = EngineAddress::parse(engine).and_then(|address| connect(&address));

@@ -1,15 +1,21 @@
 //! `raymond worker`: this machine performs turns and activities for runs of an engine.
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::args::hosts::{AllowArg, WorkerArgs};
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
-use super::{diagnostics, engine, output, person};
+use super::{background, diagnostics, engine, output, person};
 use crate::domain::capacity;
 use crate::domain::host::HostName;
+use crate::domain::id::RunId;
+use crate::engine::Engine;
 use crate::process::child::subreaper;
+use crate::process::helper_environment::ENGINE;
 use crate::process::host;
 use crate::runtime::directories;
-use crate::runtime::worker::{HostPolicy, WorkerOptions, serve};
+use crate::runtime::worker::{HostPolicy, SupervisorLauncher, Takeover, WorkerOptions, serve};
 use crate::store::layout::RunsRoot;
 
 /// Runs `raymond worker`.
@@ -41,8 +47,10 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
             commands: allows(AllowArg::Commands),
             skip_permissions: allows(AllowArg::SkipPermissions),
             claude_args: allows(AllowArg::ClaudeArgs),
+            plugins: allows(AllowArg::Plugins),
         },
         state: directories::user_state()?,
+        takeover: takeover(args, &connected)?,
     };
     output::tell(&format!(
         "host {host} serves {} with {slots} slots; interrupt it to end it",
@@ -56,6 +64,32 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         Ok::<(), Error>(())
     })?;
     Ok(CliExitCode::Success)
+}
+
+/// Returns the takeover of runs, if the worker takes any.
+fn takeover(args: &WorkerArgs, connected: &Arc<dyn Engine>) -> Result<Option<Takeover>, Error> {
+    let Some(url) = args.dir.engine.clone().filter(|_| args.takes_runs) else { return Ok(None) };
+    let mirror = engine::mirror(Arc::clone(connected))?;
+    Ok(Some(Takeover { mirror, launcher: Arc::new(DetachedSupervisor { url }) }))
+}
+
+/// Starts supervisors that outlive this process.
+struct DetachedSupervisor {
+    /// The address of the engine, which may have a password in it.
+    url: String,
+}
+
+impl fmt::Debug for DetachedSupervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DetachedSupervisor")
+    }
+}
+
+impl SupervisorLauncher for DetachedSupervisor {
+    fn launch(&self, copies: &RunsRoot, run: &RunId) -> Result<(), String> {
+        let engine = [(ENGINE, self.url.as_str())];
+        background::take_over_detached(copies, run, &engine).map_err(|error| error.to_string())
+    }
 }
 
 /// Returns the name of this machine.

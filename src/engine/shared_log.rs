@@ -45,6 +45,8 @@ pub struct SharedRun {
     pub holder: Option<String>,
     /// True if it has ended.
     pub has_ended: bool,
+    /// True if its last supervisor let the lease run out without releasing it.
+    pub is_abandoned: bool,
 }
 
 /// The logs of runs.

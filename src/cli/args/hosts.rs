@@ -35,6 +35,8 @@ pub enum AllowArg {
     SkipPermissions,
     /// Arguments of the starter for Claude Code
     ClaudeArgs,
+    /// Plug-ins that are programs, of runs that are supervised here
+    Plugins,
 }
 
 /// Options of `worker`.
@@ -55,6 +57,9 @@ pub struct WorkerArgs {
     /// What runs may do on this host beyond prompts; repeatable
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<AllowArg>,
+    /// Supervise runs whose raymond is gone
+    #[arg(long)]
+    pub takes_runs: bool,
     /// A directory that all hosts have under the same path
     #[arg(long, value_name = "DIR")]
     pub shared_dir: Option<PathBuf>,

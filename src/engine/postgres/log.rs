@@ -39,7 +39,8 @@ const RELEASE: &str = "UPDATE raymond.run SET holder = NULL, lease_until = NULL,
 
 const RUNS: &str = "SELECT run, \
     (SELECT coalesce(max(seq), 0) FROM raymond.log WHERE log.run = run.run), \
-    CASE WHEN lease_until > clock_timestamp() THEN holder END, has_ended \
+    CASE WHEN lease_until > clock_timestamp() THEN holder END, has_ended, \
+    NOT has_ended AND holder IS NOT NULL AND lease_until <= clock_timestamp() \
     FROM raymond.run ORDER BY run";
 
 /// How often a claim is made that met another one.
@@ -175,6 +176,7 @@ impl SharedLog for PostgresEngine {
                 last,
                 holder: self.column(row, 2)?,
                 has_ended: self.column(row, 3)?,
+                is_abandoned: self.column(row, 4)?,
             })
         };
         rows.iter().map(run).collect()

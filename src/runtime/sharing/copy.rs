@@ -137,7 +137,8 @@ fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error>
     }
 }
 
-fn terms(engine: &dyn Engine, run: &RunId) -> Result<SharedTerms, Error> {
+/// Returns the terms of a run.
+pub(super) fn terms(engine: &dyn Engine, run: &RunId) -> Result<SharedTerms, Error> {
     let terms: SharedTerms = serde_json::from_str(&engine.terms(run)?)
         .map_err(|error| damaged(engine, run, &error.to_string()))?;
     if terms.version != TERMS_VERSION {

@@ -6,8 +6,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::commands::CommandRole;
-use super::copy::refresh;
+use super::copy::{refresh, terms};
 use crate::domain::id::RunId;
+use crate::domain::settings::Settings;
 use crate::engine::Engine;
 use crate::engine::shared_log::SharedRun;
 use crate::runtime::error::Error;
@@ -56,7 +57,31 @@ impl EngineMirror {
         if shared.has_ended { Ok(()) } else { self.exchange_commands(run, CommandRole::Sender) }
     }
 
-    pub(super) fn refresh_log(&self, run: &RunId) -> Result<(), Error> {
+    /// Returns the directory of the copies.
+    #[must_use]
+    pub fn root(&self) -> &RunsRoot {
+        &self.root
+    }
+
+    /// Returns the runs whose supervisor is gone without having released them.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    pub fn abandoned(&self) -> Result<Vec<RunId>, Error> {
+        let runs = self.engine.runs()?.into_iter().filter(|run| run.is_abandoned);
+        Ok(runs.map(|run| run.run).collect())
+    }
+
+    /// Returns the settings of a run.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    pub fn settings(&self, run: &RunId) -> Result<Settings, Error> {
+        let terms = terms(&*self.engine, run)?;
+        Ok(terms.terms.into_iter().last().map(|terms| terms.settings).unwrap_or_default())
+    }
+
+    pub(in crate::runtime) fn refresh_log(&self, run: &RunId) -> Result<(), Error> {
         refresh(&*self.engine, run, &self.root, &self.state)
     }
 

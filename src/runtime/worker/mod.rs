@@ -1,10 +1,12 @@
 //! A worker: it performs what supervisors ask its host for.
 
+mod abandoned_runs;
 mod hosted_run;
 mod policy;
 mod request_threads;
 mod serve;
 mod work;
 
+pub use abandoned_runs::{SupervisorLauncher, Takeover};
 pub use policy::HostPolicy;
 pub use serve::{WorkerOptions, serve};

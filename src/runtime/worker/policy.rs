@@ -12,9 +12,20 @@ pub struct HostPolicy {
     pub skip_permissions: bool,
     /// The starter of a run may pass arguments of its own to Claude Code.
     pub claude_args: bool,
+    /// The plug-ins of runs that are supervised here may run.
+    pub plugins: bool,
 }
 
 impl HostPolicy {
+    /// Returns why a run with these settings may not be supervised here; `None` if it may.
+    #[must_use]
+    pub fn refusal_to_supervise(&self, settings: &Settings) -> Option<String> {
+        (!settings.plugins.is_empty() && !self.plugins).then(|| {
+            "it has plug-ins that are programs, which this host does not allow; start its worker with --allow plugins"
+                .to_owned()
+        })
+    }
+
     /// Returns why a run with these settings may not work here; `None` if it may.
     #[must_use]
     pub fn refusal(&self, settings: &Settings) -> Option<String> {

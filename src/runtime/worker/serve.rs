@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
 
+use super::abandoned_runs::{AbandonedRuns, Takeover};
 use super::hosted_run::{HostPlaces, HostedRun};
 use super::policy::HostPolicy;
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
@@ -49,6 +50,8 @@ pub struct WorkerOptions {
     pub policy: HostPolicy,
     /// The user's own state.
     pub state: UserState,
+    /// The takeover of runs whose supervisor is gone; `None` if it takes none.
+    pub takeover: Option<Takeover>,
 }
 
 /// Serves a host until it is interrupted, or may do nothing more. Needs a running actix system.
@@ -70,16 +73,18 @@ pub async fn serve(
         raymond: env!("CARGO_PKG_VERSION").to_owned(),
         wire: WIRE_VERSION,
         claude: None,
-        takes_runs: false,
+        takes_runs: options.takeover.is_some(),
     };
     let claim = apart(|| engine.register_host(&options.host, &identity.worker, &report))?;
     tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
     let (mail, mut incoming) = mpsc::unbounded_channel();
     let counts = Arc::new(HostCounts::default());
     let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)));
+    let takeover = options.takeover.clone();
+    let takeover = takeover.map(|takeover| AbandonedRuns::watch(takeover, options.policy));
     let worker = Rc::new(Worker::new(engine, claim, &options, counts));
     let ended = worker.serve(&mut incoming, interrupts).await;
-    drop(threads);
+    drop((threads, takeover));
     ended
 }
 

@@ -1,0 +1,98 @@
+//! Takes runs over whose supervisor is gone: another raymond of this machine supervises them from then on.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::policy::HostPolicy;
+use crate::domain::id::RunId;
+use crate::runtime::error::Error;
+use crate::runtime::sharing::EngineMirror;
+use crate::store::layout::RunsRoot;
+
+/// The time between two looks at the runs.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The time before the same run is tried once more.
+const RETRY_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Starts supervisors in processes of their own.
+pub trait SupervisorLauncher: Debug + Send + Sync {
+    /// Starts a raymond that takes a run over. Its copy is in `copies`.
+    ///
+    /// # Errors
+    /// The reason why there is no such process.
+    fn launch(&self, copies: &RunsRoot, run: &RunId) -> Result<(), String>;
+}
+
+/// The takeover of abandoned runs.
+#[derive(Debug, Clone)]
+pub struct Takeover {
+    /// The copies of the engine's runs on this machine.
+    pub mirror: EngineMirror,
+    /// The launcher of supervisors.
+    pub launcher: Arc<dyn SupervisorLauncher>,
+}
+
+/// The thread that looks for abandoned runs, until this is dropped.
+pub(super) struct AbandonedRuns {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl AbandonedRuns {
+    /// Starts the thread.
+    pub(super) fn watch(takeover: Takeover, policy: HostPolicy) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ends);
+        let thread = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
+            let mut tried: HashMap<RunId, Instant> = HashMap::new();
+            while !end.load(Ordering::Relaxed) {
+                if let Err(error) = takeover.look(&mut tried, policy) {
+                    tracing::debug!("{error}");
+                }
+                std::thread::sleep(LOOK_INTERVAL);
+            }
+        });
+        Self { ends, thread: thread.ok() }
+    }
+}
+
+impl Drop for AbandonedRuns {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Takeover {
+    /// Takes over the runs that are abandoned now.
+    fn look(&self, tried: &mut HashMap<RunId, Instant>, policy: HostPolicy) -> Result<(), Error> {
+        let runs = self.mirror.abandoned()?;
+        tried.retain(|run, _| runs.contains(run));
+        for run in runs {
+            if tried.get(&run).is_some_and(|last| last.elapsed() < RETRY_INTERVAL) {
+                continue;
+            }
+            tried.insert(run.clone(), Instant::now());
+            let settings = self.mirror.settings(&run)?;
+            if let Some(why) = policy.refusal_to_supervise(&settings) {
+                tracing::warn!(
+                    "the run {run} has lost its supervisor, and is not taken over here: {why}"
+                );
+                continue;
+            }
+            self.mirror.refresh_log(&run)?;
+            tracing::warn!("the run {run} has lost its supervisor, and is taken over here");
+            if let Err(why) = self.launcher.launch(self.mirror.root(), &run) {
+                tracing::warn!("the run {run} cannot be taken over: {why}");
+            }
+        }
+        Ok(())
+    }
+}

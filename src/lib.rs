@@ -64,6 +64,10 @@
 //! A run can branch off another: [`domain::causal_cut`] tells the records that follow from the place from those that
 //! stay, [`store::journal_cut`] reads them, and [`runtime::branch`] makes the run. [`domain::run_diff`] compares two.
 //!
+//! The log of a run can be in an [`engine`], which decides nothing: [`runtime::sharing`] appends to it before the copy on this
+//! machine, under a lease. [`domain::placement`] gives each agent a host. Its turns and activities become requests to that host,
+//! whose [worker](runtime::worker) carries them out with the runner and the executor that a run on one machine has.
+//!
 //! The promises rest on four rules:
 //!
 //! - Everything that happens is an [`Event`](domain::event::Event). Applying it is pure, and recovery applies the same

@@ -199,8 +199,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         }
         Error::Engine(error) => of_engine(error),
         Error::Identity(IdentityError::Taken(_)) => CliExitCode::Held,
-        Error::Identity(IdentityError::Store(error)) => of_store(error),
-        Error::Store(error) => of_store(error),
+        Error::Identity(IdentityError::Store(error)) | Error::Store(error) => of_store(error),
     }
 }
 

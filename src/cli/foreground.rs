@@ -51,9 +51,8 @@ pub(super) fn supervise_here(
     let run = actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
-        let run =
-            supervised(options, root, prepared, (&terminal, person.as_ref()), &mut interrupts)
-                .await;
+        let watched = (&terminal, person.as_ref());
+        let run = Box::pin(supervised(options, root, prepared, watched, &mut interrupts)).await;
         terminal.clear();
         let run = run?;
         let times = || turn_times(root, &run);

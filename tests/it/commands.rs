@@ -2,6 +2,7 @@
 
 mod clean;
 mod completions;
+mod engines;
 mod help;
 mod list;
 mod named_runs;

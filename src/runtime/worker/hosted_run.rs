@@ -79,12 +79,13 @@ impl HostPlaces {
         if let Some(shared) = &self.shared_dir
             && own.starts_with(shared)
         {
-            return match own.is_dir() {
-                true => Ok(settings.cwd.clone()),
-                false => Err(format!(
+            return if own.is_dir() {
+                Ok(settings.cwd.clone())
+            } else {
+                Err(format!(
                     "{} is below the shared directory, but is not on this host; mount it",
                     own.display()
-                )),
+                ))
             };
         }
         let workspace = self.root.path().join("workspaces").join(id.as_str());

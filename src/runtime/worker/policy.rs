@@ -5,6 +5,7 @@ use crate::domain::settings::{AnswererKind, Settings};
 
 /// The permissions that a host gives to runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub struct HostPolicy {
     /// Commands, scripts and requests of workflows may run.
     pub commands: bool,

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use raymond::engine::EngineError;
+use raymond::engine::{Engine, EngineError};
 
 use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::server::Server;
+use crate::suite::{hosts, leases, log, mail, replies, space};
 use crate::support::{LONG, begun_run, lines, new_run};
 
 #[test]
@@ -86,6 +87,37 @@ fn users_without_rights_are_told_what_to_grant() {
 
     session.run("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA raymond TO nothing");
     begun_run(&*engine);
+}
+
+#[test]
+fn rights_of_the_documentation_are_enough() {
+    let page = include_str!("../../../docs/distributed.md");
+    let mut blocks = page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let grants = blocks.find(|block| block.starts_with("GRANT")).expect("it shows rights");
+    let properties: [fn(&dyn Engine, &dyn Engine); 9] = [
+        leases::terms_are_replaced,
+        leases::an_ended_run_is_listed_as_ended,
+        log::an_append_that_had_begun_is_completed,
+        space::a_removed_command_does_not_come_back,
+        space::contents_are_kept_by_their_checksums,
+        hosts::a_removed_host_is_gone,
+        mail::requests_come_once_and_in_order,
+        mail::withdrawals_tell_what_was,
+        replies::all_requests_of_a_run_are_forgotten,
+    ];
+    for property in properties {
+        let database = Database::new();
+        database.engine();
+        let mut session = database.session();
+        session.run(&grants.replace(" TO ray;", " TO nothing;"));
+        let engine = || connected(&database.url_of("nothing")).expect("it may connect");
+        property(&*engine(), &*engine());
+        for table in ["raymond.log", "raymond.blob"] {
+            let may_change =
+                format!("SELECT has_table_privilege('nothing', '{table}', 'UPDATE, DELETE')");
+            assert_eq!(session.ask(&may_change).as_deref(), Some("f"), "{table}");
+        }
+    }
 }
 
 #[test]

@@ -84,10 +84,8 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "test" => &[&["test", "tested"], &["test", "tested", "--live"]],
         "workflow define" => &[&["workflow", "define", "talk.lisp"]],
         "workflow list" => &[&["workflow", "list"]],
-        // Records are checked below; `start` prints an id.
-        "run" | "resume" | "start" | "workflow start" | "log" | "workflow watch" => &[],
-        // It needs an engine.
-        "hosts" => &[],
+        // Records are checked below; `start` prints an id, and `hosts` needs an engine.
+        "run" | "resume" | "start" | "workflow start" | "log" | "workflow watch" | "hosts" => &[],
         other => panic!("`raymond {other} --json` is new: say here how it is run"),
     }
 }

@@ -68,9 +68,9 @@ use super::schema::SchemaArgs;
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
         Exit codes: 0 all agents finished, 1 an agent failed (with --strict also: a tool was refused, or a join kept a\n\
         failure), 2 the run waits for an answer, a signal or a person, 64 wrong usage, 65 invalid workflow or journal,\n\
-        69 Claude Code (or a required plug-in) cannot be started or is not logged in, 73 locked by another raymond,\n\
-        74 input/output error, 75 paused (budget, usage limit, --max-agents, a plug-in), 77 not trusted,\n\
-        130 interrupted. After 2, 69, 74, 75 and 130, `raymond resume RUN` resumes the run."
+        69 Claude Code (or a required plug-in) cannot be started or is not logged in, or an engine cannot be used,\n\
+        73 locked by another raymond, 74 input/output error, 75 paused (budget, usage limit, --max-agents, a plug-in),\n\
+        77 not trusted, 130 interrupted. After 2, 69, 74, 75 and 130, `raymond resume RUN` resumes the run."
 )]
 pub struct Cli {
     /// The command.

@@ -99,6 +99,12 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "worktrees" => vec![quiet("worktrees t")],
         "stop" => vec![quiet("stop t")],
         "clean" => vec![quiet("clean t --dry-run")],
+        // They need an engine, which has tests of its own.
+        "worker" => vec![all("worker --engine EVIL"), all("worker --host EVIL")],
+        "hosts" => vec![all("hosts --engine EVIL")],
+        "hosts drain" => vec![all("hosts drain EVIL"), all("hosts drain a --engine EVIL")],
+        "hosts lost" => vec![all("hosts lost EVIL"), all("hosts lost a --engine EVIL")],
+        "hosts remove" => vec![all("hosts remove EVIL"), all("hosts remove a --engine EVIL")],
         "trust" => vec![all("trust EVIL"), quiet("trust --list")],
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
@@ -121,14 +127,16 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
     }
 }
 
-/// Returns the commands of the grammar, subcommands with both names, and whether they can print JSON.
+/// Returns the commands of the grammar that do something themselves, subcommands with both names, and whether they can
+/// print JSON.
 fn commands(of: &clap::Command, before: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for command in of.get_subcommands().filter(|command| command.get_name() != "help") {
         let name = format!("{before}{}", command.get_name());
         if command.has_subcommands() {
             found.extend(commands(command, &format!("{name} ")));
-        } else {
+        }
+        if !command.is_subcommand_required_set() {
             let has_json = command.get_arguments().any(|one| one.get_long() == Some("json"));
             found.push((name, has_json));
         }

@@ -53,7 +53,7 @@ fn shells_complete_commands_defined_programs_and_files() {
     test.raymond(&["workflow", "define", "p.lisp"]).ok();
     let mut commands = asked(&test, "fish", &["raymond", "wor"]);
     commands.sort();
-    assert_eq!(commands, ["workflow", "worktrees"]);
+    assert_eq!(commands, ["worker", "workflow", "worktrees"]);
     let targets = asked(&test, "fish", &["raymond", "workflow", "start", "st"]);
     assert_eq!(targets, ["standing-reviewer"]);
     let paths = asked(&test, "bash", &["raymond", "check", "STA"]);

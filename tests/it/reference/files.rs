@@ -10,13 +10,22 @@ use super::page::{listed, rows, spans};
 use super::{example_runs, reference};
 use crate::support::Test;
 
-/// The files that exist only for a moment that a test cannot catch, or after a crash.
-const UNSEEN_FILES: [&str; 5] = [
+/// The files that exist only for a moment that a test cannot catch, after a crash, or with an engine.
+const UNSEEN_FILES: [&str; 14] = [
     "runs/RUN/steps/PROCESS.prompt",
     "runs/RUN/steps/PROCESS.compact",
     "runs/RUN/steps/TURN.unkept",
     "runs/RUN/steps/OPERATION.look/",
     "worktrees/RUN/AGENT.index",
+    "hosts/NAME/",
+    "hosts/NAME/worker",
+    "hosts/NAME/runs/RUN/",
+    "hosts/NAME/workspaces/RUN/",
+    "hosts/NAME/worktrees/RUN/",
+    "workspaces/RUN/",
+    "runs/RUN/engine.json",
+    "runs/RUN/inbox/shared/NAME",
+    "engines/HASH/",
 ];
 
 /// A file or a directory of the page.

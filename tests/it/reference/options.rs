@@ -39,12 +39,15 @@ fn options(page: &str, command: &str) -> BTreeSet<String> {
     all.filter(|name| name.starts_with("--") && name.len() > 2).collect()
 }
 
-/// Returns the commands without subcommands, each under its whole name.
+/// Returns the commands that do something themselves, each under its whole name.
 fn commands(of: &clap::Command, before: &str) -> Vec<(String, clap::Command)> {
     let own = of.get_subcommands().flat_map(|command| {
         let name = format!("{before}{}", command.get_name());
-        let below = commands(command, &format!("{name} "));
-        if below.is_empty() { vec![(name, command.clone())] } else { below }
+        let mut found = commands(command, &format!("{name} "));
+        if !command.is_subcommand_required_set() {
+            found.push((name, command.clone()));
+        }
+        found
     });
     own.collect()
 }

@@ -56,6 +56,8 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         "host {host} serves {} with {slots} slots; interrupt it to end it",
         connected.address()
     ));
+    // What the log says of the host goes to stderr.
+    let _terminal = diagnostics::terminal(false);
     subreaper::take_orphans();
     actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());

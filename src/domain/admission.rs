@@ -24,6 +24,7 @@
 //! permits are those of the run.
 
 mod admit;
+mod held_permits;
 mod hosted_waiters;
 mod queue_hosts;
 mod request;
@@ -33,6 +34,7 @@ mod waiting_place;
 
 use std::collections::{HashMap, HashSet};
 
+use self::held_permits::{HeldPermit, HeldPermits};
 use self::hosted_waiters::HostedWaiters;
 use self::queue_hosts::{HostIndex, QueueHosts};
 pub use self::request::{
@@ -51,7 +53,7 @@ use super::turn_order::{PATIENCE_MS, TurnOrder};
 pub struct AdmissionQueue {
     order: TurnOrder,
     patience_ms: u64,
-    holders: HashMap<AgentId, HeldPermit>,
+    holders: HeldPermits,
     reserved: HashSet<AgentId>,
     ready: Vec<AgentId>,
     hosts: QueueHosts,
@@ -65,13 +67,6 @@ pub struct AdmissionQueue {
     aside: SetAside,
     /// The new agents in lines that could wait elsewhere; the full hosts are selected.
     movable: HostedWaiters<AgentMobility>,
-}
-
-/// A permit that an agent holds.
-#[derive(Debug)]
-struct HeldPermit {
-    state: StateName,
-    host: HostIndex,
 }
 
 /// An agent in the queue.
@@ -108,7 +103,7 @@ impl AdmissionQueue {
         Self {
             order,
             patience_ms,
-            holders: HashMap::new(),
+            holders: HeldPermits::default(),
             reserved: HashSet::new(),
             ready: Vec::new(),
             hosts: QueueHosts::default(),
@@ -150,7 +145,7 @@ impl AdmissionQueue {
         self.clock = self.clock.max(now);
         if self.reserved.remove(&request.agent) {
             self.ready.push(request.agent);
-        } else if self.holders.contains_key(&request.agent) {
+        } else if self.holders.has(&request.agent) {
             // It has what it asks for.
         } else if self.queued.contains_key(&request.agent) {
             self.ask_again(request);
@@ -210,7 +205,7 @@ impl AdmissionQueue {
 
     /// Returns the agents that hold a permit.
     pub fn holders(&self) -> impl Iterator<Item = &AgentId> {
-        self.holders.keys()
+        self.holders.agents()
     }
 
     /// Returns the number of agents that wait.
@@ -266,17 +261,13 @@ impl AdmissionQueue {
         self.movable.selected_keys()
     }
 
-    /// Returns the new agents of a mobility at full hosts that have waited longest, at most `limit` of them.
-    #[must_use]
+    /// Iterates over the new agents of a mobility at full hosts, those that have waited longest first.
     pub fn longest_waiting(
         &self,
         mobility: &AgentMobility,
-        limit: usize,
-    ) -> Vec<(&AgentId, &HostName)> {
-        let agents = self.movable.first_of(mobility, limit).into_iter();
-        agents
-            .filter_map(|(agent, host)| Some((agent, self.hosts.get(host)?.name.as_ref()?)))
-            .collect()
+    ) -> impl Iterator<Item = (&AgentId, &HostName)> {
+        let agents = self.movable.in_order(mobility);
+        agents.filter_map(|(agent, host)| Some((agent, self.hosts.get(host)?.name.as_ref()?)))
     }
 }
 

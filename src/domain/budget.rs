@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::call_budget::{OpenCall, OpenCalls};
 use super::id::{AgentId, StateName};
 use super::money::Usd;
+use super::running_turns::{RunningTurn, RunningTurns};
 
 /// The limit and the spending of an agent and all it forks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,9 +43,6 @@ pub struct Budget<'run> {
     /// The calls with a budget.
     pub calls: OpenCalls<'run>,
 }
-
-/// A turn that runs, or is to run: its agent and its state.
-pub type RunningTurn<'turn> = (&'turn AgentId, &'turn StateName);
 
 /// The result of a budget check for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,13 +83,13 @@ impl Budget<'_> {
     pub fn check<'turn>(
         &self,
         (agent, state): RunningTurn<'_>,
-        running: &(impl Iterator<Item = RunningTurn<'turn>> + Clone),
+        running: &impl RunningTurns<'turn>,
     ) -> BudgetCheck {
         if let Some(limit) = self.limit {
             if self.spent >= limit {
                 return BudgetCheck::Spent(BudgetScope::Run);
             }
-            if !self.fits(limit.saturating_sub(self.spent), state, running.clone()) {
+            if !self.fits(limit.saturating_sub(self.spent), state, running.by_state()) {
                 return BudgetCheck::Reserved(BudgetScope::Run);
             }
         }
@@ -100,8 +98,8 @@ impl Budget<'_> {
                 return BudgetCheck::Spent(BudgetScope::Share(owner.clone()));
             }
             let left = share.limit_usd.saturating_sub(share.spent_usd);
-            let within = running.clone().filter(|(agent, _)| agent.is_within(owner));
-            if !self.fits(left, state, within) {
+            let within = running.each().filter(|(agent, _)| agent.is_within(owner));
+            if !self.fits(left, state, within.map(|(_, state)| (state, 1))) {
                 return BudgetCheck::Reserved(BudgetScope::Share(owner.clone()));
             }
         }
@@ -109,30 +107,30 @@ impl Budget<'_> {
             if call.budget.is_spent() {
                 return BudgetCheck::Spent(BudgetScope::of_call(&call));
             }
-            let within = running.clone().filter(|(agent, _)| self.calls.counts(agent, &call));
-            if !self.fits(call.budget.left(), state, within) {
+            let within = running.each().filter(|(agent, _)| self.calls.counts(agent, &call));
+            if !self.fits(call.budget.left(), state, within.map(|(_, state)| (state, 1))) {
                 return BudgetCheck::Reserved(BudgetScope::of_call(&call));
             }
         }
         BudgetCheck::Enough
     }
 
-    /// Returns whether a turn and the running ones fit into `left`.
+    /// Returns whether a turn and the running ones, of which there are so many in each state, fit into `left`.
     fn fits<'turn>(
         &self,
         left: Usd,
         state: &StateName,
-        running: impl Iterator<Item = RunningTurn<'turn>> + Clone,
+        running: impl Iterator<Item = (&'turn StateName, usize)> + Clone,
     ) -> bool {
         if running.clone().next().is_none() {
             return true;
         }
         let first_of_its_kind = |state: &StateName| !self.max_turn_costs.contains_key(state);
-        if first_of_its_kind(state) && running.clone().any(|(_, state)| first_of_its_kind(state)) {
+        if first_of_its_kind(state) && running.clone().any(|(state, _)| first_of_its_kind(state)) {
             return false;
         }
-        let reserved = running.fold(self.estimate_cost(state), |sum, (_, state)| {
-            sum.saturating_add(self.estimate_cost(state))
+        let reserved = running.fold(self.estimate_cost(state), |sum, (state, turns)| {
+            sum.saturating_add(self.estimate_cost(state).times(turns))
         });
         reserved <= left
     }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use super::agent::Agent;
 use super::agent_status::AgentStatus;
-use super::budget::{BudgetCheck, RunningTurn};
+use super::budget::BudgetCheck;
 use super::id::StateName;
 use super::run::Run;
+use super::running_turns::RunningTurn;
 use super::wait_reason::WaitReason;
 
 /// A check of the budget for the next turn of each agent, beside the running turns.

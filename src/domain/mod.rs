@@ -76,6 +76,7 @@ pub mod run_diff;
 pub mod run_lineage;
 pub mod run_origin;
 pub mod run_trace;
+pub mod running_turns;
 pub mod scripted_fault;
 pub mod sealed_terms;
 pub mod session;

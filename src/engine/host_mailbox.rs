@@ -70,6 +70,7 @@ pub trait HostMailbox {
     fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError>;
 
     /// Takes a request back unless it was begun: then it never is, unless a later supervisor sends it again.
+    /// A key that is not there is taken back, too: a call that sends it, and is still under way, comes too late.
     ///
     /// # Errors
     /// [`EngineError::TakenOver`] if the lease is not the newest.

@@ -62,8 +62,8 @@ pub trait SharedLog {
         lease_time: Duration,
     ) -> Result<RunLease, EngineError>;
 
-    /// Takes the lease of a run for `holder`. The earlier holder can write nothing from then on. The lease runs out by
-    /// the clock of the engine.
+    /// Takes the lease of a run for `holder`. The earlier holder can write nothing from then on, also if it is the
+    /// same. The lease runs out by the clock of the engine. A run that had ended goes on, until it is released as ended.
     ///
     /// # Errors
     /// [`EngineError::Supervised`] if the lease of another holder has not run out, [`EngineError::NoSuchRun`].

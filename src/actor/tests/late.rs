@@ -109,6 +109,7 @@ impl Still {
                 run,
                 store,
                 start: SupervisorStart::FirstRecord(first),
+                placement: None,
                 stay_up: crate::actor::stay_up::StayUp::default(),
                 begun: Vec::new(),
                 throttle: TurnThrottle::new(1),

@@ -269,6 +269,7 @@ impl Stage {
                 performer: Rc::new(Nothing),
                 workflows: WorkflowCache::default(),
                 builtins: serde_json::Map::new(),
+                hosts: None,
                 stay_up: crate::actor::stay_up::StayUp::default(),
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new(

@@ -22,8 +22,7 @@ impl AdmissionQueue {
         while !self.closed && self.holders.len() < limits.permits {
             let Some(agent) = self.next(limits, &mut passed) else { break };
             let Some(QueuedTurn { state, .. }) = self.queued.get(&agent) else { break };
-            let running = self.holders.iter().map(|(agent, held)| (agent, &held.state));
-            match limits.budget.check((&agent, state), &running) {
+            match limits.budget.check((&agent, state), &&self.holders) {
                 BudgetCheck::Enough => admitted.extend(self.admit_next(agent)),
                 BudgetCheck::Reserved(
                     BudgetScope::Share(owner) | BudgetScope::Call { caller: owner, .. },

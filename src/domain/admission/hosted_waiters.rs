@@ -133,26 +133,26 @@ impl<K: Ord + Clone> HostedWaiters<K> {
         Some((*host, *place, agent))
     }
 
-    /// Returns the first agents of a key at selected hosts, at most `limit` of them. They are at most as many hosts, so
-    /// the cost does not depend on the number of the others.
-    pub(super) fn first_of(&self, key: &K, limit: usize) -> Vec<(&AgentId, HostIndex)> {
-        let Some(waiters) = self.keys.get(key) else { return Vec::new() };
-        let hosts = waiters.first.iter().take(limit);
-        let mut lines: HashMap<HostIndex, _> =
-            hosts.filter_map(|(_, host)| Some((*host, waiters.hosts.get(host)?.iter()))).collect();
-        let mut heads: BTreeMap<LinePlace, (&AgentId, HostIndex)> = BTreeMap::new();
-        for (host, line) in &mut lines {
-            heads.extend(line.next().map(|(place, agent)| (*place, (agent, *host))));
-        }
-        let mut found = Vec::new();
-        while found.len() < limit
-            && let Some((_, (agent, host))) = heads.pop_first()
-        {
-            found.push((agent, host));
-            let next = lines.get_mut(&host).and_then(Iterator::next);
-            heads.extend(next.map(|(place, agent)| (*place, (agent, host))));
-        }
-        found
+    /// Iterates over the agents of a key at selected hosts in the order of their places. A host is looked at once its first
+    /// agent is due, so the cost does not depend on the number of the others.
+    pub(super) fn in_order(&self, key: &K) -> impl Iterator<Item = (&AgentId, HostIndex)> {
+        let waiters = self.keys.get(key);
+        let mut hosts = waiters.into_iter().flat_map(|waiters| &waiters.first).peekable();
+        let mut heads = BTreeMap::new();
+        std::iter::from_fn(move || {
+            let is_due = |place: LinePlace, heads: &BTreeMap<LinePlace, _>| {
+                heads.first_key_value().is_none_or(|(head, _)| place < *head)
+            };
+            if let Some((place, host)) = hosts.next_if(|(place, _)| is_due(*place, &heads)) {
+                heads.insert(*place, (*host, waiters?.hosts.get(host)?.iter()));
+            }
+            let (_, (host, mut line)) = heads.pop_first()?;
+            let (_, agent) = line.next()?;
+            if let Some((next, _)) = line.clone().next() {
+                heads.insert(*next, (host, line));
+            }
+            Some((agent, host))
+        })
     }
 }
 

@@ -44,10 +44,9 @@ pub fn balance(
             seats.add(host, queue.idle_permits(host).saturating_sub(taken));
         }
         let limit = seats.count.min(spare.saturating_sub(moves.len()));
-        for (agent, from) in queue.longest_waiting(mobility, limit) {
-            if !hosts.may_move(agent) {
-                continue;
-            }
+        // Since it asked, others may have been given its directory.
+        let movable = queue.longest_waiting(mobility).filter(|(agent, _)| hosts.may_move(agent));
+        for (agent, from) in movable.take(limit) {
             let Some(to) = seats.take() else { break };
             let Some(home) = hosts.home_at(&to) else { continue };
             *given.entry(to).or_default() += 1;

@@ -2,6 +2,7 @@
 
 mod hosts;
 mod model;
+mod simulation;
 
 use super::*;
 use crate::domain::host::{HostEpoch, HostReport};

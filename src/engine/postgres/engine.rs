@@ -57,8 +57,18 @@ impl PostgresEngine {
         let (wakes, listener) = (Wakes::new(links.clone()), Listener::new(links.clone()));
         let told = ToldMail::default();
         let engine = Self { links, wakes, listener, told, _thread: thread };
-        engine.rows("SELECT 1", &[])?;
+        engine.warn_of_losses()?;
         Ok(engine)
+    }
+
+    /// Warns if a failure of the server's machine can lose what was acknowledged, as its owner has decided.
+    fn warn_of_losses(&self) -> Result<(), Failure> {
+        let row = self.row("SELECT current_setting('fsync') = 'off'", &[])?;
+        if row.map_or(Ok(false), |row| self.column(&row, 0))? {
+            let engine = self.address();
+            tracing::warn!(%engine, "fsync is off: what it acknowledged can be lost when its machine fails");
+        }
+        Ok(())
     }
 
     /// Returns the connections.

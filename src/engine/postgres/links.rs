@@ -72,7 +72,7 @@ pub(super) struct LentLink<'l> {
 }
 
 impl LentLink<'_> {
-    /// Returns the connection; `None` never, until it is given back.
+    /// Returns the connection, until it is given back.
     pub(super) fn link(&self) -> Option<&Link> {
         self.link.as_ref()
     }

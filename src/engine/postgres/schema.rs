@@ -2,7 +2,7 @@
 
 use tokio_postgres::Client;
 
-use super::failure::{Failure, STANDBY};
+use super::failure::{Failure, FailureKind, STANDBY};
 use crate::engine::{EngineAddress, EngineError};
 
 /// The version of the tables.
@@ -98,8 +98,8 @@ $make$;
 COMMIT;
 "#;
 
-/// Asks a server what it is. The columns are those that `check` reads.
-const ASK: &str = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
+/// Asks a server what it is. The columns are those that `greet` reads.
+const ASK: &str = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), \
     to_regclass('raymond.version') IS NOT NULL, current_setting('server_version_num')::int8";
 
 /// The oldest server that has what the statements need.
@@ -109,7 +109,7 @@ const OLDEST_SERVER: i64 = 120_000;
 pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<(), Failure> {
     let failed = |error| Failure::of_statement(address, &error);
     let row = client.query_typed_one(ASK, &[]).await.map_err(failed)?;
-    if row.get::<_, i64>(4) < OLDEST_SERVER {
+    if row.get::<_, i64>(3) < OLDEST_SERVER {
         return Err(Failure::refused(address, "it is older than PostgreSQL 12; update it"));
     }
     if row.get(0) {
@@ -119,10 +119,7 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
         let why = "synchronous_commit is off, so it could lose what it has acknowledged; set it with `ALTER ROLE … SET synchronous_commit = on`";
         return Err(Failure::refused(address, why));
     }
-    if row.get::<_, &str>(2) == "off" {
-        tracing::warn!(engine = %address, "fsync is off: what the engine acknowledged can be lost when its machine fails");
-    }
-    if !row.get::<_, bool>(3) {
+    if !row.get::<_, bool>(2) {
         client.batch_execute(MAKE).await.map_err(failed)?;
     }
     let found = "SELECT version FROM raymond.version";
@@ -134,7 +131,7 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
     if found != VERSION {
         let engine = address.to_string();
         let error = EngineError::Version { engine, found, known: VERSION };
-        return Err(Failure { error, ..Failure::refused(address, "") });
+        return Err(Failure { kind: FailureKind::Final, error });
     }
     Ok(())
 }

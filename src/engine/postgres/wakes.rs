@@ -2,16 +2,23 @@
 //!
 //! `NOTIFY` takes a lock of the whole server while its transaction commits. With the write in that transaction, all
 //! writes would wait for the disk one after the other. So it is a statement of its own, and one at a time carries all
-//! that has come about meanwhile. If it is lost, those who wait look again in two seconds.
+//! that has come about meanwhile: each wakes all processes of the server that listen, whatever they listen to. If it is
+//! lost, those who wait look again in two seconds.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::calls::CALL_LIMIT;
 use super::links::Links;
 use super::values::texts;
 use crate::domain::host::HostName;
 use crate::domain::id::RunId;
+
+/// The time between two notifications, so that much news at once wakes the server's processes once.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What somebody may wait for.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +94,7 @@ async fn notify(links: Arc<Links>, pending: Arc<Mutex<Pending>>) {
         if let Err(failure) = links.ask(CALL_LIMIT, statement, &[texts(&channels)]).await {
             tracing::debug!(error = %failure.error, "nobody was woken");
         }
+        sleep(PAUSE).await;
     }
 }
 

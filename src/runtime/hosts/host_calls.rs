@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::domain::home::Home;
-use crate::domain::host::HostName;
+use crate::domain::host::{HostEpoch, HostName};
 use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::RunId;
 use crate::engine::host_mailbox::HostRequest;
@@ -34,22 +34,27 @@ struct WaitingCall {
     answer: oneshot::Sender<HostAnswer>,
 }
 
+/// The calls that wait, and the answers that nobody has waited for yet: those to requests of an earlier supervisor come
+/// before this one asks.
+#[derive(Debug, Default)]
+struct OpenCalls {
+    waiting: HashMap<String, WaitingCall>,
+    early: HashMap<String, HostAnswer>,
+}
+
 /// The calls of a run to hosts.
 #[derive(Debug, Clone)]
 pub(in crate::runtime) struct HostCalls {
     run: RunId,
     outgoing: Sender<Outgoing>,
-    waiting: Arc<Mutex<HashMap<String, WaitingCall>>>,
+    open: Arc<Mutex<OpenCalls>>,
     /// The hosts that were ever asked for something.
-    asked: Arc<Mutex<BTreeSet<Home2>>>,
+    asked: Arc<Mutex<BTreeSet<(HostName, HostEpoch)>>>,
 }
-
-/// A host and its epoch, in order.
-type Home2 = (HostName, u64);
 
 impl HostCalls {
     pub(super) fn new(run: RunId, outgoing: Sender<Outgoing>) -> Self {
-        Self { run, outgoing, waiting: Arc::default(), asked: Arc::default() }
+        Self { run, outgoing, open: Arc::default(), asked: Arc::default() }
     }
 
     /// Returns the key of a call about something that is named once in the run.
@@ -68,8 +73,18 @@ impl HostCalls {
             Err(error) => return HostAnswer::Refused { why: error.to_string() },
         };
         let (answer, answered) = oneshot::channel();
-        lock(&self.waiting).insert(key.clone(), WaitingCall { home: home.clone(), answer });
-        lock(&self.asked).insert((host.clone(), home.epoch.0));
+        let early = {
+            let mut open = lock(&self.open);
+            let early = open.early.remove(&key);
+            if early.is_none() {
+                open.waiting.insert(key.clone(), WaitingCall { home: home.clone(), answer });
+            }
+            early
+        };
+        lock(&self.asked).insert((host.clone(), home.epoch));
+        if let Some(early) = early {
+            return early;
+        }
         let (run, host) = (self.run.clone(), host.clone());
         self.put(Outgoing::Send(HostRequest { key, run, host, host_epoch: home.epoch, body }));
         match answered.await {
@@ -90,17 +105,19 @@ impl HostCalls {
 
     /// Returns the homes that were ever asked for something.
     pub(super) fn asked(&self) -> Vec<Home> {
-        let home = |(host, epoch): &Home2| Home {
+        let home = |(host, epoch): &(HostName, HostEpoch)| Home {
             host: Some(host.clone()),
-            epoch: crate::domain::host::HostEpoch(*epoch),
+            epoch: *epoch,
         };
         lock(&self.asked).iter().map(home).collect()
     }
 
     /// Takes calls back that begin with `beginning`; those that were begun go on.
     pub(super) fn withdraw(&self, beginning: &str) {
-        let keys: Vec<String> =
-            lock(&self.waiting).keys().filter(|key| key.starts_with(beginning)).cloned().collect();
+        let open = lock(&self.open);
+        let keys = open.waiting.keys().filter(|key| key.starts_with(beginning));
+        let keys: Vec<String> = keys.cloned().collect();
+        drop(open);
         for key in keys {
             self.put(Outgoing::Withdraw(key));
         }
@@ -116,23 +133,26 @@ impl HostCalls {
         self.put(Outgoing::ForgetAll);
     }
 
-    /// Gives an answer to whoever waits for it.
+    /// Gives an answer to whoever waits for it, or will.
     pub(super) fn answer(&self, key: &str, answer: HostAnswer) {
-        if let Some(call) = lock(&self.waiting).remove(key) {
-            let _ = call.answer.send(answer);
+        let mut open = lock(&self.open);
+        match open.waiting.remove(key) {
+            Some(call) => drop(call.answer.send(answer)),
+            None => drop(open.early.insert(key.to_owned(), answer)),
         }
     }
 
     /// Ends the calls to hosts in an epoch that is over, with this answer.
     pub(super) fn lose(&self, is_over: impl Fn(&Home) -> bool, answer: &HostAnswer) {
-        let mut waiting = lock(&self.waiting);
-        let lost: Vec<String> = waiting
+        let mut open = lock(&self.open);
+        let lost: Vec<String> = open
+            .waiting
             .iter()
             .filter(|(_, call)| is_over(&call.home))
             .map(|(key, _)| key.clone())
             .collect();
         for key in lost {
-            if let Some(call) = waiting.remove(&key) {
+            if let Some(call) = open.waiting.remove(&key) {
                 let _ = call.answer.send(answer.clone());
             }
         }

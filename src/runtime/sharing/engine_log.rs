@@ -1,7 +1,7 @@
 //! The log of a run in an engine. While the engine cannot be reached, it is asked again; running turns go on meanwhile.
 
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::run_engine::{HeldRun, LEASE_TIME, RENEWAL_INTERVAL, store_error};
 use crate::engine::EngineError;
@@ -18,13 +18,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The log of a run in an engine.
 struct EngineLog {
     held: HeldRun,
+    /// The time of the last renewal.
+    renewed: Instant,
 }
 
 impl HeldRun {
     /// Returns the log of the run.
     #[must_use]
     pub fn log(&self) -> Box<dyn RunLog> {
-        Box::new(EngineLog { held: self.clone() })
+        Box::new(EngineLog { held: self.clone(), renewed: Instant::now() })
     }
 }
 
@@ -66,7 +68,9 @@ impl RunLog for EngineLog {
         let line =
             |line: &store::log::SharedLine| LogLine { seq: line.seq, text: line.text.clone() };
         let lines: Vec<LogLine> = batch.shared.iter().map(line).collect();
-        self.until_reached(|held| held.engine.append(&held.lease, &lines))
+        self.until_reached(|held| held.engine.append(&held.lease, &lines))?;
+        // A run that is never idle renews its lease between two appends.
+        if self.renewed.elapsed() >= RENEWAL_INTERVAL { self.renew() } else { Ok(()) }
     }
 
     fn renewal_interval(&self) -> Option<Duration> {
@@ -74,6 +78,7 @@ impl RunLog for EngineLog {
     }
 
     fn renew(&mut self) -> Result<(), store::Error> {
+        self.renewed = Instant::now();
         match self.held.engine.renew_lease(&self.held.lease, LEASE_TIME) {
             // What was not reached now is tried again at the next append, or after the interval.
             Err(error) if !error.is_passing() => Err(store_error(&error, &self.held.lease.run)),

@@ -1,6 +1,6 @@
 //! The loop of a worker: requests in, answers out, each run in an environment of its own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, OnceCell, Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
 
 use super::abandoned_runs::{AbandonedRuns, Takeover};
@@ -103,7 +103,23 @@ struct Worker {
 /// The place of a run, which is made for its first request.
 #[derive(Default)]
 struct RunSlot {
-    run: tokio::sync::OnceCell<Result<Rc<HostedRun>, String>>,
+    run: OnceCell<Result<Rc<HostedRun>, String>>,
+    /// True if its turns were told to stop. What is asked for later, by a supervisor that goes on, gets a place of its own.
+    is_stopped: Cell<bool>,
+    /// The number of turns and activities that are performed in it.
+    users: Cell<usize>,
+    left: Notify,
+}
+
+impl RunSlot {
+    fn enter(&self) {
+        self.users.set(self.users.get() + 1);
+    }
+
+    fn leave(&self) {
+        self.users.set(self.users.get().saturating_sub(1));
+        self.left.notify_waiters();
+    }
 }
 
 impl Worker {
@@ -195,11 +211,7 @@ impl Worker {
                 return self.reply(key, &HostAnswer::Refused { why }).await;
             }
         };
-        let is_end = matches!(work, HostWork::End);
         let Some(answer) = self.performed(&key, &run, work).await else { return };
-        if is_end {
-            self.runs.borrow_mut().remove(&run);
-        }
         self.reply(key, &answer).await;
     }
 
@@ -211,24 +223,34 @@ impl Worker {
         if begins && !self.may_begin(key).await {
             return None;
         }
-        let hosted = match self.hosted(run).await {
+        let slot = self.slot(run, begins).await;
+        let hosted = match self.hosted(run, &slot).await {
             Ok(hosted) => hosted,
             Err(why) => return Some(HostAnswer::Refused { why }),
         };
+        if matches!(work, HostWork::StopAll { .. } | HostWork::End) {
+            slot.is_stopped.set(true);
+        }
         if let HostWork::Turn { input } = &work {
             let mut agents = self.agents.borrow_mut();
             agents.insert((run.clone(), input.turn.agent.clone()));
             let count = u32::try_from(agents.len()).unwrap_or(u32::MAX);
             self.counts.sessions.store(count, Ordering::Relaxed);
         }
-        if begins {
-            self.counts.busy.fetch_add(1, Ordering::Relaxed);
+        if !begins {
+            let is_end = matches!(work, HostWork::End);
+            let answer = carried_out(&hosted, work).await;
+            if is_end && slot.users.get() == 0 {
+                self.remove(run, &slot);
+            }
+            return Some(answer);
         }
+        slot.enter();
+        self.counts.busy.fetch_add(1, Ordering::Relaxed);
         let answer = carried_out(&hosted, work).await;
-        if begins {
-            self.counts.busy.fetch_sub(1, Ordering::Relaxed);
-            self.idle.notify_one();
-        }
+        self.counts.busy.fetch_sub(1, Ordering::Relaxed);
+        slot.leave();
+        self.idle.notify_one();
         Some(answer)
     }
 
@@ -239,9 +261,32 @@ impl Worker {
         matches!(begun, Ok(Ok(true)))
     }
 
+    /// Returns the place of a run. What begins something waits until an earlier place that was stopped is empty.
+    async fn slot(&self, id: &RunId, begins: bool) -> Rc<RunSlot> {
+        loop {
+            let slot = Rc::clone(self.runs.borrow_mut().entry(id.clone()).or_default());
+            if !begins || !slot.is_stopped.get() {
+                return slot;
+            }
+            let left = slot.left.notified();
+            if slot.users.get() > 0 {
+                left.await;
+            } else {
+                self.remove(id, &slot);
+            }
+        }
+    }
+
+    /// Removes the place of a run, unless it is another one by now.
+    fn remove(&self, id: &RunId, slot: &Rc<RunSlot>) {
+        let mut runs = self.runs.borrow_mut();
+        if runs.get(id).is_some_and(|now| Rc::ptr_eq(now, slot)) {
+            runs.remove(id);
+        }
+    }
+
     /// Returns a run as this host has it.
-    async fn hosted(&self, id: &RunId) -> Result<Rc<HostedRun>, String> {
-        let slot = Rc::clone(self.runs.borrow_mut().entry(id.clone()).or_default());
+    async fn hosted(&self, id: &RunId, slot: &Rc<RunSlot>) -> Result<Rc<HostedRun>, String> {
         let made = slot
             .run
             .get_or_init(|| async {
@@ -255,7 +300,7 @@ impl Worker {
             .clone();
         if made.is_err() {
             // The next request tries again: its person may have mended the reason.
-            self.runs.borrow_mut().remove(id);
+            self.remove(id, slot);
         }
         made
     }

@@ -86,14 +86,15 @@ impl Server {
         std::fs::write(data.join("pg_hba.conf"), ACCESS).expect("the access");
     }
 
-    /// Starts the server, and waits until it is ready. After a kill it refuses until the last of its processes has ended.
+    /// Starts the server, and waits until it is ready. After a kill it refuses until the last of its processes has ended,
+    /// and until nobody else has its port.
     pub(crate) fn start(&self) {
         wait_until("the server is ready", || {
             let postmaster = self.launch();
             loop {
                 if postmaster.keeper.is_finished() {
                     let said = postmaster.keeper.join().expect("its keeper");
-                    assert!(said.contains("still in use") || said.contains("lock file"), "{said}");
+                    assert!(said.contains("in use") || said.contains("lock file"), "{said}");
                     return false;
                 }
                 let status = std::fs::read_to_string(self.data().join("postmaster.pid"));

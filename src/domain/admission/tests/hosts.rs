@@ -137,14 +137,14 @@ fn longest_waiting_agents_of_full_hosts_are_found() {
     admission.ask(fixed, NOW);
     assert_eq!(admission.crowded().collect::<Vec<_>>(), [&AgentMobility::AnyHost]);
     let waiting = |limit| {
-        let found = admission.longest_waiting(&AgentMobility::AnyHost, limit);
-        found.into_iter().map(|(agent, host)| format!("{agent} {host}")).collect::<Vec<_>>()
+        let found = admission.longest_waiting(&AgentMobility::AnyHost).take(limit);
+        found.map(|(agent, host)| format!("{agent} {host}")).collect::<Vec<_>>()
     };
     assert_eq!(waiting(9), ["main.1 a", "main.2 b", "main.3 a"]);
     assert_eq!(waiting(2), ["main.1 a", "main.2 b"]);
     assert_eq!(admission.idle_hosts().collect::<Vec<_>>(), [(&host("c"), 2)]);
     admission.set_permits(Some(&host("a")), 1);
-    let crowded: Vec<_> = admission.longest_waiting(&AgentMobility::AnyHost, 9);
+    let crowded: Vec<_> = admission.longest_waiting(&AgentMobility::AnyHost).collect();
     assert_eq!(crowded, [(&child(2), &host("b"))], "a host that is free serves its agents itself");
 }
 

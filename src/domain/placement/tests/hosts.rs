@@ -110,7 +110,17 @@ impl Cluster {
 
     /// Places an agent at a host and queues it; it could be elsewhere, too, where the requirement allows it.
     fn add(&mut self, number: u32, host: &str, requirement: Option<&str>) {
-        settle(&mut self.table, &agent(number), Some(host), None);
+        self.add_to(None, number, host, requirement);
+    }
+
+    fn add_to(
+        &mut self,
+        group: Option<PlacementGroup>,
+        number: u32,
+        host: &str,
+        requirement: Option<&str>,
+    ) {
+        settle(&mut self.table, &agent(number), Some(host), group);
         let requirement = requirement.map(label);
         let mobility = self.table.mobility(&agent(number), requirement.as_ref());
         let state = StateName::parse("W.md").expect("a state");
@@ -181,4 +191,17 @@ fn agents_of_silent_host_move_while_those_that_began_wait_for_it() {
     assert_eq!(changes.permits, [name("a")]);
     cluster.queue.set_permits(Some(&name("a")), 0);
     assert_eq!(cluster.moves(9), ["main.2 a>b"]);
+}
+
+#[test]
+fn agent_that_shares_its_directory_by_now_stays_and_others_move() {
+    let mut cluster = Cluster::new(&[sighting("a", 1, &[]), sighting("b", 1, &[])]);
+    cluster.add(1, "a", None);
+    cluster.admit();
+    let tree = PlacementGroup::Worktree(agent(9));
+    cluster.add_to(Some(tree.clone()), 2, "a", None);
+    cluster.add(3, "a", None);
+    assert_eq!(cluster.moves(9), ["main.2 a>b"]);
+    settle(&mut cluster.table, &agent(4), None, Some(tree));
+    assert_eq!(cluster.moves(9), ["main.3 a>b"]);
 }

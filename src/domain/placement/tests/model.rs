@@ -9,7 +9,7 @@ use super::*;
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 
 /// Something that happens to the table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum TableStep {
     /// A host is seen; its epoch is the known one, the one before, or the next.
     See {
@@ -131,7 +131,9 @@ impl TableModel {
     fn evict(&mut self, host: &str, is_lost: impl Fn(&ModelAgent) -> bool) -> Vec<u32> {
         let lost = self.agents.iter().filter(|(_, one)| one.host == host && is_lost(one));
         let lost: Vec<u32> = lost.map(|(agent, _)| *agent).collect();
-        lost.iter().for_each(|agent| self.end(*agent));
+        for agent in &lost {
+            self.end(*agent);
+        }
         lost
     }
 

@@ -1,0 +1,68 @@
+//! The permits that are held, also by their number in each state.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::queue_hosts::HostIndex;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::running_turns::{RunningTurn, RunningTurns};
+
+/// A permit that an agent holds.
+#[derive(Debug)]
+pub(super) struct HeldPermit {
+    pub(super) state: StateName,
+    pub(super) host: HostIndex,
+}
+
+/// All permits that are held.
+#[derive(Debug, Default)]
+pub(super) struct HeldPermits {
+    agents: HashMap<AgentId, HeldPermit>,
+    states: BTreeMap<StateName, usize>,
+}
+
+impl HeldPermits {
+    pub(super) fn len(&self) -> usize {
+        self.agents.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
+    pub(super) fn has(&self, agent: &AgentId) -> bool {
+        self.agents.contains_key(agent)
+    }
+
+    pub(super) fn agents(&self) -> impl Iterator<Item = &AgentId> {
+        self.agents.keys()
+    }
+
+    /// Adds a permit. Returns the one that the agent had before.
+    pub(super) fn insert(&mut self, agent: AgentId, permit: HeldPermit) -> Option<HeldPermit> {
+        let earlier = self.remove(&agent);
+        *self.states.entry(permit.state.clone()).or_default() += 1;
+        self.agents.insert(agent, permit);
+        earlier
+    }
+
+    pub(super) fn remove(&mut self, agent: &AgentId) -> Option<HeldPermit> {
+        let permit = self.agents.remove(agent)?;
+        if let Some(number) = self.states.get_mut(&permit.state) {
+            *number -= 1;
+            if *number == 0 {
+                self.states.remove(&permit.state);
+            }
+        }
+        Some(permit)
+    }
+}
+
+impl<'turn> RunningTurns<'turn> for &'turn HeldPermits {
+    fn by_state(&self) -> impl Iterator<Item = (&'turn StateName, usize)> + Clone {
+        self.states.iter().map(|(state, number)| (state, *number))
+    }
+
+    fn each(&self) -> impl Iterator<Item = RunningTurn<'turn>> + Clone {
+        self.agents.iter().map(|(agent, permit)| (agent, &permit.state))
+    }
+}

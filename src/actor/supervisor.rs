@@ -17,6 +17,7 @@ mod programs;
 mod questions;
 mod queued_effects;
 mod reports;
+mod start;
 mod timers;
 mod turns;
 
@@ -29,8 +30,10 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
 use self::activities::PendingActivity;
+pub use self::hosts::PlacementMode;
 use self::hosts::RunHosts;
 use self::queued_effects::QueuedEffects;
+pub use self::start::SupervisorStart;
 use self::timers::AgentTimers;
 use super::agent::AgentActor;
 use super::clock::now;
@@ -46,7 +49,6 @@ use crate::domain::event::{Event, Record};
 use crate::domain::home::PlacedAgent;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::retry::RetrySelection;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::turn::TurnId;
@@ -90,43 +92,6 @@ pub struct Supervisor {
     _released: oneshot::Sender<Infallible>,
 }
 
-/// The first step of a supervisor.
-#[derive(Debug)]
-pub enum SupervisorStart {
-    /// A run whose first record is in its journal already.
-    FirstRecord(Box<Record>),
-    /// An existing run, the settings under which it is resumed, and the failed agents that live again.
-    Resume(Box<Settings>, Option<RetrySelection>),
-    /// No first step: the run has begun.
-    Done,
-}
-
-impl SupervisorStart {
-    /// Returns the start of a resumed run under these settings: from its first record, if no turn of it has begun
-    /// and the settings are the same.
-    #[must_use]
-    pub fn on_resume(
-        untouched: Option<Record>,
-        settings: Settings,
-        retry: Option<RetrySelection>,
-        run: &Run,
-    ) -> Self {
-        match untouched {
-            Some(first) if settings == run.settings => Self::FirstRecord(Box::new(first)),
-            _ => Self::Resume(Box::new(settings), retry),
-        }
-    }
-
-    /// Returns the settings under which a run is resumed.
-    #[must_use]
-    pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
-        match self {
-            Self::Resume(settings, _) => settings,
-            Self::FirstRecord(_) | Self::Done => &run.settings,
-        }
-    }
-}
-
 /// The arguments of a supervisor.
 pub struct SupervisorArgs {
     /// The run.
@@ -151,15 +116,6 @@ pub struct SupervisorArgs {
     pub done: oneshot::Sender<Result<Run, store::Error>>,
     /// The guard that is dropped once the supervisor has let go of the run.
     pub released: oneshot::Sender<Infallible>,
-}
-
-/// The placement of agents on hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlacementMode {
-    /// Agents that share a directory share a host.
-    OwnDirectories,
-    /// All hosts have the run's directory.
-    SharedDirectory,
 }
 
 /// A record that has been handed to the journal, and the effects due when it is durable.

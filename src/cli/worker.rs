@@ -25,6 +25,8 @@ use crate::store::layout::RunsRoot;
 pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
     person::must_act("start a worker")?;
     diagnostics::begin(&args.logging)?;
+    // Without a run there is no live view, but there are warnings.
+    let _ = diagnostics::terminal(false);
     let connected = engine::required(&args.dir)?;
     let host = match &args.host {
         Some(host) => host.clone(),
@@ -56,8 +58,6 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         "host {host} serves {} with {slots} slots; interrupt it to end it",
         connected.address()
     ));
-    // What the log says of the host goes to stderr.
-    let _terminal = diagnostics::terminal(false);
     subreaper::take_orphans();
     actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());

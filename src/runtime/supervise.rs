@@ -32,6 +32,7 @@ use crate::plugin::external::RunPosition;
 use crate::process::child::{end_processes_of_run, orphans};
 use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
+use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{RunDir, RunsRoot};
@@ -254,7 +255,11 @@ pub async fn supervised(
     if let Ok(run) = &outcome {
         clear_up(run, &user_state, root);
     }
-    outcome.map_err(|error| Error::Broken { id, error })
+    outcome.map_err(|error| match error {
+        // There is nothing to mend here: the run goes on elsewhere.
+        error @ store::Error::TakenOver { .. } => Error::Store(error),
+        error => Error::Broken { id, error },
+    })
 }
 
 /// Removes what is kept for a run elsewhere, if it has ended.

@@ -1,5 +1,6 @@
-//! The identity of a worker: kept in its directory, so that it takes up what it began before its restart. One worker at a
-//! time has it.
+//! The identity of a worker, which it keeps over restarts.
+//!
+//! It lies in the directory of the worker, so that the next worker there takes up what this one began. One at a time has it.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};

@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use super::log::{LineBatch, RunLog};
 use super::{Error, files};
@@ -107,7 +108,8 @@ fn run_jobs<L: RunLog>(
     jobs: &Receiver<WriterJob>,
     tell: &impl Fn(WriteOutcome),
 ) -> Result<(), Error> {
-    let mut next = next_job(&mut target.log, jobs)?;
+    let mut renewed = Instant::now();
+    let mut next = next_job(&mut target.log, jobs, &mut renewed)?;
     while let Some(job) = next.take() {
         match job {
             WriterJob::Snapshot(fill) => files::replace_with(&target.state, fill)?,
@@ -120,22 +122,30 @@ fn run_jobs<L: RunLog>(
             }
         }
         if next.is_none() {
-            next = next_job(&mut target.log, jobs)?;
+            next = next_job(&mut target.log, jobs, &mut renewed)?;
         }
     }
     Ok(())
 }
 
-/// Waits for a job, and renews the right to append meanwhile; `None` if there will be none.
+/// Waits for a job, and renews the right to append when it is time, however many jobs there are; `None` if there will be
+/// none.
 fn next_job<L: RunLog>(
     log: &mut L,
     jobs: &Receiver<WriterJob>,
+    renewed: &mut Instant,
 ) -> Result<Option<WriterJob>, Error> {
     let Some(interval) = log.renewal_interval() else { return Ok(jobs.recv().ok()) };
     loop {
-        match jobs.recv_timeout(interval) {
+        let left = interval.saturating_sub(renewed.elapsed());
+        if left.is_zero() {
+            log.renew()?;
+            *renewed = Instant::now();
+            continue;
+        }
+        match jobs.recv_timeout(left) {
             Ok(job) => return Ok(Some(job)),
-            Err(RecvTimeoutError::Timeout) => log.renew()?,
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
         }
     }
@@ -157,6 +167,7 @@ fn gather(mut batch: LineBatch, jobs: &Receiver<WriterJob>) -> (LineBatch, Optio
 mod tests {
     use std::io::Write;
     use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
     use crate::store::acknowledged::AcknowledgedEnd;
@@ -182,6 +193,47 @@ mod tests {
                 Ok(())
             }
         }
+    }
+
+    /// A log whose right to append runs out all the time, and that tells when it is renewed.
+    struct Leased(mpsc::Sender<()>);
+
+    impl RunLog for Leased {
+        fn append(&mut self, _: &LineBatch) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn renewal_interval(&self) -> Option<Duration> {
+            Some(Duration::from_millis(5))
+        }
+
+        fn renew(&mut self) -> Result<(), Error> {
+            // After the test there is no receiver.
+            let _ = self.0.send(());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn log_that_is_always_written_is_renewed_in_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (renew, renewed) = mpsc::channel();
+        let (state, journal) = (dir.path().join("state.json"), dir.path().join("journal.jsonl"));
+        let (tell, told) = mpsc::channel();
+        let target = JournalTarget { log: Leased(renew), journal, state };
+        let writer = JournalWriter::start(target, move |outcome| {
+            let _ = tell.send(outcome);
+        });
+        let writer = writer.expect("a thread");
+        let mut last = 0;
+        // The next line is there before the interval is over.
+        while renewed.try_recv().is_err() {
+            last += 1;
+            writer.append(line(last, "text"));
+            assert_eq!(told.recv(), Ok(WriteOutcome::Durable(last)));
+            assert!(last < 10_000_000, "it is never renewed");
+        }
+        writer.finish().expect("it ends");
     }
 
     fn start(

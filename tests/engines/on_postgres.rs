@@ -11,6 +11,8 @@ mod broken;
 mod crash;
 mod encrypted;
 mod fences;
+#[path = "runs/mod.rs"]
+mod runs;
 mod tables;
 
 /// Returns two connections to a database of their own, and the database.

@@ -21,6 +21,15 @@ use crate::domain::id::AgentId;
 use crate::domain::placement::{HostChanges, HostTable, PlacementGroup, balance};
 use crate::domain::run::Run;
 
+/// The placement of agents on hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlacementMode {
+    /// Agents that share a directory share a host.
+    OwnDirectories,
+    /// All hosts have the run's directory.
+    SharedDirectory,
+}
+
 /// The hosts of a run that several machines share.
 #[derive(Debug)]
 pub(super) struct RunHosts {
@@ -29,6 +38,8 @@ pub(super) struct RunHosts {
     has_shared_dir: bool,
     /// The live agents without a host.
     unplaced: BTreeSet<AgentId>,
+    /// True once the hosts were seen; before that, no host takes an agent.
+    has_seen: bool,
     /// The reason that was told last why agents have no host.
     told: Option<String>,
 }
@@ -40,6 +51,7 @@ impl RunHosts {
             table: HostTable::new(WIRE_VERSION),
             has_shared_dir,
             unplaced: BTreeSet::new(),
+            has_seen: false,
             told: None,
         };
         for agent in run.agents.values() {
@@ -88,7 +100,7 @@ impl RunHosts {
 
     /// Tells people why agents wait for a host, once for each reason.
     fn tell(&mut self, reason: &str) {
-        if self.told.as_deref() != Some(reason) {
+        if self.has_seen && self.told.as_deref() != Some(reason) {
             tracing::warn!("agents wait for a host: {reason}");
             self.told = Some(reason.to_owned());
         }
@@ -160,6 +172,7 @@ impl Supervisor {
     fn see_hosts(&mut self, HostsSeen(seen): HostsSeen, ctx: &mut Ctx<Self>) {
         let Some(hosts) = &mut self.hosts else { return };
         let HostChanges { lost, permits, left: _ } = hosts.table.observe_all(seen);
+        hosts.has_seen = true;
         for host in &permits {
             self.admission.set_permits(Some(host), hosts.table.permits(host));
         }

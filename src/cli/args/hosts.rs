@@ -26,6 +26,18 @@ Declare a host lost only if it does not come back: a turn that it had begun may 
 
 --json prints an array of { host, epoch, standing, alive, silent_ms, slots, busy, sessions, labels, raymond, wire, claude }.";
 
+const DRAIN_HELP: &str = "Examples:
+  raymond hosts drain build-1
+  raymond hosts drain build-1 --engine postgres://ray@db/work";
+
+const LOST_HELP: &str = "Examples:
+  raymond hosts lost build-1
+  raymond hosts lost build-1 --engine postgres://ray@db/work";
+
+const REMOVE_HELP: &str = "Examples:
+  raymond hosts remove build-1
+  raymond hosts remove build-1 --engine postgres://ray@db/work";
+
 /// Something that a host allows runs to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AllowArg {
@@ -86,10 +98,13 @@ pub struct HostsArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostsCommand {
     /// Give a host no further agents; it keeps those that it has
+    #[command(after_help = DRAIN_HELP)]
     Drain(OneHostArgs),
     /// Declare a host lost: its agents go on elsewhere
+    #[command(after_help = LOST_HELP)]
     Lost(OneHostArgs),
     /// Remove a host that is lost or silent from the list
+    #[command(after_help = REMOVE_HELP)]
     Remove(OneHostArgs),
 }
 

@@ -136,14 +136,8 @@ impl Story {
 
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
-        let record = Record {
-            seq,
-            at: Timestamp(seq * 1000),
-            folder: None,
-            snapshot: None,
-            placed: Vec::new(),
-            event,
-        };
+        let at = Timestamp(seq * 1000);
+        let record = Record { folder: None, ..Record::next(&self.scene.run, at, event) };
         self.records.push(record.clone());
         self.scene.happens(record.event);
     }

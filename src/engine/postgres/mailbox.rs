@@ -3,6 +3,7 @@
 //! A request is open, answered, withdrawn or forgotten. Its row is changed under its lock, so of a withdrawal and a
 //! begin at the same moment one is first, and the other sees it.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::engine::PostgresEngine;
@@ -115,6 +116,10 @@ const FORGET_ALL: &str = concat!(
 
 impl HostMailbox for PostgresEngine {
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {
+        // One statement may not change a row twice.
+        let mut seen = HashSet::new();
+        let requests: Vec<&HostRequest> =
+            requests.iter().filter(|request| seen.insert(request.key.as_str())).collect();
         let keys: Vec<&str> = requests.iter().map(|request| request.key.as_str()).collect();
         let hosts: Vec<&str> = requests.iter().map(|request| request.host.as_str()).collect();
         let epochs: Vec<i64> =

@@ -14,6 +14,15 @@ use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::RunId;
 use crate::engine::host_mailbox::HostRequest;
 
+/// The kinds of requests whose names come from the run itself.
+const NAMED_ONCE: [&str; 2] = [TURN, ACTIVITY];
+
+/// The kind of the request for a turn.
+pub(super) const TURN: &str = "turn";
+
+/// The kind of the request for an activity.
+pub(super) const ACTIVITY: &str = "activity";
+
 /// What the mail thread is asked to do.
 #[derive(Debug)]
 pub(super) enum Outgoing {
@@ -34,8 +43,7 @@ struct WaitingCall {
     answer: oneshot::Sender<HostAnswer>,
 }
 
-/// The calls that wait, and the answers that nobody has waited for yet: those to requests of an earlier supervisor come
-/// before this one asks.
+/// The calls that wait, and the answers to calls that an earlier supervisor made and this one has not made yet.
 #[derive(Debug, Default)]
 struct OpenCalls {
     waiting: HashMap<String, WaitingCall>,
@@ -73,18 +81,14 @@ impl HostCalls {
             Err(error) => return HostAnswer::Refused { why: error.to_string() },
         };
         let (answer, answered) = oneshot::channel();
-        let early = {
+        {
             let mut open = lock(&self.open);
-            let early = open.early.remove(&key);
-            if early.is_none() {
-                open.waiting.insert(key.clone(), WaitingCall { home: home.clone(), answer });
+            if let Some(early) = open.early.remove(&key) {
+                return early;
             }
-            early
-        };
-        lock(&self.asked).insert((host.clone(), home.epoch));
-        if let Some(early) = early {
-            return early;
+            open.waiting.insert(key.clone(), WaitingCall { home: home.clone(), answer });
         }
+        lock(&self.asked).insert((host.clone(), home.epoch));
         let (run, host) = (self.run.clone(), host.clone());
         self.put(Outgoing::Send(HostRequest { key, run, host, host_epoch: home.epoch, body }));
         match answered.await {
@@ -125,6 +129,7 @@ impl HostCalls {
 
     /// Has a request with its answer forgotten, because what followed from it is recorded.
     pub(super) fn forget(&self, key: String) {
+        lock(&self.open).early.remove(&key);
         self.put(Outgoing::Forget(key));
     }
 
@@ -133,13 +138,23 @@ impl HostCalls {
         self.put(Outgoing::ForgetAll);
     }
 
-    /// Gives an answer to whoever waits for it, or will.
+    /// Gives an answer to whoever waits for it. One to something that is named once in the run is kept for whoever asks
+    /// for it: an earlier supervisor did, and this one does when it comes to it. Any other one is of no use.
     pub(super) fn answer(&self, key: &str, answer: HostAnswer) {
         let mut open = lock(&self.open);
-        match open.waiting.remove(key) {
-            Some(call) => drop(call.answer.send(answer)),
-            None => drop(open.early.insert(key.to_owned(), answer)),
+        if let Some(call) = open.waiting.remove(key) {
+            let _ = call.answer.send(answer);
+        } else if NAMED_ONCE.iter().any(|kind| self.is_of(kind, key)) {
+            open.early.insert(key.to_owned(), answer);
+        } else {
+            drop(open);
+            self.put(Outgoing::Forget(key.to_owned()));
         }
+    }
+
+    fn is_of(&self, kind: &str, key: &str) -> bool {
+        let rest = key.strip_prefix(self.run.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        rest.and_then(|rest| rest.strip_prefix(kind)).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Ends the calls to hosts in an epoch that is over, with this answer.

@@ -124,8 +124,11 @@ impl MailSide {
 
     fn flush(&self, batch: &mut Vec<HostRequest>) {
         if !batch.is_empty() {
-            self.until_reached(|held| held.engine.send(&held.lease, batch));
-            batch.clear();
+            let sent = self.until_reached(|held| held.engine.send(&held.lease, batch));
+            for request in batch.drain(..).filter(|_| sent.is_none()) {
+                // It is never begun, and whoever waits for it would wait for ever.
+                self.calls.answer(&request.key, HostAnswer::Interrupted);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use uuid::Uuid;
 
-use super::host_calls::HostCalls;
+use super::host_calls::{ACTIVITY, HostCalls};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
@@ -26,13 +26,28 @@ pub(in crate::runtime) struct RemoteExecutor {
     here: Rc<dyn ActivityExecutor>,
     /// The homes of agents for which something was performed.
     homes: RefCell<HashMap<AgentId, Home>>,
+    /// The step of each agent, and the number of activities that it has performed in it.
+    performed: RefCell<HashMap<AgentId, (TurnId, usize)>>,
     /// The number of commands of bodies that may run for an agent.
     commands: RefCell<HashMap<AgentId, usize>>,
 }
 
 impl RemoteExecutor {
     pub(in crate::runtime) fn new(calls: HostCalls, here: Rc<dyn ActivityExecutor>) -> Self {
-        Self { calls, here, homes: RefCell::default(), commands: RefCell::default() }
+        let (homes, performed) = (RefCell::default(), RefCell::default());
+        Self { calls, here, homes, performed, commands: RefCell::default() }
+    }
+
+    /// Returns the name of the next activity of a step. A step that is not recorded yet is repeated by whoever takes the
+    /// run over, with the same outcomes, so its activities come in the same order.
+    fn name(&self, step: &TurnId) -> String {
+        let mut performed = self.performed.borrow_mut();
+        let number = match performed.get(&step.agent) {
+            Some((last, number)) if last == step => number + 1,
+            Some(_) | None => 0,
+        };
+        performed.insert(step.agent.clone(), (step.clone(), number));
+        format!("{}.{number}", step.stem())
     }
 
     /// Asks a host for something that changes nothing, or comes to the same when it is done twice.
@@ -94,13 +109,16 @@ impl ActivityExecutor for RemoteExecutor {
         Box::pin(async move {
             let home = working_dir.home.clone();
             self.homes.borrow_mut().insert(step.agent.clone(), home.clone());
-            let key = self.calls.key("activity", &step.stem(), &home);
+            let key = self.calls.key(ACTIVITY, &self.name(&step), &home);
             let activity = activity.into();
             let work = HostWork::Perform { step, working_dir, activity, again };
             match self.calls.call(key, &home, &work).await {
                 HostAnswer::Activity { outcome } => outcome,
                 HostAnswer::Interrupted => ActivityOutcome::Ended,
-                HostAnswer::Refused { why } => ActivityOutcome::Refused(why),
+                HostAnswer::Refused { why } => {
+                    let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
+                    ActivityOutcome::Refused(format!("host {host}: {why}"))
+                }
                 HostAnswer::Lost { why } => ActivityOutcome::Lost(why),
                 HostAnswer::Turn { .. }
                 | HostAnswer::Text { .. }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::host_calls::HostCalls;
+use super::host_calls::{HostCalls, TURN};
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::domain::home::Home;
 use crate::domain::host_work::{HostAnswer, HostWork};
@@ -56,7 +56,7 @@ impl StepRunner for RemoteRunner {
     fn run(self: Rc<Self>, input: TurnInput, _: TurnNoticeHandler) -> LocalFuture<TurnOutcome> {
         Box::pin(async move {
             let home = input.working_dir.home.clone();
-            let key = self.calls.key("turn", &input.turn.stem(), &home);
+            let key = self.calls.key(TURN, &input.turn.stem(), &home);
             self.note(&input.turn.agent, &key, &home);
             let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
             let work = HostWork::Turn { input: Box::new(input) };
@@ -83,7 +83,7 @@ impl StepRunner for RemoteRunner {
 
     fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         let is_sent = |turn: &TurnId| {
-            let part = format!("/turn/{}/", turn.stem());
+            let part = format!("/{TURN}/{}/", turn.stem());
             self.sent.iter().any(|key| key.contains(&part))
         };
         turns.into_iter().filter(is_sent).collect()

@@ -1,7 +1,7 @@
 //! The log of a run in an engine. While the engine cannot be reached, it is asked again; running turns go on meanwhile.
 
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::run_engine::{HeldRun, LEASE_TIME, RENEWAL_INTERVAL, store_error};
 use crate::engine::EngineError;
@@ -18,48 +18,42 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The log of a run in an engine.
 struct EngineLog {
     held: HeldRun,
-    /// The time of the last renewal.
-    renewed: Instant,
+    /// False from the first call that did not reach the engine until one does.
+    is_reached: bool,
 }
 
 impl HeldRun {
     /// Returns the log of the run.
     #[must_use]
     pub fn log(&self) -> Box<dyn RunLog> {
-        Box::new(EngineLog { held: self.clone(), renewed: Instant::now() })
+        Box::new(EngineLog { held: self.clone(), is_reached: true })
     }
 }
 
 impl EngineLog {
-    /// Repeats a call until the engine has carried it out, or refused.
-    fn until_reached(
-        &self,
+    /// Makes a call, and tells people once that the engine cannot be reached, and once that it is again. Returns whether it
+    /// was reached.
+    fn reach(
+        &mut self,
         call: impl Fn(&HeldRun) -> Result<(), EngineError>,
-    ) -> Result<(), store::Error> {
-        let mut pause = None;
-        loop {
-            match call(&self.held) {
-                Ok(()) => break,
-                Err(error) if error.is_passing() => {
-                    if pause.is_none() {
-                        tracing::warn!(
-                            "{error}; the run waits for it, running turns go on, and nothing is lost"
-                        );
-                    }
-                    let next = pause.map_or(FIRST_PAUSE, |pause: Duration| pause * 2);
-                    sleep(next.min(LONGEST_PAUSE));
-                    pause = Some(next.min(LONGEST_PAUSE));
-                }
-                Err(error) => return Err(store_error(&error, &self.held.lease.run)),
-            }
-        }
-        if pause.is_some() {
+    ) -> Result<bool, store::Error> {
+        let called = call(&self.held);
+        let is_reached = match &called {
+            Ok(()) => true,
+            Err(error) if error.is_passing() => false,
+            Err(error) => return Err(store_error(error, &self.held.lease.run)),
+        };
+        if let (true, Err(error)) = (self.is_reached, &called) {
             tracing::warn!(
-                "the engine {} is reached again; the run goes on",
-                self.held.engine.address()
+                "{error}; the run waits for it, running turns go on, and nothing is lost"
             );
         }
-        Ok(())
+        if is_reached && !self.is_reached {
+            let engine = self.held.engine.address();
+            tracing::warn!("the engine {engine} is reached again; the run goes on");
+        }
+        self.is_reached = is_reached;
+        Ok(is_reached)
     }
 }
 
@@ -68,9 +62,12 @@ impl RunLog for EngineLog {
         let line =
             |line: &store::log::SharedLine| LogLine { seq: line.seq, text: line.text.clone() };
         let lines: Vec<LogLine> = batch.shared.iter().map(line).collect();
-        self.until_reached(|held| held.engine.append(&held.lease, &lines))?;
-        // A run that is never idle renews its lease between two appends.
-        if self.renewed.elapsed() >= RENEWAL_INTERVAL { self.renew() } else { Ok(()) }
+        let mut pause = FIRST_PAUSE;
+        while !self.reach(|held| held.engine.append(&held.lease, &lines))? {
+            sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        Ok(())
     }
 
     fn renewal_interval(&self) -> Option<Duration> {
@@ -78,11 +75,7 @@ impl RunLog for EngineLog {
     }
 
     fn renew(&mut self) -> Result<(), store::Error> {
-        self.renewed = Instant::now();
-        match self.held.engine.renew_lease(&self.held.lease, LEASE_TIME) {
-            // What was not reached now is tried again at the next append, or after the interval.
-            Err(error) if !error.is_passing() => Err(store_error(&error, &self.held.lease.run)),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        // What was not reached now is tried again at the next append, or after the interval.
+        self.reach(|held| held.engine.renew_lease(&held.lease, LEASE_TIME)).map(drop)
     }
 }

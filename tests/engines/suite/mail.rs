@@ -4,7 +4,9 @@ use raymond::domain::host::HostStanding;
 use raymond::engine::host_mailbox::{HostRequest, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{begun_run, key, later, names, receive, reply, report, request, served_host};
+use crate::support::{
+    begun_run, key, later, names, receive, reply, report, request, served_host, take_over,
+};
 
 pub(crate) fn requests_come_once_and_in_order(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
@@ -112,9 +114,56 @@ pub(crate) fn withdrawals_tell_what_was(one: &dyn Engine, other: &dyn Engine) {
             assert_eq!(one.withdraw(&lease, &key(&lease, name)), Ok(fate), "{name}");
         }
     }
-    other.reply(&claim, &reply(&lease, "b")).expect("it is dropped");
+    other.reply(&claim, &reply(&lease, "b")).expect("it went on");
     let replies = one.replies(&lease, &[], 10).expect("replies");
-    assert_eq!(names(&replies, |reply| &reply.key), ["c"], "this one stays");
+    assert_eq!(names(&replies, |reply| &reply.key), ["c", "b"]);
+    assert_eq!(one.withdraw(&lease, &key(&lease, "b")), Ok(Withdrawal::Answered));
+}
+
+pub(crate) fn a_later_supervisor_sends_what_was_withdrawn_again(
+    one: &dyn Engine,
+    other: &dyn Engine,
+) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
+    one.send(&lease, &sent[..2]).expect("they are sent");
+    assert_eq!(receive(other, &claim, &[]), ["a", "b"]);
+    assert_eq!(other.begin(&claim, &sent[1].key), Ok(true));
+    for request in &sent {
+        one.withdraw(&lease, &request.key).expect("a fate");
+    }
+    let next = take_over(other, &lease);
+    let next_host = other.register_host(&claim.host, "another", &report(0)).expect("a claim");
+    let again = ["a", "b", "c"].map(|name| request(&next, &next_host, name));
+    other.send(&next, &again).expect("they are sent again");
+    let all = other.requests(&next_host, &[], true, 10).expect("requests");
+    assert_eq!(all, [again[0].clone(), again[2].clone()], "the other one had been begun");
+    assert_eq!(other.begin(&next_host, &again[0].key), Ok(true));
+    assert_eq!(other.begin(&next_host, &again[2].key), Ok(true));
+}
+
+pub(crate) fn what_was_sent_is_known_to_a_later_supervisor(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let neighbour = begun_run(one);
+    let known = |engine: &dyn Engine, lease| {
+        let mut keys = engine.sent(lease).expect("keys");
+        keys.sort();
+        keys
+    };
+    assert_eq!(known(one, &lease), [""; 0]);
+    let sent = ["a", "b", "c", "d"].map(|name| request(&lease, &claim, name));
+    one.send(&lease, &sent).expect("they are sent");
+    one.send(&neighbour, &[request(&neighbour, &claim, "e")]).expect("it is sent");
+    assert_eq!(other.begin(&claim, &sent[0].key), Ok(true));
+    other.reply(&claim, &reply(&lease, "b")).expect("it is answered");
+    assert_eq!(one.withdraw(&lease, &sent[2].key), Ok(Withdrawal::NotBegun));
+    one.forget(&lease, &[sent[3].key.clone()]).expect("it is over");
+    let next = take_over(other, &lease);
+    assert_eq!(known(other, &next), [key(&lease, "a"), key(&lease, "b")]);
+    assert_eq!(one.sent(&lease), Err(EngineError::TakenOver { run: lease.run.clone() }));
+    other.forget_all(&next).expect("they are over");
+    assert_eq!(known(other, &next), [""; 0]);
+    assert_eq!(known(one, &neighbour), [key(&neighbour, "e")]);
 }
 
 pub(crate) fn what_was_withdrawn_before_it_came_is_not_begun(one: &dyn Engine, other: &dyn Engine) {

@@ -71,6 +71,8 @@ macro_rules! each_property {
                 requests_for_an_earlier_epoch_are_not_seen
                 a_withdrawn_request_is_gone
                 withdrawals_tell_what_was
+                a_later_supervisor_sends_what_was_withdrawn_again
+                what_was_sent_is_known_to_a_later_supervisor
                 what_was_withdrawn_before_it_came_is_not_begun
                 a_fenced_host_can_do_nothing
             }

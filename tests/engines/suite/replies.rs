@@ -63,10 +63,13 @@ pub(crate) fn replies_nobody_waits_for_are_dropped(one: &dyn Engine, other: &dyn
     other.reply(&claim, &reply(&lease, "never sent")).expect("it is dropped");
     assert_eq!(other.begin(&claim, &key(&lease, "a")), Ok(true));
     assert_eq!(one.withdraw(&lease, &key(&lease, "a")), Ok(Withdrawal::Begun));
-    other.reply(&claim, &reply(&lease, "a")).expect("it is dropped");
+    other.reply(&claim, &reply(&lease, "a")).expect("it goes on, and is waited for");
     one.forget(&lease, &[key(&lease, "b")]).expect("it is forgotten");
     other.reply(&claim, &reply(&lease, "b")).expect("it is dropped");
-    assert_eq!(replied(one, &lease, &[]), [""; 0]);
+    one.send(&lease, &[request(&lease, &claim, "c")]).expect("sent");
+    assert_eq!(one.withdraw(&lease, &key(&lease, "c")), Ok(Withdrawal::NotBegun));
+    other.reply(&claim, &reply(&lease, "c")).expect("it is dropped");
+    assert_eq!(replied(one, &lease, &[]), ["a"]);
 }
 
 pub(crate) fn forgotten_requests_do_not_come_back(one: &dyn Engine, other: &dyn Engine) {

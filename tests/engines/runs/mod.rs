@@ -1,0 +1,21 @@
+//! Runs that several machines share, end to end: the real program in several processes, each with a home, a state and a
+//! directory of its own, against a real server.
+//!
+//! A `Cluster` is a database with its machines and the folder of the stand-in for Claude Code, which counts its turns. All
+//! of them end with it.
+
+mod cluster;
+mod commands;
+mod ended;
+mod fake;
+mod flows;
+mod leftovers;
+mod losses;
+mod machine;
+mod outage;
+mod process;
+mod refusals;
+mod samples;
+mod storm;
+mod supervisors;
+mod workers;

@@ -1,0 +1,97 @@
+//! Supervisors that die, or stand still: another machine goes on with their run, and they write nothing more.
+
+use rustix::process::Signal;
+
+use super::cluster::{Cluster, RUN};
+use super::ended::Running;
+use super::flows::{TURNS, held_at_work, three};
+use crate::support::wait_until;
+
+/// Starts a host that takes runs over, and a run on another machine, whose first turns are held.
+fn begun<'c>(cluster: &'c Cluster, options: &[&str]) -> (Running<'c>, Running<'c>) {
+    cluster.script(&held_at_work());
+    let worker = cluster.machine("a").worker(3, options);
+    let supervisor = cluster.machine("s").run(&[]);
+    cluster.wait_calls(4);
+    (worker, supervisor)
+}
+
+/// Waits until the background has a supervisor that holds the run.
+fn wait_takeover(cluster: &Cluster) {
+    wait_until("another supervisor", || {
+        let holder = cluster.holder().unwrap_or_default();
+        let is_holder = |pid: i32| holder.contains(&format!(", process {pid}, "));
+        cluster.detached_supervisor().is_some_and(|one| is_holder(one.pid))
+    });
+}
+
+fn assert_all_done(cluster: &Cluster) {
+    cluster.release("go");
+    cluster.wait_end();
+    cluster.assert_paid_once();
+    assert_eq!(cluster.calls().len(), TURNS);
+}
+
+#[test]
+fn run_of_a_killed_supervisor_goes_on_by_itself() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    supervisor.kill9();
+    wait_takeover(&cluster);
+    assert_all_done(&cluster);
+}
+
+#[test]
+fn turns_that_finish_while_nobody_supervises_are_not_lost() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    supervisor.kill9();
+    cluster.machine("s").lose_state();
+    cluster.release("go");
+    assert_all_done(&cluster);
+}
+
+#[test]
+fn machine_that_lost_its_state_resumes_its_own_run() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &[]);
+    supervisor.kill9();
+    let machine = cluster.machine("s");
+    machine.lose_state();
+    let machine = cluster.machine("s");
+    machine.raymond(&["resume", RUN]).code(73).says("is supervised by another raymond");
+    wait_until("the lease runs out", || {
+        let runs = cluster.engine.runs().expect("runs");
+        runs.iter().all(|run| run.is_abandoned)
+    });
+    let resumed = machine.start(&["resume", RUN]);
+    cluster.release("go");
+    resumed.wait().ok();
+    assert_all_done(&cluster);
+}
+
+#[test]
+fn supervisor_that_stood_still_sees_that_it_was_taken_over() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    supervisor.signal(Signal::STOP);
+    wait_takeover(&cluster);
+    cluster.release("go");
+    cluster.wait_end();
+    let log = cluster.log();
+    supervisor.signal(Signal::CONT);
+    supervisor.wait().code(73).says("taken").says(RUN);
+    assert_eq!(cluster.log(), log, "it wrote something");
+    assert_all_done(&cluster);
+}
+
+#[test]
+fn supervisor_that_stood_still_is_gone_before_the_run_ends() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    supervisor.signal(Signal::STOP);
+    wait_takeover(&cluster);
+    supervisor.signal(Signal::CONT);
+    supervisor.wait().code(73).says("taken").says(RUN);
+    assert_all_done(&cluster);
+}

@@ -1,0 +1,95 @@
+//! Workers that die, drain, or leave: another one of the same host takes their turns up.
+
+use rustix::process::Signal;
+
+use super::cluster::Cluster;
+use super::fake::{answers, holds};
+use super::flows::{TURNS, held_at_work, three};
+use crate::support::wait_until;
+
+#[test]
+fn worker_that_is_started_again_adopts_its_turns() {
+    let cluster = three(Cluster::new());
+    cluster.script(&held_at_work());
+    let machine = cluster.machine("a");
+    let worker = machine.worker(3, &[]);
+    let supervisor = cluster.machine("s").run(&[]);
+    cluster.wait_calls(4);
+    worker.kill9();
+    let _worker = machine.worker(3, &[]);
+    cluster.release("go");
+    supervisor.wait().ok();
+    cluster.wait_end();
+    cluster.assert_paid_once();
+    assert_eq!(cluster.calls().len(), TURNS);
+}
+
+#[test]
+fn turns_that_finish_without_a_worker_are_not_lost() {
+    let cluster = three(Cluster::new());
+    cluster.script(&held_at_work());
+    let machine = cluster.machine("a");
+    let worker = machine.worker(2, &[]);
+    let supervisor = cluster.machine("s").run(&[]);
+    cluster.wait_calls(3);
+    let first = cluster.calls();
+    worker.kill9();
+    cluster.release("go");
+    wait_until("the turns end", || {
+        let living = cluster.processes();
+        !first.iter().any(|call| living.iter().any(|one| one.pid == call.pid))
+    });
+    let _worker = machine.worker(2, &[]);
+    supervisor.wait().ok();
+    cluster.wait_end();
+    cluster.assert_paid_once();
+    assert_eq!(cluster.calls().len(), TURNS);
+}
+
+#[test]
+fn interrupted_worker_ends_after_its_turns_and_the_next_goes_on() {
+    let cluster = three(Cluster::new());
+    cluster.script(&held_at_work());
+    let machine = cluster.machine("a");
+    let mut worker = machine.worker(2, &[]);
+    let supervisor = cluster.machine("s").run(&[]);
+    cluster.wait_calls(3);
+    worker.signal(Signal::INT);
+    worker.wait_stderr("interrupted");
+    cluster.release("go");
+    worker.wait().ok();
+    let _worker = machine.worker(2, &[]);
+    supervisor.wait().ok();
+    cluster.wait_end();
+    cluster.assert_paid_once();
+}
+
+#[test]
+fn draining_host_keeps_its_agents_and_gets_no_others() {
+    let cluster = Cluster::new().file("START.md", "start").file("NEXT.md", "next");
+    cluster.script(&[
+        holds("start", "go", "<goto>NEXT.md</goto>"),
+        answers("next", "<result>done</result>"),
+    ]);
+    let worker = cluster.machine("a").worker(2, &[]);
+    let first = cluster.machine("s").run(&[]);
+    cluster.wait_calls(1);
+    let third = cluster.machine("c");
+    third.raymond(&["hosts", "drain", "a"]).ok().says("gets no others");
+    let standing = || {
+        let hosts = third.raymond(&["hosts", "--json"]).ok().json();
+        hosts[0]["standing"].clone()
+    };
+    assert_eq!(standing(), "draining");
+    let flow = cluster.flow();
+    let other = ["run", flow.to_str().expect("a path"), "--id", "other", "--stagger", "0s"];
+    let mut second = cluster.machine("s2").start(&other);
+    second.wait_stderr("wait for a host");
+    cluster.release("go");
+    first.wait().ok();
+    assert_eq!(cluster.calls().len(), 2, "the other run has no host");
+    let _other = cluster.machine("b").worker(1, &[]);
+    second.wait().ok();
+    assert!(cluster.calls()[2..].iter().all(|call| call.is_on("b")), "{:?}", cluster.calls());
+    drop(worker);
+}

@@ -19,7 +19,7 @@ pub trait Engine: SharedLog + RunSpace + HostRegistry + HostMailbox + Debug + Se
 /// Connects to an engine.
 ///
 /// # Errors
-/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Address`], [`EngineError::Unreachable`],
+/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::NotThere`], [`EngineError::Address`], [`EngineError::Unreachable`],
 /// [`EngineError::Refused`], [`EngineError::Version`].
 pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> {
     match address.kind() {
@@ -27,6 +27,6 @@ pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> 
         EngineKind::Postgres => Ok(Arc::new(super::postgres::PostgresEngine::connect(address)?)),
         #[cfg(not(feature = "postgres"))]
         kind @ EngineKind::Postgres => Err(EngineError::NotBuilt { kind: kind.into() }),
-        kind @ EngineKind::Restate => Err(EngineError::NotBuilt { kind: kind.into() }),
+        kind @ EngineKind::Restate => Err(EngineError::NotThere { kind: kind.into() }),
     }
 }

@@ -20,9 +20,10 @@ pub(super) const HOSTS_HELP: &str = "Examples:
   raymond hosts --engine postgres://ray@db/work      all hosts: alive or silent, turns, labels
   raymond hosts --json | jq -r '.[] | select(.alive | not) | .host'
   raymond hosts drain build-1                        it keeps its agents, and gets no others
-  raymond hosts lost build-1                         its agents go on elsewhere, from their last finished turn
+  raymond hosts lost build-1                         its agents go on elsewhere
 
-Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice.
+Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice, and an agent whose next
+turn resumes its session fails, because sessions do not move to another host yet.
 
 --json prints an array of { host, epoch, standing, alive, silent_ms, slots, busy, sessions, labels, raymond, wire, claude }.";
 

@@ -135,8 +135,7 @@ impl Story {
     }
 
     fn happens(&mut self, event: Event) {
-        let seq = self.scene.next();
-        let at = Timestamp(seq * 1000);
+        let at = Timestamp(self.scene.next() * 1000);
         let record = Record { folder: None, ..Record::next(&self.scene.run, at, event) };
         self.records.push(record.clone());
         self.scene.happens(record.event);

@@ -58,7 +58,7 @@ pub struct RunLaunch {
     pub interceptors: Vec<PluginInterceptor>,
 }
 
-/// What a supervisor is told about hosts.
+/// The news about hosts for a supervisor.
 pub struct HostFeed {
     /// The placement of agents.
     pub mode: PlacementMode,

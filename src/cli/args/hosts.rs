@@ -67,7 +67,7 @@ pub struct WorkerArgs {
     /// A label that states can ask for; repeatable
     #[arg(long = "label", value_name = "LABEL", value_parser = HostLabel::parse)]
     pub labels: Vec<HostLabel>,
-    /// What runs may do on this host beyond prompts; repeatable
+    /// Allow runs this on the host, beyond prompts; repeatable
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<AllowArg>,
     /// Supervise runs whose raymond is gone
@@ -84,7 +84,7 @@ pub struct WorkerArgs {
 /// Options of `hosts`.
 #[derive(Debug, Clone, Args)]
 pub struct HostsArgs {
-    /// What is done with a host.
+    /// The decision about a host; absent to list all.
     #[command(subcommand)]
     pub command: Option<HostsCommand>,
     /// The directory of the runs, and the engine.
@@ -95,7 +95,7 @@ pub struct HostsArgs {
     pub json: bool,
 }
 
-/// What is done with a host.
+/// A decision about a host.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostsCommand {
     /// Give a host no further agents; it keeps those that it has

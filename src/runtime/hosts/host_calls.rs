@@ -45,7 +45,7 @@ struct WaitingCall {
 
 /// The calls that wait, and the answers to calls that an earlier supervisor made and this one has not made yet.
 #[derive(Debug, Default)]
-struct OpenCalls {
+struct PendingHostCalls {
     waiting: HashMap<String, WaitingCall>,
     early: HashMap<String, HostAnswer>,
 }
@@ -55,7 +55,7 @@ struct OpenCalls {
 pub(in crate::runtime) struct HostCalls {
     run: RunId,
     outgoing: Sender<Outgoing>,
-    open: Arc<Mutex<OpenCalls>>,
+    open: Arc<Mutex<PendingHostCalls>>,
     /// The hosts that were ever asked for something.
     asked: Arc<Mutex<BTreeSet<(HostName, HostEpoch)>>>,
 }

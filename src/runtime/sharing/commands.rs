@@ -7,23 +7,14 @@
 use std::collections::BTreeSet;
 
 use super::mirror::EngineMirror;
+use super::run_engine::CommandRole;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::engine::run_space::SharedCommand;
-use crate::engine::shared_log::RunLease;
 use crate::runtime::error::Error;
 use crate::store::inbox::{self, InboxCommand};
 use crate::store::layout::RunDir;
 use crate::store::shared_copy;
-
-/// The part of a machine in the exchange of commands.
-#[derive(Debug, Clone, Copy)]
-pub enum CommandRole<'a> {
-    /// It gives commands.
-    Sender,
-    /// It supervises the run, and takes them.
-    Supervisor(&'a RunLease),
-}
 
 impl EngineMirror {
     /// Exchanges the commands of a run's inbox with those that wait in the engine.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::commands::CommandRole;
 use super::copy::{refresh, terms};
+use super::run_engine::CommandRole;
 use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::engine::Engine;

@@ -8,10 +8,9 @@ mod publish;
 mod run_engine;
 mod shared_terms;
 
-pub use commands::CommandRole;
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
-pub use run_engine::{HeldRun, RunEngine};
+pub use run_engine::{CommandRole, HeldRun, RunEngine};
 pub(super) use run_engine::{apart, settings_here};

@@ -39,6 +39,15 @@ pub struct HeldRun {
     pub lease: RunLease,
 }
 
+/// The part of a machine in the exchange of commands.
+#[derive(Debug, Clone, Copy)]
+pub enum CommandRole<'a> {
+    /// It gives commands.
+    Sender,
+    /// It supervises the run, and takes them.
+    Supervisor(&'a RunLease),
+}
+
 /// Returns the error of the store for an error of an engine.
 pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
     match error {

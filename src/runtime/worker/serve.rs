@@ -82,14 +82,14 @@ pub async fn serve(
     let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)));
     let takeover = options.takeover.clone();
     let takeover = takeover.map(|takeover| AbandonedRuns::watch(takeover, options.policy));
-    let worker = Rc::new(Worker::new(engine, claim, &options, counts));
+    let worker = Rc::new(HostWorker::new(engine, claim, &options, counts));
     let ended = worker.serve(&mut incoming, interrupts).await;
     drop((threads, takeover));
     ended
 }
 
 /// A worker.
-struct Worker {
+struct HostWorker {
     engine: Arc<dyn Engine>,
     claim: HostClaim,
     places: HostPlaces,
@@ -122,7 +122,7 @@ impl RunSlot {
     }
 }
 
-impl Worker {
+impl HostWorker {
     fn new(
         engine: Arc<dyn Engine>,
         claim: HostClaim,

@@ -62,7 +62,7 @@ fn list(hosts: &[RegisteredHost], as_json: bool) -> Result<CliExitCode, Error> {
     if hosts.is_empty() {
         return output::print("there is no host; start `raymond worker` on one\n");
     }
-    let head = ["HOST", "STATE", "BUSY", "SLOTS", "AGENTS", "LABELS", "RAYMOND"];
+    let head = ["HOST", "STATE", "BUSY", "SLOTS", "AGENTS", "LABELS", "RAYMOND", "CLAUDE"];
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
     let rows: Vec<Vec<TableCell>> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
     table::print(table::lines(&rows))
@@ -80,6 +80,7 @@ fn row(host: &RegisteredHost) -> Vec<TableCell> {
         report.sessions.to_string().into(),
         labels.join(",").into(),
         report.raymond.clone().into(),
+        report.claude.clone().unwrap_or_default().into(),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::args::hosts::{AllowArg, WorkerArgs};
 use super::exit::{CliExitCode, Error};
@@ -50,8 +51,10 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
             skip_permissions: allows(AllowArg::SkipPermissions),
             claude_args: allows(AllowArg::ClaudeArgs),
             plugins: allows(AllowArg::Plugins),
+            program: allows(AllowArg::Program),
         },
         state: directories::user_state()?,
+        timeout: args.host_timeout.map(Duration::from_millis),
         takeover: takeover(args, &connected)?,
     };
     output::tell(&format!(

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::claude_version::{ProgramVersion, VersionSupport};
 
 /// The longest name of a host or a label, in bytes.
 const MAX_NAME_BYTES: usize = 63;
@@ -83,6 +86,25 @@ pub struct HostReport {
     /// True if it may supervise runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_runs: bool,
+    /// The silence in milliseconds after which it counts as lost; `None` if a person decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl HostReport {
+    /// Returns whether a host that has been silent for so long counts as lost, as its worker was told.
+    #[must_use]
+    pub fn is_overdue(&self, silent_for: Duration) -> bool {
+        self.timeout_ms.is_some_and(|limit| silent_for >= Duration::from_millis(limit))
+    }
+
+    /// Returns the version of Claude Code on the host if it is older than the oldest that is supported.
+    #[must_use]
+    pub fn outdated_claude(&self) -> Option<&str> {
+        let text = self.claude.as_deref()?;
+        let is_old = ProgramVersion::parse(text)?.support() == VersionSupport::TooOld;
+        is_old.then_some(text)
+    }
 }
 
 /// The standing of a host, which people decide.
@@ -165,6 +187,30 @@ impl HostLabel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn report_says_what_keeps_a_host_from_taking_agents() {
+        let report = |claude: Option<&str>, timeout_ms| HostReport {
+            slots: 1,
+            room: None,
+            labels: BTreeSet::new(),
+            busy: 0,
+            sessions: 0,
+            raymond: String::new(),
+            wire: 1,
+            claude: claude.map(str::to_owned),
+            takes_runs: false,
+            timeout_ms,
+        };
+        assert_eq!(report(Some("2.1.100"), None).outdated_claude(), Some("2.1.100"));
+        for good in [Some("2.1.330 (Claude Code)"), Some("odd"), None] {
+            assert_eq!(report(good, None).outdated_claude(), None);
+        }
+        let silences = [59, 60, 61].map(Duration::from_secs);
+        let overdue = |report: HostReport| silences.map(|silent| report.is_overdue(silent));
+        assert_eq!(overdue(report(None, Some(60_000))), [false, true, true]);
+        assert_eq!(overdue(report(None, None)), [false; 3]);
+    }
 
     #[test]
     fn host_names_are_plain() {

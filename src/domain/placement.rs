@@ -128,11 +128,16 @@ impl HostTable {
 
     fn why_not(&self, requirement: Option<&HostLabel>, pool: Option<&HostPool>) -> Unplaced {
         let Some(pool) = pool else { return HostPool::default().why_not(requirement) };
-        let version = pool.other_version().and_then(|host| {
-            let theirs = self.hosts.get(host)?.seen.as_ref()?.report.wire;
+        let report = |host: &HostName| self.hosts.get(host)?.seen.as_ref().map(|seen| &seen.report);
+        let wire = pool.kept_by(HostObstacle::OtherVersion).and_then(|host| {
+            let theirs = report(host)?.wire;
             Some(Unplaced::OtherVersion { host: host.clone(), theirs, ours: self.wire })
         });
-        version.unwrap_or_else(|| pool.why_not(requirement))
+        let claude = pool.kept_by(HostObstacle::OldClaude).and_then(|host| {
+            let theirs = report(host)?.outdated_claude()?.to_owned();
+            Some(Unplaced::OldClaude { host: host.clone(), theirs })
+        });
+        wire.or(claude).unwrap_or_else(|| pool.why_not(requirement))
     }
 
     /// Returns the home that an agent has now.

@@ -3,6 +3,7 @@
 //! A request has a key. Sending the same key again changes nothing, so a supervisor that was taken over sends what is due
 //! again, and gets the reply of the first one. A request stays until it is withdrawn or forgotten.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::EngineError;
@@ -89,18 +90,19 @@ pub trait HostMailbox {
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError>;
 
-    /// Notes that a host begins a request. Returns false if it was withdrawn, so that it must not be begun. It may be noted
-    /// again.
+    /// Notes that a host begins these requests. Returns those of their keys that it may begin: the others were withdrawn. It
+    /// may be noted again.
     ///
     /// # Errors
     /// [`EngineError::HostFenced`] if the claim is not the newest.
-    fn begin(&self, claim: &HostClaim, key: &str) -> Result<bool, EngineError>;
+    fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError>;
 
-    /// Replies to a request. A reply to one that was withdrawn or forgotten is dropped.
+    /// Replies to requests, to all or none. The first reply to a request stays; one to a request that was withdrawn or
+    /// forgotten is dropped.
     ///
     /// # Errors
     /// [`EngineError::HostFenced`] if the claim is not the newest.
-    fn reply(&self, claim: &HostClaim, reply: &HostReply) -> Result<(), EngineError>;
+    fn reply(&self, claim: &HostClaim, replies: &[HostReply]) -> Result<(), EngineError>;
 
     /// Returns replies to requests of a run, at most `limit` of them, that were not among `received` in this or an earlier call
     /// with the same lease. Another lease gets all again.

@@ -14,6 +14,7 @@ use super::schema::shape;
 use super::supervision;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue, YamlErrors, value};
+use crate::domain::host::HostLabel;
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -268,6 +269,14 @@ fn entry(name: &str) -> Result<String, String> {
 /// A text that says why it cannot be one.
 pub fn model(name: &str) -> Result<ModelName, String> {
     ModelName::parse(name).map_err(|error| error.to_string())
+}
+
+/// Reads a label of hosts, or the name of one.
+///
+/// # Errors
+/// A text that says what a label is.
+pub fn host_label(text: &str) -> Result<HostLabel, String> {
+    HostLabel::parse(text).map_err(|error| error.to_string())
 }
 
 /// Reads a number of processes, or `auto`.

@@ -15,6 +15,7 @@ pub mod captured_output;
 pub mod child;
 pub mod classify;
 pub mod claude;
+pub mod claude_version;
 pub mod command;
 pub mod config_files;
 pub mod copy_check;

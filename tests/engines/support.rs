@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use raymond::domain::host::{HostEpoch, HostName, HostReport};
 use raymond::domain::id::RunId;
-use raymond::engine::Engine;
 use raymond::engine::host_mailbox::{HostReply, HostRequest};
 use raymond::engine::host_registry::HostClaim;
 use raymond::engine::shared_log::{LogLine, NewSharedRun, RunLease};
+use raymond::engine::{Engine, EngineError};
 
 /// The time after which a wait fails. It is far longer than any wait of the tests on a busy machine.
 pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -81,6 +81,7 @@ pub(crate) fn report(busy: u32) -> HostReport {
         wire: 1,
         claude: Some("2.1.242".to_owned()),
         takes_runs: false,
+        timeout_ms: None,
     }
 }
 
@@ -121,4 +122,20 @@ pub(crate) fn receive(engine: &dyn Engine, claim: &HostClaim, received: &[String
 
 pub(crate) fn later(claim: &HostClaim) -> HostClaim {
     HostClaim { host: claim.host.clone(), epoch: HostEpoch(claim.epoch.0 + 1) }
+}
+
+/// Calls about one request.
+pub(crate) trait OneRequest {
+    fn may_begin(&self, claim: &HostClaim, key: &str) -> Result<bool, EngineError>;
+    fn reply_to(&self, claim: &HostClaim, reply: &HostReply) -> Result<(), EngineError>;
+}
+
+impl<E: Engine + ?Sized> OneRequest for E {
+    fn may_begin(&self, claim: &HostClaim, key: &str) -> Result<bool, EngineError> {
+        Ok(self.begin(claim, &[key.to_owned()])?.contains(key))
+    }
+
+    fn reply_to(&self, claim: &HostClaim, reply: &HostReply) -> Result<(), EngineError> {
+        self.reply(claim, std::slice::from_ref(reply))
+    }
 }

@@ -76,7 +76,7 @@ impl RunHosts {
     /// Gives an agent a host, if one takes it; otherwise it waits.
     fn place(&mut self, agent: &Agent) -> Option<PlacedAgent> {
         let group = self.group(agent);
-        let placed = match self.table.place(None, group.as_ref()) {
+        let placed = match self.table.place(agent.spec.options.host.as_ref(), group.as_ref()) {
             Ok(home) => home.host.map(|host| PlacedAgent {
                 agent: agent.id.clone(),
                 host,
@@ -155,7 +155,7 @@ impl Supervisor {
             None => request,
             Some(hosts) => PermitRequest {
                 host: agent.spec.working_dir.home.host.clone(),
-                mobility: hosts.table.mobility(&agent.id, None),
+                mobility: hosts.table.mobility(&agent.id, agent.spec.options.host.as_ref()),
                 ..request
             },
         }

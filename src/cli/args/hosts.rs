@@ -7,10 +7,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::DirArgs;
 use crate::cli::logging::LoggingArgs;
 use crate::domain::host::{HostLabel, HostName};
+use crate::domain::time::millis;
 
 pub(super) const WORKER_HELP: &str = "Examples:
   raymond worker --engine postgres://ray@db/work --host build-1 --slots 8
-  raymond worker --engine postgres://ray@db/work --label gpu --allow commands
+  raymond worker --engine postgres://ray@db/work --label gpu --allow commands --host-timeout 10m
   RAYMOND_ENGINE=postgres://ray@db/work raymond worker
 
 The worker stays until it is interrupted: then it ends once its running turns are over. At the second interrupt it leaves
@@ -42,14 +43,16 @@ const REMOVE_HELP: &str = "Examples:
 /// Something that a host allows runs to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AllowArg {
-    /// Commands, scripts and requests of workflows that their starter trusts
+    /// Commands, scripts and requests of workflows that their starter trusts, and tools that run unasked
     Commands,
-    /// Claude Code without permission checks
+    /// Claude Code with fewer permission checks than `acceptEdits`, or none
     SkipPermissions,
     /// Arguments of the starter for Claude Code
     ClaudeArgs,
     /// Plug-ins that are programs, of runs that are supervised here
     Plugins,
+    /// Another program in the place of `claude`, named by the starter (--claude)
+    Program,
 }
 
 /// Options of `worker`.
@@ -70,6 +73,9 @@ pub struct WorkerArgs {
     /// Allow runs this on the host, beyond prompts; repeatable
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<AllowArg>,
+    /// Count as lost after a silence of so long; a person can declare it sooner [default: a person decides]
+    #[arg(long, value_name = "TIME", value_parser = host_timeout)]
+    pub host_timeout: Option<u64>,
     /// Supervise runs whose raymond is gone
     #[arg(long)]
     pub takes_runs: bool,
@@ -79,6 +85,16 @@ pub struct WorkerArgs {
     /// The logging options.
     #[command(flatten)]
     pub logging: LoggingArgs,
+}
+
+/// The shortest silence after which a host may count as lost: a connection may be made again meanwhile.
+const SHORTEST_TIMEOUT_MS: u64 = 10_000;
+
+fn host_timeout(text: &str) -> Result<u64, String> {
+    match millis(text)? {
+        short if short < SHORTEST_TIMEOUT_MS => Err("write a time of at least 10s".to_owned()),
+        time => Ok(time),
+    }
 }
 
 /// Options of `hosts`.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::graph_execution::PromptTask;
+use crate::domain::host::HostLabel;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::supervision::SupervisionOverrides;
@@ -50,6 +51,9 @@ pub struct AgentOptions {
     /// No snapshots of that worktree are made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_snapshots: bool,
+    /// The label of the hosts that it may live on, if the run works on several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostLabel>,
 }
 
 /// The placeholders that say what has led an agent to its state. They are never its own variables.

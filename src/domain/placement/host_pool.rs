@@ -55,9 +55,9 @@ impl HostPool {
         self.takers.iter().map(|load| &load.host)
     }
 
-    /// Returns a host that speaks another version of the messages, if they all do.
-    pub(super) fn other_version(&self) -> Option<&HostName> {
-        let others = self.others.get(&HostObstacle::OtherVersion)?;
+    /// Returns a host with an obstacle, if no other obstacle keeps a host from taking agents.
+    pub(super) fn kept_by(&self, obstacle: HostObstacle) -> Option<&HostName> {
+        let others = self.others.get(&obstacle)?;
         others.first().filter(|_| self.others.len() == 1)
     }
 

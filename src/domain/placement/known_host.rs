@@ -30,6 +30,8 @@ pub enum HostObstacle {
     Draining,
     /// It speaks another version of the messages between hosts.
     OtherVersion,
+    /// Its Claude Code is older than the oldest that is supported.
+    OldClaude,
     /// It sends no heartbeats, or has not been seen yet.
     Silent,
     /// It has no slots.
@@ -118,6 +120,9 @@ impl KnownHost {
             HostStanding::Lost => Some(HostObstacle::Lost),
             HostStanding::Draining => Some(HostObstacle::Draining),
             HostStanding::Active if seen.report.wire != wire => Some(HostObstacle::OtherVersion),
+            HostStanding::Active if seen.report.outdated_claude().is_some() => {
+                Some(HostObstacle::OldClaude)
+            }
             HostStanding::Active if !seen.is_alive => Some(HostObstacle::Silent),
             HostStanding::Active if seen.report.slots == 0 => Some(HostObstacle::NoSlots),
             HostStanding::Active => None,

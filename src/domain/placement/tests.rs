@@ -34,6 +34,7 @@ fn sighting(host: &str, slots: u32, labels: &[&str]) -> HostSighting {
         wire: WIRE,
         claude: None,
         takes_runs: false,
+        timeout_ms: None,
     };
     let (epoch, standing) = (HostEpoch(1), HostStanding::Active);
     HostSighting { host: name(host), epoch, standing, is_alive: true, report }
@@ -120,6 +121,9 @@ fn unplaced_agent_says_what_it_waits_for() {
         text.starts_with("host a speaks version 4 of the messages, this raymond speaks 3"),
         "{text}"
     );
+    let old = with(&|host| host.report.claude = Some("2.1.100".to_owned()));
+    let text = why_not(&table(&old), gpu);
+    assert!(text.starts_with("host a has Claude Code 2.1.100, and the oldest"), "{text}");
     let mut mixed = with(&|host| host.is_alive = false).to_vec();
     mixed.extend([HostSighting { host: name("c"), ..draining[0].clone() }]);
     mixed.extend([HostSighting { host: name("d"), ..newer[0].clone() }]);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::known_host::HostObstacle;
+use crate::domain::claude_version::OLDEST_SUPPORTED;
 use crate::domain::host::{HostLabel, HostName};
 
 /// The reason why no host takes an agent now.
@@ -35,6 +36,13 @@ pub enum Unplaced {
         /// The version of this raymond.
         ours: u32,
     },
+    /// Their Claude Code is too old.
+    OldClaude {
+        /// One of them.
+        host: HostName,
+        /// Its version.
+        theirs: String,
+    },
     /// The directory of the agent is on a host that does not have the label.
     DirectoryElsewhere {
         /// The host of the directory.
@@ -65,6 +73,10 @@ impl fmt::Display for Unplaced {
                 f,
                 "host {host} speaks version {theirs} of the messages, this raymond speaks {ours}; install the same raymond on both"
             ),
+            Self::OldClaude { host, theirs } => write!(
+                f,
+                "host {host} has Claude Code {theirs}, and the oldest that is supported is {OLDEST_SUPPORTED}; update it, and start its worker again"
+            ),
             Self::DirectoryElsewhere { host, label } => write!(
                 f,
                 "the directory of the agent is on host {host}, which does not have the label {label}; let its state have `worktree: true`"
@@ -87,6 +99,7 @@ fn all_are(
         HostObstacle::OtherVersion => {
             write!(f, "all hosts{with} speak another version of the messages than this raymond")
         }
+        HostObstacle::OldClaude => write!(f, "all hosts{with} have an old Claude Code"),
         HostObstacle::Silent => write!(f, "no host{with} is alive"),
         HostObstacle::NoSlots => write!(f, "no host{with} has slots"),
     }
@@ -101,6 +114,8 @@ fn predicate(obstacle: HostObstacle, count: usize) -> &'static str {
         (HostObstacle::Draining, _) => "are draining",
         (HostObstacle::OtherVersion, 1) => "speaks another version of the messages",
         (HostObstacle::OtherVersion, _) => "speak another version of the messages",
+        (HostObstacle::OldClaude, 1) => "has an old Claude Code",
+        (HostObstacle::OldClaude, _) => "have an old Claude Code",
         (HostObstacle::Silent, 1) => "is not alive",
         (HostObstacle::Silent, _) => "are not alive",
         (HostObstacle::NoSlots, 1) => "has no slots",

@@ -60,22 +60,27 @@ const REQUESTS: &str = concat!(
      AND ($4 OR NOT received) ORDER BY sent LIMIT $5) AS next ON true ORDER BY next.sent"
 );
 
+/// Rows are locked in the order of their keys, as everywhere where one statement locks several.
 const BEGIN: &str = concat!(
     held_host!(),
-    ", put AS (UPDATE raymond.request SET begun = true \
-     WHERE key = $3 AND host = $1 AND host_epoch = $2 AND state IN ('open', 'answered') \
-     AND EXISTS (SELECT FROM held) RETURNING 1) \
-     SELECT EXISTS (SELECT FROM put) FROM held"
+    ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
+     WHERE key = ANY ($3) AND host = $1 AND host_epoch = $2 AND state IN ('open', 'answered') \
+     AND EXISTS (SELECT FROM held) ORDER BY key FOR UPDATE), \
+     put AS (UPDATE raymond.request AS old SET begun = true FROM picked WHERE old.key = picked.key) \
+     SELECT picked.key FROM held LEFT JOIN picked ON true"
 );
 
 /// The first reply stays.
 const REPLY: &str = concat!(
     held_host!(),
-    ", put AS (UPDATE raymond.request \
-     SET state = 'answered', reply = $4, answered = clock_timestamp(), begun = true \
-     WHERE key = $3 AND host = $1 AND host_epoch = $2 AND state = 'open' \
-     AND EXISTS (SELECT FROM held) RETURNING run) \
-     SELECT put.run FROM held LEFT JOIN put ON true"
+    ", picked AS MATERIALIZED (SELECT old.key, new.body FROM unnest($3, $4) AS new (key, body) \
+     JOIN raymond.request AS old ON old.key = new.key \
+     WHERE old.host = $1 AND old.host_epoch = $2 AND old.state = 'open' \
+     AND EXISTS (SELECT FROM held) ORDER BY old.key FOR UPDATE OF old), \
+     put AS (UPDATE raymond.request AS old \
+     SET state = 'answered', reply = picked.body, answered = clock_timestamp(), begun = true \
+     FROM picked WHERE old.key = picked.key RETURNING old.run) \
+     SELECT DISTINCT put.run FROM held LEFT JOIN put ON true"
 );
 
 const REPLIES: &str = concat!(
@@ -181,17 +186,30 @@ impl HostMailbox for PostgresEngine {
         Ok(requests)
     }
 
-    fn begin(&self, claim: &HostClaim, key: &str) -> Result<bool, EngineError> {
-        let rows = self.rows_of_host(claim, BEGIN, &[text(&key)])?;
-        Ok(rows.first().map_or(Ok(false), |row| self.column(row, 0))?)
+    fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError> {
+        let rows = self.rows_of_host(claim, BEGIN, &[texts(&keys)])?;
+        let mut begun = HashSet::with_capacity(rows.len());
+        for row in &rows {
+            let Some(key) = self.column(row, 0)? else { break };
+            begun.insert(key);
+        }
+        Ok(begun)
     }
 
-    fn reply(&self, claim: &HostClaim, reply: &HostReply) -> Result<(), EngineError> {
-        let rows = self.rows_of_host(claim, REPLY, &[text(&reply.key), text(&reply.body)])?;
-        let run: Option<&str> = rows.first().map_or(Ok(None), |row| self.column(row, 0))?;
-        if let Some(run) = run.and_then(|run| RunId::parse(run).ok()) {
-            self.wakes.wake([Topic::Run(&run)]);
+    fn reply(&self, claim: &HostClaim, replies: &[HostReply]) -> Result<(), EngineError> {
+        // One statement may not change a row twice, and the first reply stays.
+        let mut seen = HashSet::new();
+        let replies: Vec<&HostReply> =
+            replies.iter().filter(|reply| seen.insert(reply.key.as_str())).collect();
+        let keys: Vec<&str> = replies.iter().map(|reply| reply.key.as_str()).collect();
+        let bodies: Vec<&str> = replies.iter().map(|reply| reply.body.as_str()).collect();
+        let rows = self.rows_of_host(claim, REPLY, &[texts(&keys), texts(&bodies)])?;
+        let mut runs = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let run: Option<&str> = self.column(row, 0)?;
+            runs.extend(run.and_then(|run| RunId::parse(run).ok()));
         }
+        self.wakes.wake(runs.iter().map(Topic::Run));
         Ok(())
     }
 

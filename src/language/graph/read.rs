@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::begun_agent;
 use super::checked_graph::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
 use super::keys;
 use super::profile::GraphProfile;
@@ -13,7 +14,6 @@ use super::reader::{GraphReader, MappingFields};
 use super::targets;
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
-use super::worktree;
 use crate::domain::model::ModelName;
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
@@ -98,7 +98,7 @@ impl GraphReader<'_> {
         let description = self.optional(&top, "description");
         let model = self.model(&top);
         let max_steps = self.max_steps(&top);
-        for key in worktree::KEYS {
+        for key in begun_agent::WORKTREE_KEYS {
             let written = top.get(key);
             let wrong = written.filter(|one| !matches!(one.value.value, YamlContent::Bool(_)));
             if let Some(entry) = wrong {
@@ -106,6 +106,7 @@ impl GraphReader<'_> {
                 self.report.error(entry.value.at, "WF102", message);
             }
         }
+        self.host_label(&top);
         let mut initial = self.initial(&top);
         self.origin_of_types(&top);
         self.import(&top, &mut initial);
@@ -223,6 +224,14 @@ impl GraphReader<'_> {
             self.report.warning(entry.value.at, "WF104", hint);
         }
         Some(Some(model))
+    }
+
+    fn host_label(&mut self, top: &MappingFields<'_>) {
+        let Some(entry) = top.get(begun_agent::HOST_KEY) else { return };
+        let label = self.word(entry).map(|word| manifest::host_label(&word.text));
+        if let Some(Err(why)) = label {
+            self.report.error(entry.value.at, "WF102", why);
+        }
     }
 
     fn max_steps(&mut self, top: &MappingFields<'_>) -> Option<u64> {

@@ -5,7 +5,7 @@ use crate::domain::agent::AgentOptions;
 use crate::domain::id::{ScopePath, StateName};
 use crate::domain::money::Usd;
 use crate::domain::transition::Transition;
-use crate::language::graph::worktree::worktree_options;
+use crate::language::graph::begun_agent::begun_agent_options;
 use crate::language::source::WorkflowSource;
 
 /// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
@@ -14,7 +14,7 @@ use crate::language::source::WorkflowSource;
 pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
     if state.is_graph() {
         let text = source.read(state).unwrap_or_default();
-        return worktree_options(&text);
+        return begun_agent_options(&text);
     }
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
     let document = text.and_then(|text| document::parse(&text).ok());

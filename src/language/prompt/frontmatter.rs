@@ -67,6 +67,8 @@ listed_keys! {
         worktree: Option<bool> => shape::boolean,
         /// False if no snapshots of that worktree are made.
         snapshots: Option<bool> => shape::boolean,
+        /// The label of the hosts that agents which start here may live on.
+        host: Option<PlacedValue<String>> => shape::text,
         /// True if the only allowed transition is taken whatever tags a reply has.
         force_implicit: Option<PlacedValue<bool>> => shape::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
@@ -213,6 +215,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
         budget_usd: errors.keep(value(raw.budget, budget)).flatten(),
         worktree: raw.worktree.unwrap_or_default(),
         no_snapshots: raw.snapshots == Some(false),
+        host: errors.keep(value(raw.host, manifest::host_label)).flatten(),
     };
     if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
         places.evaluator = evaluator.value.place_of_prompt();

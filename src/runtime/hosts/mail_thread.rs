@@ -15,6 +15,7 @@ use crate::domain::host_work::HostAnswer;
 use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostReply, HostRequest, MailReceiver, Withdrawal};
+use crate::engine::host_registry::RegisteredHost;
 use crate::runtime::sharing::{CommandRole, EngineMirror, HeldRun, sighting};
 
 /// The most requests that are sent at a time, and the most answers that are taken.
@@ -188,6 +189,7 @@ impl MailSide {
         while !self.has_ended() {
             let began = Instant::now();
             if let Ok(seen) = self.held.engine.hosts() {
+                self.lose_overdue(&seen);
                 let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
                 self.end_lost_calls(&seen);
                 let _ = hosts.send(seen);
@@ -207,6 +209,22 @@ impl MailSide {
 }
 
 impl MailSide {
+    /// Declares those hosts lost that have been silent for longer than their workers said.
+    fn lose_overdue(&self, seen: &[RegisteredHost]) {
+        let is_overdue = |host: &&RegisteredHost| {
+            host.standing != HostStanding::Lost && host.report.is_overdue(host.silent_for)
+        };
+        for host in seen.iter().filter(is_overdue) {
+            let (name, seconds) = (&host.host, host.silent_for.as_secs());
+            match self.held.engine.set_standing(name, HostStanding::Lost) {
+                Ok(()) => tracing::warn!(
+                    "host {name} counts as lost: it has been silent for {seconds} s, longer than the --host-timeout of its worker"
+                ),
+                Err(error) => tracing::debug!("{error}"),
+            }
+        }
+    }
+
     /// Ends the calls to hosts that were declared lost. Nothing that their workers do counts any more.
     fn end_lost_calls(&self, seen: &[HostSighting]) {
         let is_over = |home: &Home| {

@@ -8,6 +8,7 @@ use super::policy::HostPolicy;
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::runner::StepRunner;
 use crate::actor::unavailable::UnavailableRunner;
+use crate::domain::host_work::HostWork;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::run_origin::{StartedRun, WorkflowStart};
@@ -45,6 +46,8 @@ pub(super) struct HostPlaces {
 pub(super) struct HostedRun {
     pub(super) runner: Rc<dyn StepRunner>,
     pub(super) performer: Rc<dyn ActivityExecutor>,
+    policy: HostPolicy,
+    settings: Settings,
     /// Keeps another worker of this directory out.
     _store: LockedRun,
 }
@@ -120,7 +123,15 @@ impl HostPlaces {
         let dirs = working_dirs(&self.root, id, &settings).with_snapshots(run.worktrees.clone());
         let graphs = GraphSetup::default();
         let performer = graphs.world(dirs, (steps, proofs), marker, space, starting);
-        Ok(HostedRun { runner, performer, _store: store })
+        let policy = self.policy;
+        Ok(HostedRun { runner, performer, policy, settings, _store: store })
+    }
+}
+
+impl HostedRun {
+    /// Returns why the host does not carry out a request; `None` if it does.
+    pub(super) fn refusal_of(&self, work: &HostWork) -> Option<String> {
+        self.policy.refusal_of(work, &self.settings)
     }
 }
 

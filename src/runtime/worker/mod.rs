@@ -2,8 +2,10 @@
 
 mod abandoned_runs;
 mod hosted_run;
+mod mail_batches;
 mod policy;
 mod request_threads;
+mod run_slot;
 mod serve;
 mod work;
 

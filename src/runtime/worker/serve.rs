@@ -8,30 +8,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Notify, OnceCell, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
 
 use super::abandoned_runs::{AbandonedRuns, Takeover};
 use super::hosted_run::{HostPlaces, HostedRun};
-use super::policy::HostPolicy;
+use super::mail_batches::MailBatches;
+use super::policy::{CLAUDE, HostPolicy};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
+use super::run_slot::RunSlot;
 use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
-use crate::domain::host::{HostLabel, HostName, HostReport};
+use crate::domain::host::{HostLabel, HostName, HostReport, HostStanding};
 use crate::domain::host_work::{HostAnswer, HostWork, WIRE_VERSION};
 use crate::domain::id::{AgentId, RunId};
+use crate::engine::Engine;
 use crate::engine::host_mailbox::{HostReply, HostRequest};
 use crate::engine::host_registry::HostClaim;
-use crate::engine::{Engine, EngineError};
+use crate::process::claude_version::claude_version;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
 use crate::store::host_identity::HostIdentity;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
-
-/// The pause before an engine that could not be reached is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The options of a worker.
 #[derive(Debug, Clone)]
@@ -50,6 +50,8 @@ pub struct WorkerOptions {
     pub policy: HostPolicy,
     /// The user's own state.
     pub state: UserState,
+    /// The silence after which the host counts as lost; `None` if a person decides.
+    pub timeout: Option<Duration>,
     /// The takeover of runs whose supervisor is gone; `None` if it takes none.
     pub takeover: Option<Takeover>,
 }
@@ -72,8 +74,9 @@ pub async fn serve(
         sessions: 0,
         raymond: env!("CARGO_PKG_VERSION").to_owned(),
         wire: WIRE_VERSION,
-        claude: None,
+        claude: claude_version(CLAUDE).await,
         takes_runs: options.takeover.is_some(),
+        timeout_ms: options.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     };
     let claim = apart(|| engine.register_host(&options.host, &identity.worker, &report))?;
     tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
@@ -97,28 +100,26 @@ struct HostWorker {
     runs: RefCell<HashMap<RunId, Rc<RunSlot>>>,
     counts: Arc<HostCounts>,
     agents: RefCell<HashSet<(RunId, AgentId)>>,
+    batches: MailBatches,
+    /// True after an interrupt: what runs goes on, and nothing more is begun.
+    is_leaving: Cell<bool>,
     idle: Notify,
 }
 
-/// The place of a run, which is made for its first request.
-#[derive(Default)]
-struct RunSlot {
-    run: OnceCell<Result<Rc<HostedRun>, String>>,
-    /// True if its turns were told to stop. What is asked for later, by a supervisor that goes on, gets a place of its own.
-    is_stopped: Cell<bool>,
-    /// The number of turns and activities that are performed in it.
-    users: Cell<usize>,
-    left: Notify,
+/// A turn or an activity that counts as being performed, until its answer is in the engine.
+struct BusyCount<'w>(&'w HostWorker);
+
+impl<'w> BusyCount<'w> {
+    fn new(worker: &'w HostWorker) -> Self {
+        worker.counts.busy.fetch_add(1, Ordering::Relaxed);
+        Self(worker)
+    }
 }
 
-impl RunSlot {
-    fn enter(&self) {
-        self.users.set(self.users.get() + 1);
-    }
-
-    fn leave(&self) {
-        self.users.set(self.users.get().saturating_sub(1));
-        self.left.notify_waiters();
+impl Drop for BusyCount<'_> {
+    fn drop(&mut self) {
+        self.0.counts.busy.fetch_sub(1, Ordering::Relaxed);
+        self.0.idle.notify_one();
     }
 }
 
@@ -135,6 +136,7 @@ impl HostWorker {
             state: options.state.clone(),
             policy: options.policy,
         };
+        let batches = MailBatches::start(&engine, &claim);
         Self {
             engine,
             claim,
@@ -143,6 +145,8 @@ impl HostWorker {
             runs: RefCell::default(),
             counts,
             agents: RefCell::default(),
+            batches,
+            is_leaving: Cell::new(false),
             idle: Notify::new(),
         }
     }
@@ -152,9 +156,8 @@ impl HostWorker {
         incoming: &mut mpsc::UnboundedReceiver<WorkerMail>,
         interrupts: &mut InterruptReceiver,
     ) -> Result<(), Error> {
-        let mut is_leaving = false;
         loop {
-            if is_leaving && self.busy() == 0 {
+            if self.is_leaving.get() && self.busy() == 0 {
                 return Ok(());
             }
             tokio::select! {
@@ -170,18 +173,30 @@ impl HostWorker {
                     None => return Ok(()),
                 },
                 Some(()) = interrupts.recv() => {
-                    if is_leaving {
-                        // What runs is taken up by the next worker of this directory.
+                    // What still runs then is taken up by the next worker of this directory.
+                    if self.is_leaving.replace(true) {
                         return Ok(());
                     }
-                    is_leaving = true;
-                    tracing::warn!(
-                        "interrupted: the worker ends once its {} running turns and activities are over; interrupt again to leave them to the next worker",
-                        self.busy()
-                    );
+                    self.leave();
                 }
-                () = self.idle.notified(), if is_leaving => {}
+                () = self.idle.notified(), if self.is_leaving.get() => {}
             }
+        }
+    }
+
+    /// Says that the worker ends soon, and has the host be given no new agents.
+    fn leave(&self) {
+        let (engine, host) = (Arc::clone(&self.engine), self.claim.host.clone());
+        spawn_blocking(move || {
+            if let Err(error) = engine.set_standing(&host, HostStanding::Draining) {
+                tracing::debug!("the host still counts as active: {error}");
+            }
+        });
+        if self.busy() > 0 {
+            tracing::warn!(
+                "interrupted: the worker begins nothing more, and ends once its {} running turns and activities are over; interrupt again to leave them to the next worker",
+                self.busy()
+            );
         }
     }
 
@@ -211,23 +226,35 @@ impl HostWorker {
                 return self.reply(key, &HostAnswer::Refused { why }).await;
             }
         };
-        let Some(answer) = self.performed(&key, &run, work).await else { return };
-        self.reply(key, &answer).await;
+        let is_turn = matches!(work, HostWork::Turn { .. });
+        let slot = if is_turn { self.slots.acquire().await.ok() } else { None };
+        if !begins_something(&work) {
+            let answer = self.performed(&run, work).await;
+            return self.reply(key, &answer).await;
+        }
+        // What was not begun is left to the next worker.
+        if self.is_leaving.get() {
+            return;
+        }
+        let _busy = BusyCount::new(&self);
+        if self.batches.may_begin(key.clone()).await {
+            let answer = self.performed(&run, work).await;
+            drop(slot);
+            self.reply(key, &answer).await;
+        }
     }
 
-    /// Carries out a request; `None` if it was withdrawn.
-    async fn performed(&self, key: &str, run: &RunId, work: HostWork) -> Option<HostAnswer> {
+    /// Carries out a request.
+    async fn performed(&self, run: &RunId, work: HostWork) -> HostAnswer {
         let begins = begins_something(&work);
-        let is_turn = matches!(work, HostWork::Turn { .. });
-        let _slot = if is_turn { self.slots.acquire().await.ok() } else { None };
-        if begins && !self.may_begin(key).await {
-            return None;
-        }
         let slot = self.slot(run, begins).await;
         let hosted = match self.hosted(run, &slot).await {
             Ok(hosted) => hosted,
-            Err(why) => return Some(HostAnswer::Refused { why }),
+            Err(why) => return HostAnswer::Refused { why },
         };
+        if let Some(why) = hosted.refusal_of(&work) {
+            return HostAnswer::Refused { why };
+        }
         if matches!(work, HostWork::StopAll { .. } | HostWork::End) {
             slot.is_stopped.set(true);
         }
@@ -243,22 +270,12 @@ impl HostWorker {
             if is_end && slot.users.get() == 0 {
                 self.remove(run, &slot);
             }
-            return Some(answer);
+            return answer;
         }
         slot.enter();
-        self.counts.busy.fetch_add(1, Ordering::Relaxed);
         let answer = carried_out(&hosted, work).await;
-        self.counts.busy.fetch_sub(1, Ordering::Relaxed);
         slot.leave();
-        self.idle.notify_one();
-        Some(answer)
-    }
-
-    /// Notes in the engine that a request begins. Returns false if it was withdrawn, or the host may do nothing more.
-    async fn may_begin(&self, key: &str) -> bool {
-        let (engine, claim, key) = (Arc::clone(&self.engine), self.claim.clone(), key.to_owned());
-        let begun = spawn_blocking(move || until_reached(|| engine.begin(&claim, &key))).await;
-        matches!(begun, Ok(Ok(true)))
+        answer
     }
 
     /// Returns the place of a run. What begins something waits until an earlier place that was stopped is empty.
@@ -310,18 +327,6 @@ impl HostWorker {
             Ok(body) => body,
             Err(error) => return tracing::error!("an answer cannot be written: {error}"),
         };
-        let (engine, claim, reply) =
-            (Arc::clone(&self.engine), self.claim.clone(), HostReply { key, body });
-        let _ = spawn_blocking(move || until_reached(|| engine.reply(&claim, &reply))).await;
-    }
-}
-
-/// Repeats a call until the engine has carried it out, or refused.
-fn until_reached<T>(call: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
-    loop {
-        match call() {
-            Err(error) if error.is_passing() => std::thread::sleep(RETRY_PAUSE),
-            called => return called,
-        }
+        self.batches.reply(HostReply { key, body }).await;
     }
 }

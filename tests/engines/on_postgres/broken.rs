@@ -12,8 +12,8 @@ use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::network::Network;
 use crate::postgres::server::Server;
 use crate::support::{
-    LONG, begun_run, key, lines, names, new_run, receive, reply, report, request, served_host,
-    texts,
+    LONG, OneRequest as _, begun_run, key, lines, names, new_run, receive, reply, report, request,
+    served_host, texts,
 };
 
 /// The time in which a call has to end, whatever the server does.
@@ -59,11 +59,11 @@ fn a_lost_answer_changes_nothing() {
     let received = engine.requests(&claim, &[key(&lease, "a")], true, 10).expect("requests");
     assert_eq!(names(&received, |request| &request.key), ["b", "c"]);
     lose();
-    assert_eq!(engine.begin(&claim, &key(&lease, "a")), Ok(true));
+    assert_eq!(engine.may_begin(&claim, &key(&lease, "a")), Ok(true));
     lose();
     assert_eq!(engine.withdraw(&lease, &key(&lease, "b")), Ok(Withdrawal::NotBegun));
     lose();
-    engine.reply(&claim, &reply(&lease, "a")).expect("it is answered");
+    engine.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
     lose();
     assert_eq!(engine.replies(&lease, &[], 10), Ok(vec![reply(&lease, "a")]));
     lose();

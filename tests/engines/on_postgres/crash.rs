@@ -11,7 +11,8 @@ use raymond::engine::shared_log::RunLease;
 use crate::postgres::database::Database;
 use crate::postgres::server::Server;
 use crate::support::{
-    WAIT_TIMEOUT, begun_run, key, lines, names, reply, request, served_host, texts, wait_until,
+    OneRequest as _, WAIT_TIMEOUT, begun_run, key, lines, names, reply, request, served_host,
+    texts, wait_until,
 };
 
 /// What the writers share.
@@ -101,8 +102,8 @@ fn mail_outlives_a_killed_server() {
     let (lease, claim) = (begun_run(&*one), served_host(&*other));
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent).expect("they are sent");
-    assert_eq!(other.begin(&claim, &key(&lease, "a")), Ok(true));
-    other.reply(&claim, &reply(&lease, "b")).expect("it is answered");
+    assert_eq!(other.may_begin(&claim, &key(&lease, "a")), Ok(true));
+    other.reply_to(&claim, &reply(&lease, "b")).expect("it is answered");
     server.kill();
     let error = one.replies(&lease, &[], 10).expect_err("nobody is there");
     assert!(error.is_passing(), "{error}");

@@ -7,7 +7,7 @@ use raymond::engine::host_mailbox::Withdrawal;
 
 use crate::postgres::database::{Database, Session};
 use crate::support::{
-    begun_run, key, lines, reply, report, request, served_host, texts, wait_until,
+    OneRequest as _, begun_run, key, lines, reply, report, request, served_host, texts, wait_until,
 };
 
 /// Has a statement of another session under way while `call` is made, and commits it when that waits.
@@ -41,7 +41,7 @@ fn calls_that_wait_for_a_claim_are_refused() {
         let (engine, claim) = (&engine, &claim);
         let sent = [request(&lease, claim, "a"), request(&lease, claim, "b")];
         engine.send(&lease, &sent).expect("they are sent");
-        engine.reply(claim, &reply(&lease, "a")).expect("it is answered");
+        engine.reply_to(claim, &reply(&lease, "a")).expect("it is answered");
         let keys = [key(&lease, "a"), key(&lease, "b")];
         let calls: [Call<'_>; 7] = [
             Box::new(|| engine.append(&lease, &lines(2, &["late"]))),
@@ -78,8 +78,8 @@ fn calls_that_wait_for_a_loss_are_refused() {
         engine.send(&lease, &[request(&lease, claim, &name)]).expect("it is sent");
         let under_way = format!("{LOSE} WHERE host = '{}'", claim.host);
         let refused = while_under_way(&mut session, &under_way, || match number {
-            0 => engine.begin(claim, &a).map(drop),
-            1 => engine.reply(claim, &reply(&lease, &name)),
+            0 => engine.may_begin(claim, &a).map(drop),
+            1 => engine.reply_to(claim, &reply(&lease, &name)),
             2 => engine.requests(claim, std::slice::from_ref(&a), false, 10).map(drop),
             _ => engine.heartbeat(claim, &report(9)).map(drop),
         });
@@ -146,7 +146,7 @@ fn a_begin_and_a_withdrawal_wait_for_each_other() {
     engine.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     let (a, b) = (key(&lease, "a"), key(&lease, "b"));
     let withdrawing = format!("UPDATE raymond.request SET state = 'withdrawn' WHERE key = '{a}'");
-    let begun = while_under_way(&mut session, &withdrawing, || engine.begin(&claim, &a));
+    let begun = while_under_way(&mut session, &withdrawing, || engine.may_begin(&claim, &a));
     assert_eq!(begun, Ok(false));
     let beginning = format!("UPDATE raymond.request SET begun = true WHERE key = '{b}'");
     let fate = while_under_way(&mut session, &beginning, || engine.withdraw(&lease, &b));

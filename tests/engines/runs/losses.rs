@@ -34,6 +34,23 @@ fn agents_of_a_lost_host_go_on_at_another_one() {
 }
 
 #[test]
+fn host_that_is_silent_for_longer_than_its_timeout_is_lost() {
+    let cluster = three(Cluster::new());
+    cluster.script(&[&[holds("start", "go", &fork())], &held_at_work()[..]].concat());
+    let silent = cluster.machine("a").worker(3, &["--host-timeout", "10s"]);
+    let supervisor = cluster.machine("s").run(&[]);
+    cluster.wait_calls(1);
+    silent.kill9();
+    let _other = cluster.machine("b").worker(3, &["--host-timeout", "10s"]);
+    cluster.wait_calls(2);
+    cluster.release("go");
+    supervisor.wait().ok().says("host a counts as lost");
+    cluster.wait_end();
+    let placed = cluster.events("agents_placed");
+    assert!(placed.iter().any(|record| record["lost"][0] == "a"), "{placed:?}");
+}
+
+#[test]
 #[ignore = "a session does not move to another host yet, so an agent that has one fails there"]
 fn agents_of_a_lost_host_keep_their_sessions() {
     let cluster = three(Cluster::new());

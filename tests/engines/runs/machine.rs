@@ -103,7 +103,10 @@ impl<'c> Machine<'c> {
     pub(crate) fn worker(&self, slots: usize, options: &[&str]) -> Running<'c> {
         let (dir, slots) = (self.path("ray"), slots.to_string());
         let dir = dir.to_str().expect("a path");
+        // The stand-in is not called `claude`.
+        let program = ["--allow", "program"];
         let worker = ["worker", "--host", &self.name, "--slots", &slots, "--dir", dir];
+        let worker = [&worker[..], &program].concat();
         let began = Instant::now();
         let running = self.start(&[&worker[..], options].concat());
         wait_until("the host is in service", || {

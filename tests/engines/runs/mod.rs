@@ -9,6 +9,7 @@ mod commands;
 mod ended;
 mod fake;
 mod flows;
+mod labels;
 mod leftovers;
 mod losses;
 mod machine;

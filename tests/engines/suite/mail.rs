@@ -1,11 +1,12 @@
 //! Requests: each reaches its host, and one that was withdrawn is not begun.
 
 use raymond::domain::host::HostStanding;
-use raymond::engine::host_mailbox::{HostRequest, Withdrawal};
+use raymond::engine::host_mailbox::{HostReply, HostRequest, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{
-    begun_run, key, later, names, receive, reply, report, request, served_host, take_over,
+    OneRequest as _, begun_run, key, later, names, receive, reply, report, request, served_host,
+    take_over,
 };
 
 pub(crate) fn requests_come_once_and_in_order(one: &dyn Engine, other: &dyn Engine) {
@@ -30,8 +31,8 @@ pub(crate) fn a_new_worker_gets_all_again(one: &dyn Engine, other: &dyn Engine) 
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     let all: Vec<String> = ["a", "b", "c"].iter().map(|name| key(&lease, name)).collect();
     assert_eq!(receive(other, &claim, &all), [""; 0]);
-    other.begin(&claim, &all[0]).expect("it is begun");
-    other.reply(&claim, &reply(&lease, "b")).expect("it is answered");
+    other.may_begin(&claim, &all[0]).expect("it is begun");
+    other.reply_to(&claim, &reply(&lease, "b")).expect("it is answered");
     for _ in 0..2 {
         let first = other.requests(&claim, &[], true, 100).expect("requests");
         assert_eq!(names(&first, |request| &request.key), ["a", "c"]);
@@ -69,7 +70,7 @@ pub(crate) fn a_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {
     }
     let all = other.requests(&claim, &[], true, 100).expect("requests");
     assert_eq!(all, [first, request(&lease, &claim, "b")]);
-    other.reply(&claim, &reply(&lease, "a")).expect("it is answered");
+    other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
     one.send(&lease, &[changed]).expect("it comes late");
     assert_eq!(receive(other, &claim, &[]), ["b"]);
 }
@@ -81,8 +82,8 @@ pub(crate) fn requests_for_an_earlier_epoch_are_not_seen(one: &dyn Engine, other
     one.send(&lease, &[request(&lease, &claim, "b")]).expect("it comes late");
     one.send(&lease, &[request(&lease, &next, "c")]).expect("it is sent");
     assert_eq!(receive(other, &next, &[]), ["c"]);
-    assert_eq!(other.begin(&next, &key(&lease, "a")), Ok(false), "it is for another epoch");
-    other.reply(&next, &reply(&lease, "a")).expect("it is dropped");
+    assert_eq!(other.may_begin(&next, &key(&lease, "a")), Ok(false), "it is for another epoch");
+    other.reply_to(&next, &reply(&lease, "a")).expect("it is dropped");
     assert_eq!(one.replies(&lease, &[], 10), Ok(Vec::new()));
     assert_eq!(one.withdraw(&lease, &key(&lease, "a")), Ok(Withdrawal::NotBegun));
 }
@@ -93,7 +94,7 @@ pub(crate) fn a_withdrawn_request_is_gone(one: &dyn Engine, other: &dyn Engine) 
     one.send(&lease, &sent).expect("they are sent");
     assert_eq!(one.withdraw(&lease, &sent[0].key), Ok(Withdrawal::NotBegun));
     assert_eq!(receive(other, &claim, &[]), ["b"]);
-    assert_eq!(other.begin(&claim, &sent[0].key), Ok(false));
+    assert_eq!(other.may_begin(&claim, &sent[0].key), Ok(false));
     one.send(&lease, &sent).expect("the answer was lost");
     assert_eq!(receive(other, &claim, &[]), ["b"], "it was withdrawn");
     let all = other.requests(&claim, &[], true, 100).expect("requests");
@@ -103,10 +104,10 @@ pub(crate) fn a_withdrawn_request_is_gone(one: &dyn Engine, other: &dyn Engine) 
 pub(crate) fn withdrawals_tell_what_was(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
-    assert_eq!(other.begin(&claim, &key(&lease, "b")), Ok(true));
-    assert_eq!(other.begin(&claim, &key(&lease, "b")), Ok(true), "it may be noted again");
-    assert_eq!(other.begin(&claim, &key(&lease, "c")), Ok(true));
-    other.reply(&claim, &reply(&lease, "c")).expect("it is answered");
+    assert_eq!(other.may_begin(&claim, &key(&lease, "b")), Ok(true));
+    assert_eq!(other.may_begin(&claim, &key(&lease, "b")), Ok(true), "it may be noted again");
+    assert_eq!(other.may_begin(&claim, &key(&lease, "c")), Ok(true));
+    other.reply_to(&claim, &reply(&lease, "c")).expect("it is answered");
     for (name, fate) in
         [("a", Withdrawal::NotBegun), ("b", Withdrawal::Begun), ("c", Withdrawal::Answered)]
     {
@@ -114,7 +115,7 @@ pub(crate) fn withdrawals_tell_what_was(one: &dyn Engine, other: &dyn Engine) {
             assert_eq!(one.withdraw(&lease, &key(&lease, name)), Ok(fate), "{name}");
         }
     }
-    other.reply(&claim, &reply(&lease, "b")).expect("it went on");
+    other.reply_to(&claim, &reply(&lease, "b")).expect("it went on");
     let replies = one.replies(&lease, &[], 10).expect("replies");
     assert_eq!(names(&replies, |reply| &reply.key), ["c", "b"]);
     assert_eq!(one.withdraw(&lease, &key(&lease, "b")), Ok(Withdrawal::Answered));
@@ -128,7 +129,7 @@ pub(crate) fn a_later_supervisor_sends_what_was_withdrawn_again(
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent[..2]).expect("they are sent");
     assert_eq!(receive(other, &claim, &[]), ["a", "b"]);
-    assert_eq!(other.begin(&claim, &sent[1].key), Ok(true));
+    assert_eq!(other.may_begin(&claim, &sent[1].key), Ok(true));
     for request in &sent {
         one.withdraw(&lease, &request.key).expect("a fate");
     }
@@ -138,8 +139,8 @@ pub(crate) fn a_later_supervisor_sends_what_was_withdrawn_again(
     other.send(&next, &again).expect("they are sent again");
     let all = other.requests(&next_host, &[], true, 10).expect("requests");
     assert_eq!(all, [again[0].clone(), again[2].clone()], "the other one had been begun");
-    assert_eq!(other.begin(&next_host, &again[0].key), Ok(true));
-    assert_eq!(other.begin(&next_host, &again[2].key), Ok(true));
+    assert_eq!(other.may_begin(&next_host, &again[0].key), Ok(true));
+    assert_eq!(other.may_begin(&next_host, &again[2].key), Ok(true));
 }
 
 pub(crate) fn what_was_sent_is_known_to_a_later_supervisor(one: &dyn Engine, other: &dyn Engine) {
@@ -154,8 +155,8 @@ pub(crate) fn what_was_sent_is_known_to_a_later_supervisor(one: &dyn Engine, oth
     let sent = ["a", "b", "c", "d"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent).expect("they are sent");
     one.send(&neighbour, &[request(&neighbour, &claim, "e")]).expect("it is sent");
-    assert_eq!(other.begin(&claim, &sent[0].key), Ok(true));
-    other.reply(&claim, &reply(&lease, "b")).expect("it is answered");
+    assert_eq!(other.may_begin(&claim, &sent[0].key), Ok(true));
+    other.reply_to(&claim, &reply(&lease, "b")).expect("it is answered");
     assert_eq!(one.withdraw(&lease, &sent[2].key), Ok(Withdrawal::NotBegun));
     one.forget(&lease, &[sent[3].key.clone()]).expect("it is over");
     let next = take_over(other, &lease);
@@ -172,7 +173,7 @@ pub(crate) fn what_was_withdrawn_before_it_came_is_not_begun(one: &dyn Engine, o
     assert_eq!(one.withdraw(&lease, &late.key), Ok(Withdrawal::NotBegun));
     one.send(&lease, std::slice::from_ref(&late)).expect("it was under way");
     assert_eq!(receive(other, &claim, &[]), [""; 0]);
-    assert_eq!(other.begin(&claim, &late.key), Ok(false));
+    assert_eq!(other.may_begin(&claim, &late.key), Ok(false));
 }
 
 pub(crate) fn a_fenced_host_can_do_nothing(one: &dyn Engine, other: &dyn Engine) {
@@ -183,12 +184,29 @@ pub(crate) fn a_fenced_host_can_do_nothing(one: &dyn Engine, other: &dyn Engine)
         let fenced = EngineError::HostFenced { host: claim.host.clone() };
         assert_eq!(other.requests(&old, &[], true, 10), Err(fenced.clone()));
         assert_eq!(other.requests(&old, &[key(&lease, "a")], false, 10), Err(fenced.clone()));
-        assert_eq!(other.begin(&old, &key(&lease, "a")), Err(fenced.clone()));
-        assert_eq!(other.reply(&old, &reply(&lease, "a")), Err(fenced.clone()));
+        assert_eq!(other.may_begin(&old, &key(&lease, "a")), Err(fenced.clone()));
+        assert_eq!(other.reply_to(&old, &reply(&lease, "a")), Err(fenced.clone()));
         assert_eq!(other.heartbeat(&old, &report(0)), Err(fenced));
     }
     assert_eq!(one.replies(&lease, &[], 10), Ok(Vec::new()));
     for name in ["a", "b"] {
         assert_eq!(one.withdraw(&lease, &key(&lease, name)), Ok(Withdrawal::NotBegun));
     }
+}
+
+pub(crate) fn several_are_begun_and_answered_at_once(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, second, claim) = (begun_run(one), begun_run(one), served_host(other));
+    one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
+    one.send(&second, &[request(&second, &claim, "d")]).expect("sent");
+    assert_eq!(one.withdraw(&lease, &key(&lease, "b")), Ok(Withdrawal::NotBegun));
+    let asked = [key(&lease, "a"), key(&lease, "b"), key(&second, "d"), key(&lease, "unsent")];
+    let begun = other.begin(&claim, &asked).expect("an answer");
+    assert_eq!(begun, [key(&lease, "a"), key(&second, "d")].into());
+    let mut sent = vec![reply(&lease, "a"), reply(&second, "d"), reply(&lease, "b")];
+    sent.push(HostReply { body: "{}".to_owned(), ..reply(&lease, "a") });
+    other.reply(&claim, &sent).expect("they are answered");
+    assert_eq!(one.replies(&lease, &[], 10), Ok(vec![reply(&lease, "a")]), "the first stays");
+    assert_eq!(one.replies(&second, &[], 10), Ok(vec![reply(&second, "d")]));
+    assert_eq!(other.begin(&claim, &[]), Ok([].into()));
+    other.reply(&claim, &[]).expect("nothing is answered");
 }

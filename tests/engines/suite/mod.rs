@@ -74,6 +74,7 @@ macro_rules! each_property {
                 a_later_supervisor_sends_what_was_withdrawn_again
                 what_was_sent_is_known_to_a_later_supervisor
                 what_was_withdrawn_before_it_came_is_not_begun
+                several_are_begun_and_answered_at_once
                 a_fenced_host_can_do_nothing
             }
             replies {

@@ -10,8 +10,8 @@ use raymond::engine::shared_log::RunLease;
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{
-    LONG, begun_run, key, lines, names, new_run, receive, reply, request, served_host, take_over,
-    texts, wait_until,
+    LONG, OneRequest as _, begun_run, key, lines, names, new_run, receive, reply, request,
+    served_host, take_over, texts, wait_until,
 };
 
 /// Appends lines until somebody says that it is enough or the lease is refused; returns those that were acknowledged.
@@ -170,7 +170,7 @@ pub(crate) fn a_withdrawn_request_is_never_begun(one: &dyn Engine, other: &dyn E
         let (fate, may_begin) = thread::scope(|scope| {
             let begin = scope.spawn(|| {
                 start.wait();
-                other.begin(&claim, &key).expect("an answer")
+                other.may_begin(&claim, &key).expect("an answer")
             });
             start.wait();
             let fate = one.withdraw(&lease, &key).expect("a fate");
@@ -179,7 +179,7 @@ pub(crate) fn a_withdrawn_request_is_never_begun(one: &dyn Engine, other: &dyn E
         let expected = if may_begin { Withdrawal::Begun } else { Withdrawal::NotBegun };
         assert_eq!(fate, expected, "round {round}");
         assert_eq!(one.withdraw(&lease, &key), Ok(expected), "it is told the same again");
-        assert_eq!(other.begin(&claim, &key), Ok(may_begin), "so is the host");
+        assert_eq!(other.may_begin(&claim, &key), Ok(may_begin), "so is the host");
     }
 }
 
@@ -189,12 +189,12 @@ pub(crate) fn a_reply_and_a_withdrawal_agree(one: &dyn Engine, other: &dyn Engin
         let name = format!("turn-{round}");
         let key = key(&lease, &name);
         one.send(&lease, &[request(&lease, &claim, &name)]).expect("it is sent");
-        assert_eq!(other.begin(&claim, &key), Ok(true));
+        assert_eq!(other.may_begin(&claim, &key), Ok(true));
         let start = Barrier::new(2);
         let fate = thread::scope(|scope| {
             scope.spawn(|| {
                 start.wait();
-                other.reply(&claim, &reply(&lease, &name)).expect("it is taken or dropped");
+                other.reply_to(&claim, &reply(&lease, &name)).expect("it is taken or dropped");
             });
             start.wait();
             one.withdraw(&lease, &key).expect("a fate")

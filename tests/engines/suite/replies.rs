@@ -3,7 +3,9 @@
 use raymond::engine::host_mailbox::{HostReply, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{begun_run, key, names, receive, reply, request, served_host, take_over};
+use crate::support::{
+    OneRequest as _, begun_run, key, names, receive, reply, request, served_host, take_over,
+};
 
 fn replied(
     engine: &dyn Engine,
@@ -20,7 +22,7 @@ pub(crate) fn replies_come_once(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     for name in ["a", "b", "c"] {
-        other.reply(&claim, &reply(&lease, name)).expect("it is answered");
+        other.reply_to(&claim, &reply(&lease, name)).expect("it is answered");
     }
     let some = one.replies(&lease, &[], 2).expect("replies");
     assert_eq!(some.len(), 2);
@@ -37,7 +39,7 @@ pub(crate) fn another_lease_gets_all_replies_again(one: &dyn Engine, other: &dyn
     let (lease, claim) = (begun_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     for name in ["a", "b"] {
-        other.reply(&claim, &reply(&lease, name)).expect("it is answered");
+        other.reply_to(&claim, &reply(&lease, name)).expect("it is answered");
     }
     assert_eq!(replied(one, &lease, &[key(&lease, "a"), key(&lease, "b")]), [""; 0]);
     let next = take_over(other, &lease);
@@ -52,7 +54,7 @@ pub(crate) fn the_first_reply_stays(one: &dyn Engine, other: &dyn Engine) {
     let first = reply(&lease, "a");
     let second = HostReply { body: "{}".to_owned(), ..first.clone() };
     for reply in [&first, &first, &second] {
-        other.reply(&claim, reply).expect("it is taken or dropped");
+        other.reply_to(&claim, reply).expect("it is taken or dropped");
     }
     assert_eq!(one.replies(&lease, &[], 10), Ok(vec![first]));
 }
@@ -60,15 +62,15 @@ pub(crate) fn the_first_reply_stays(one: &dyn Engine, other: &dyn Engine) {
 pub(crate) fn replies_nobody_waits_for_are_dropped(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
-    other.reply(&claim, &reply(&lease, "never sent")).expect("it is dropped");
-    assert_eq!(other.begin(&claim, &key(&lease, "a")), Ok(true));
+    other.reply_to(&claim, &reply(&lease, "never sent")).expect("it is dropped");
+    assert_eq!(other.may_begin(&claim, &key(&lease, "a")), Ok(true));
     assert_eq!(one.withdraw(&lease, &key(&lease, "a")), Ok(Withdrawal::Begun));
-    other.reply(&claim, &reply(&lease, "a")).expect("it goes on, and is waited for");
+    other.reply_to(&claim, &reply(&lease, "a")).expect("it goes on, and is waited for");
     one.forget(&lease, &[key(&lease, "b")]).expect("it is forgotten");
-    other.reply(&claim, &reply(&lease, "b")).expect("it is dropped");
+    other.reply_to(&claim, &reply(&lease, "b")).expect("it is dropped");
     one.send(&lease, &[request(&lease, &claim, "c")]).expect("sent");
     assert_eq!(one.withdraw(&lease, &key(&lease, "c")), Ok(Withdrawal::NotBegun));
-    other.reply(&claim, &reply(&lease, "c")).expect("it is dropped");
+    other.reply_to(&claim, &reply(&lease, "c")).expect("it is dropped");
     assert_eq!(replied(one, &lease, &[]), ["a"]);
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn forgotten_requests_do_not_come_back(one: &dyn Engine, other: &dyn 
     let (lease, claim) = (begun_run(one), served_host(other));
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent).expect("sent");
-    other.reply(&claim, &reply(&lease, "a")).expect("it is answered");
+    other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
     for _ in 0..2 {
         one.forget(&lease, &[key(&lease, "a"), key(&lease, "b")]).expect("they are over");
     }
@@ -85,8 +87,8 @@ pub(crate) fn forgotten_requests_do_not_come_back(one: &dyn Engine, other: &dyn 
     assert_eq!(replied(one, &lease, &[]), [""; 0]);
     one.send(&lease, &sent).expect("it was cut off, and comes late");
     assert_eq!(receive(other, &claim, &[]), ["c"]);
-    assert_eq!(other.begin(&claim, &key(&lease, "a")), Ok(false));
-    assert_eq!(other.begin(&claim, &key(&lease, "b")), Ok(false));
+    assert_eq!(other.may_begin(&claim, &key(&lease, "a")), Ok(false));
+    assert_eq!(other.may_begin(&claim, &key(&lease, "b")), Ok(false));
 }
 
 pub(crate) fn all_requests_of_a_run_are_forgotten(one: &dyn Engine, other: &dyn Engine) {
@@ -94,7 +96,7 @@ pub(crate) fn all_requests_of_a_run_are_forgotten(one: &dyn Engine, other: &dyn 
     let neighbour = begun_run(one);
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     one.send(&neighbour, &[request(&neighbour, &claim, "c")]).expect("sent");
-    other.reply(&claim, &reply(&lease, "a")).expect("it is answered");
+    other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
     for _ in 0..2 {
         one.forget_all(&lease).expect("they are over");
     }
@@ -107,7 +109,7 @@ pub(crate) fn all_requests_of_a_run_are_forgotten(one: &dyn Engine, other: &dyn 
 pub(crate) fn a_lost_lease_can_do_nothing(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
-    other.reply(&claim, &reply(&lease, "a")).expect("it is answered");
+    other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
     let next = take_over(other, &lease);
     let taken_over = EngineError::TakenOver { run: lease.run.clone() };
     let keys = [key(&lease, "a"), key(&lease, "b")];

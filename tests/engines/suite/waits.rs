@@ -7,7 +7,9 @@ use raymond::engine::Engine;
 use raymond::engine::host_mailbox::MailReceiver;
 use raymond::engine::run_space::SharedCommand;
 
-use crate::support::{WAIT_TIMEOUT, begun_run, lines, receive, reply, request, served_host};
+use crate::support::{
+    OneRequest as _, WAIT_TIMEOUT, begun_run, lines, receive, reply, request, served_host,
+};
 
 /// Waits with one connection, again and again as its user does, until it finds something; has the other one bring it about.
 fn wakes(wait: impl Fn(Duration) + Sync, finds: impl Fn() -> bool + Sync, bring: impl FnOnce()) {
@@ -45,7 +47,7 @@ pub(crate) fn a_run_is_woken_by_a_reply(one: &dyn Engine, other: &dyn Engine) {
             one.wait_for_mail(MailReceiver::Run(&lease.run), longest).expect("a wait");
         },
         || !one.replies(&lease, &[], 10).expect("replies").is_empty(),
-        || other.reply(&claim, &reply(&lease, "a")).expect("it is answered"),
+        || other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered"),
     );
 }
 

@@ -15,6 +15,7 @@ use crate::domain::apply::{apply, begin};
 use crate::domain::consult::{ConsultVerdict, PluginVerdict, StopScope};
 use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, decide};
 use crate::domain::event::{Event, Record, RunCommand};
+use crate::domain::host::HostLabel;
 use crate::domain::id::{MessageId, ScopePath, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, TransitionPolicy};
@@ -243,6 +244,7 @@ impl Journal {
             budget_usd,
             worktree: cents.is_multiple_of(5),
             no_snapshots: cents.is_multiple_of(10),
+            host: cents.is_multiple_of(3).then(|| HostLabel::parse("gpu").expect("a label")),
         };
         let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
         let usage = UsageByModel::from_iter([("opus".to_owned(), used)]);

@@ -1,0 +1,144 @@
+//! What a worker tells the engine, in batches: all that came about while one call was under way goes with the next.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::engine::host_mailbox::HostReply;
+use crate::engine::host_registry::HostClaim;
+use crate::engine::{Engine, EngineError};
+
+/// The most notes of one call.
+const MOST_NOTES: usize = 200;
+
+/// The bytes after which a call takes no further reply.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// The pause before an engine that could not be reached is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// A note of a worker for the engine, and who waits for its effect.
+struct WaitingNote<N, A> {
+    note: N,
+    done: oneshot::Sender<A>,
+}
+
+/// The ends of the threads that tell the engine. The threads end after this is dropped.
+pub(super) struct MailBatches {
+    begins: Sender<WaitingNote<String, bool>>,
+    replies: Sender<WaitingNote<HostReply, ()>>,
+}
+
+impl MailBatches {
+    /// Starts the threads.
+    pub(super) fn start(engine: &Arc<dyn Engine>, claim: &HostClaim) -> Self {
+        let (begins, begun) = channel();
+        let (replies, answered) = channel();
+        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let (to_begin, to_reply) =
+            ((engine.clone(), claim.clone()), (engine.clone(), claim.clone()));
+        // Without a thread the notes have no effect, as if the engine could not be reached.
+        let _ = named("begins").spawn(move || tell_begins(&*to_begin.0, &to_begin.1, &begun));
+        let _ = named("replies").spawn(move || tell_replies(&*to_reply.0, &to_reply.1, &answered));
+        Self { begins, replies }
+    }
+
+    /// Notes that a request begins. Returns false if it was withdrawn, or the host may do nothing more.
+    pub(super) async fn may_begin(&self, key: String) -> bool {
+        let (done, begun) = oneshot::channel();
+        let sent = self.begins.send(WaitingNote { note: key, done });
+        sent.is_ok() && begun.await.unwrap_or(false)
+    }
+
+    /// Replies to a request; the reply is durable afterwards, or the host may do nothing more.
+    pub(super) async fn reply(&self, reply: HostReply) {
+        let (done, told) = oneshot::channel();
+        if self.replies.send(WaitingNote { note: reply, done }).is_ok() {
+            let _ = told.await;
+        }
+    }
+}
+
+fn tell_begins(
+    engine: &dyn Engine,
+    claim: &HostClaim,
+    incoming: &Receiver<WaitingNote<String, bool>>,
+) {
+    while let Some(batch) = next_batch(incoming, |_| 0) {
+        let (keys, waiting): (Vec<String>, Vec<_>) =
+            batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
+        let begun = until_reached(|| engine.begin(claim, &keys)).unwrap_or_default();
+        for (key, done) in keys.iter().zip(waiting) {
+            let _ = done.send(begun.contains(key));
+        }
+    }
+}
+
+fn tell_replies(
+    engine: &dyn Engine,
+    claim: &HostClaim,
+    incoming: &Receiver<WaitingNote<HostReply, ()>>,
+) {
+    while let Some(batch) = next_batch(incoming, |reply| reply.body.len()) {
+        let (replies, waiting): (Vec<HostReply>, Vec<_>) =
+            batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
+        if let Err(error) = until_reached(|| engine.reply(claim, &replies)) {
+            // The heartbeat meets the same, and ends the worker.
+            tracing::debug!("{} replies were not taken: {error}", replies.len());
+        }
+        for done in waiting {
+            let _ = done.send(());
+        }
+    }
+}
+
+/// Waits for a note, and takes those that are there by then; `None` once no more can come.
+fn next_batch<N, A>(
+    incoming: &Receiver<WaitingNote<N, A>>,
+    bytes: impl Fn(&N) -> usize,
+) -> Option<Vec<WaitingNote<N, A>>> {
+    let first = incoming.recv().ok()?;
+    let mut size = bytes(&first.note);
+    let mut batch = vec![first];
+    while batch.len() < MOST_NOTES
+        && size < MOST_BYTES
+        && let Ok(next) = incoming.try_recv()
+    {
+        size += bytes(&next.note);
+        batch.push(next);
+    }
+    Some(batch)
+}
+
+/// Repeats a call until the engine has carried it out, or refused.
+fn until_reached<T>(call: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    loop {
+        match call() {
+            Err(error) if error.is_passing() => std::thread::sleep(RETRY_PAUSE),
+            called => return called,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batch_takes_what_is_there_up_to_its_bounds() {
+        let (sender, incoming) = channel();
+        let put = |size: usize| {
+            let done = oneshot::channel::<()>().0;
+            sender.send(WaitingNote { note: size, done }).expect("it is taken");
+        };
+        (0..MOST_NOTES + 3).for_each(|_| put(1));
+        let len = || next_batch(&incoming, |&size| size).map(|batch| batch.len());
+        assert_eq!((len(), len()), (Some(MOST_NOTES), Some(3)));
+        [MOST_BYTES / 2, MOST_BYTES / 2, 1].into_iter().for_each(put);
+        assert_eq!((len(), len()), (Some(2), Some(1)));
+        drop(sender);
+        assert!(next_batch(&incoming, |&size| size).is_none());
+    }
+}

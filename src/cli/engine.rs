@@ -8,11 +8,15 @@ use uuid::Uuid;
 use super::args::programs::WorkflowCommand;
 use super::args::{CliCommand, DirArgs};
 use super::exit::Error;
+use super::person;
 use crate::engine::connect::connect;
 use crate::engine::{Engine, EngineAddress};
-use crate::runtime::directories;
 use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine};
+use crate::runtime::{directories, user_config};
 use crate::store::user_state::UserState;
+
+/// The address that names no engine, where the environment or the user's configuration names one.
+const NONE: &str = "none";
 
 /// The way in which a command uses an engine.
 enum EngineUse<'command> {
@@ -93,16 +97,20 @@ impl CommandMirror {
 /// [`Error`] if the engine cannot be reached, or the command does not work on its runs.
 pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>, Error> {
     let dir = match engine_use(command) {
-        EngineUse::Mirror(dir) => dir,
+        EngineUse::Mirror(dir) => {
+            decide(dir)?;
+            dir
+        }
         EngineUse::Supervise(dir) => {
-            if let Some(engine) = &dir.engine {
+            decide(dir)?;
+            if let Some(engine) = named(dir) {
                 let address = EngineAddress::parse(engine).map_err(crate::runtime::Error::from)?;
                 dir.dir = Some(copies(dir.dir.as_ref(), &address, &directories::user_state()?));
             }
             return Ok(None);
         }
         EngineUse::Local(dir, name) => {
-            return match dir.engine {
+            return match named(dir) {
                 Some(_) => Err(Error::Usage(format!(
                     "`raymond {name}` works on the runs of this machine, not yet on those of an engine; leave out --engine, or unset RAYMOND_ENGINE"
                 ))),
@@ -137,7 +145,8 @@ pub(super) fn of_run(dir: &DirArgs) -> Result<Option<RunEngine>, Error> {
 /// [`Error::Usage`] if none is named, [`Error`] if it cannot be reached.
 pub(super) fn required(dir: &DirArgs) -> Result<Arc<dyn Engine>, Error> {
     connected(dir)?.ok_or_else(|| {
-        Error::Usage("name the engine with --engine, or in RAYMOND_ENGINE".to_owned())
+        let how = "name the engine with --engine, in RAYMOND_ENGINE, or as `engine:` in raymond/config.yaml of your configuration directory";
+        Error::Usage(how.to_owned())
     })
 }
 
@@ -151,9 +160,34 @@ pub(super) fn mirror(engine: Arc<dyn Engine>) -> Result<EngineMirror, Error> {
     Ok(EngineMirror::new(engine, directories::root(&path)?, state))
 }
 
+/// Returns the address of the engine that the command line or the environment names.
+fn named(dir: &DirArgs) -> Option<&str> {
+    dir.engine.as_deref().filter(|engine| ![NONE, ""].contains(engine))
+}
+
+/// Returns the address of the engine: the one that is named, or else the one that the user has set. In an agent's turn what the
+/// user has set does not count: an agent works on the runs of its directory.
+///
+/// # Errors
+/// [`Error`] if the user's configuration cannot be read.
+pub(super) fn address(dir: &DirArgs) -> Result<Option<String>, Error> {
+    match (&dir.engine, named(dir)) {
+        (_, Some(engine)) => Ok(Some(engine.to_owned())),
+        (Some(_), None) => Ok(None),
+        (None, None) if person::acting_agent().is_some() => Ok(None),
+        (None, None) => Ok(user_config::read()?.engine),
+    }
+}
+
+/// Names the engine, or that there is none, so that the rest of the command has the same one.
+fn decide(dir: &mut DirArgs) -> Result<(), Error> {
+    dir.engine = Some(address(dir)?.unwrap_or_else(|| NONE.to_owned()));
+    Ok(())
+}
+
 fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
-    let Some(engine) = &dir.engine else { return Ok(None) };
-    let connected = EngineAddress::parse(engine).and_then(|address| connect(&address));
+    let Some(engine) = address(dir)? else { return Ok(None) };
+    let connected = EngineAddress::parse(&engine).and_then(|address| connect(&address));
     Ok(Some(connected.map_err(crate::runtime::Error::from)?))
 }
 

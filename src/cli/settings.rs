@@ -1,6 +1,6 @@
 //! A run's settings from options: all of them for a new run, the given ones for a resumed one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::answerer::{AnswererArg, LiveAnswererArg};
 use super::args::{NewRunArgs, RunArgs};
@@ -30,6 +30,14 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
         context: new_run.context.iter().cloned().collect(),
         ..settings_of(workflow)
     };
+    if let Some(shared) = settings.shared_dir.as_deref()
+        && !Path::new(&settings.cwd).starts_with(shared)
+    {
+        return Err(Error::Usage(format!(
+            "the working directory {} is not below the shared directory {shared}, so other hosts do not have it; name another with --cwd",
+            settings.cwd
+        )));
+    }
     (settings.answerer, settings.cassette) = answerer(new_run)?;
     overlay(&args.options, &mut settings);
     answers::add(&args.options.answers, &mut settings)?;

@@ -73,7 +73,9 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
 
 /// Returns the takeover of runs, if the worker takes any.
 fn takeover(args: &WorkerArgs, connected: &Arc<dyn Engine>) -> Result<Option<Takeover>, Error> {
-    let Some(url) = args.dir.engine.clone().filter(|_| args.takes_runs) else { return Ok(None) };
+    let Some(url) = engine::address(&args.dir)?.filter(|_| args.takes_runs) else {
+        return Ok(None);
+    };
     let mirror = engine::mirror(Arc::clone(connected))?;
     Ok(Some(Takeover { mirror, launcher: Arc::new(DetachedSupervisor { url }) }))
 }

@@ -46,4 +46,5 @@ pub mod tag;
 pub mod template;
 pub mod text_pattern;
 pub mod turn_options;
+pub mod user_config;
 pub mod yaml;

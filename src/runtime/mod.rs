@@ -46,6 +46,7 @@ pub mod sharing;
 pub mod start_plan;
 mod supervise;
 pub mod trust;
+pub mod user_config;
 pub mod worker;
 mod workflow;
 pub mod workflow_errors;

@@ -50,6 +50,8 @@ impl YamlFileKind {
     /// The test cases of a workflow.
     pub(in crate::language) const CASES: Self =
         Self { name: "list of cases", max_bytes: 16 * 1024 * 1024 };
+    /// What a user has set for all commands.
+    pub(in crate::language) const USER_CONFIG: Self = Self::new("configuration");
     /// A workflow in one file.
     pub(in crate::language) const IMPORT: Self =
         Self { name: "workflow", max_bytes: 16 * 1024 * 1024 };

@@ -79,6 +79,13 @@ impl HostPlaces {
     /// Returns the directory of a run's agents on this host: the same one below the shared directory, or one of its own.
     fn workspace(&self, id: &RunId, settings: &Settings) -> Result<String, String> {
         let own = Path::new(&settings.cwd);
+        if let Some(shared) = &settings.shared_dir
+            && self.shared_dir.as_deref() != Some(Path::new(shared))
+        {
+            return Err(format!(
+                "the hosts of the run share {shared}, and this one was not told so; start its worker with --shared-dir {shared}"
+            ));
+        }
         if let Some(shared) = &self.shared_dir
             && own.starts_with(shared)
         {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::cluster::{Cluster, RUN};
 use super::ended::{Ended, Running};
+use crate::postgres::network::Network;
 use crate::support::wait_until;
 
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
@@ -27,15 +28,25 @@ pub(crate) const AUTHOR: [(&str, &str); 6] = [
 pub(crate) struct Machine<'c> {
     cluster: &'c Cluster,
     name: String,
+    /// The address of the engine.
+    url: String,
 }
 
 impl<'c> Machine<'c> {
     pub(super) fn new(cluster: &'c Cluster, name: &str) -> Self {
-        let machine = Self { cluster, name: name.to_owned() };
+        let (name, url) = (name.to_owned(), cluster.database.url());
+        let machine = Self { cluster, name, url };
         for folder in ["home", "state", "work"] {
             fs::create_dir_all(machine.path(folder)).expect("a folder of the machine");
         }
         machine
+    }
+
+    /// Returns the machine as it reaches the engine by a network of its own.
+    pub(crate) fn through(self, network: &Network) -> Self {
+        let database = &self.cluster.database;
+        let port = format!(":{}/", database.server.port);
+        Self { url: database.url().replace(&port, &format!(":{}/", network.port)), ..self }
     }
 
     /// Returns a path of the machine.
@@ -58,7 +69,7 @@ impl<'c> Machine<'c> {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
             .env("HOME", self.path("home"))
             .env("XDG_STATE_HOME", self.path("state"))
-            .env("RAYMOND_ENGINE", self.cluster.database.url())
+            .env("RAYMOND_ENGINE", &self.url)
             .env("RAYMOND_CLAUDE", FAKE)
             .env("FAKE_CLAUDE", self.cluster.fake())
             .env("RAYMOND_MEMINFO", self.path("meminfo"))

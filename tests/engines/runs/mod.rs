@@ -6,6 +6,7 @@
 
 mod cluster;
 mod commands;
+mod cut_off;
 mod ended;
 mod fake;
 mod flows;

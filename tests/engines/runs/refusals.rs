@@ -43,6 +43,19 @@ fn addresses_that_are_wrong_are_refused_without_their_password() {
 }
 
 #[test]
+fn worker_without_the_shared_directory_of_a_run_names_the_option() {
+    let cluster = one_prompt();
+    let root = cluster.root().to_str().expect("a path");
+    let worker = cluster.machine("a").worker(1, &[]);
+    let outside = cluster.machine("s").run(&["--shared-dir", "/usr"]).wait();
+    outside.code(64).says("not below the shared directory /usr");
+    cluster.machine("s").run(&["--shared-dir", root]).wait().code(69).says("--shared-dir");
+    drop(worker);
+    let _worker = cluster.machine("a").worker(1, &["--shared-dir", root]);
+    cluster.machine("s").raymond(&["resume", RUN]).ok();
+}
+
+#[test]
 fn id_of_another_run_is_refused() {
     let cluster = one_prompt();
     let _worker = cluster.machine("a").worker(1, &[]);
@@ -67,4 +80,28 @@ fn shared_run_is_not_resumed_without_its_engine() {
     alone.env_remove("RAYMOND_ENGINE");
     let refused = machine.launch(alone, &["resume", RUN]).wait();
     refused.code(64).says(&cluster.engine.address().to_string()).says("--engine").lacks(PASSWORD);
+}
+
+#[test]
+fn engine_of_the_configuration_is_used_unless_another_is_named() {
+    let cluster = one_prompt();
+    let _worker = cluster.machine("a").worker(1, &[]);
+    cluster.machine("s").run(&[]).wait().ok();
+    let machine = cluster.machine("b");
+    let directory = machine.path("home/.config/raymond");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let file = directory.join("config.yaml");
+    let in_config = |arguments: &[&str]| {
+        let mut command = machine.command(arguments);
+        command.env_remove("RAYMOND_ENGINE");
+        machine.launch(command, arguments).wait()
+    };
+    std::fs::write(&file, format!("engine: {}\n", cluster.database.url())).expect("written");
+    let listed = |arguments: &[&str]| in_config(arguments).ok().json().as_array().map(Vec::len);
+    assert_eq!(listed(&["list", "--json"]), Some(1));
+    assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(0));
+    in_config(&["hosts"]).ok().says("alive");
+    std::fs::write(&file, "engine: a\nengin: b\n").expect("written");
+    let refused = in_config(&["list"]);
+    refused.code(65).says("config.yaml:2:1").says("engin");
 }

@@ -17,7 +17,7 @@ fn begun<'c>(cluster: &'c Cluster, options: &[&str]) -> (Running<'c>, Running<'c
 }
 
 /// Waits until the background has a supervisor that holds the run.
-fn wait_takeover(cluster: &Cluster) {
+pub(super) fn wait_takeover(cluster: &Cluster) {
     wait_until("another supervisor", || {
         let holder = cluster.holder().unwrap_or_default();
         let is_holder = |pid: i32| holder.contains(&format!(", process {pid}, "));
@@ -25,7 +25,7 @@ fn wait_takeover(cluster: &Cluster) {
     });
 }
 
-fn assert_all_done(cluster: &Cluster) {
+pub(super) fn assert_all_done(cluster: &Cluster) {
     cluster.release("go");
     cluster.wait_end();
     cluster.assert_paid_once();

@@ -1,5 +1,6 @@
 //! Whole runs: one agent forks many, each with some turns of a scripted answerer, and joins them.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -74,7 +75,8 @@ impl BenchPlace {
             } else {
                 format!("<goto>W{}.md</goto>", number + 1)
             };
-            replies.push_str(&format!("W{number}.md:\n  - reply: {next}\n    repeat: true\n"));
+            writeln!(replies, "W{number}.md:\n  - reply: {next}\n    repeat: true")
+                .expect("a text");
             states.push((format!("W{number}.md"), "work"));
         }
         states.push(("replies.yaml".to_owned(), &replies));

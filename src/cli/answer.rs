@@ -13,7 +13,7 @@ use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
 use super::inbox_answers::{apply_event, taken_from_inbox};
 use super::questions::{self, OpenQuestion};
-use super::{output, person, run_choice};
+use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
 use crate::domain::decide::{AnswerError, answer as decide};
 use crate::domain::event::{Event, QuestionAnswered, RunCommand};
@@ -41,6 +41,9 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     let key = directories::user_state()?.key()?;
     let root = args.dir.root();
     let id = run_choice::chosen(&named, &root)?;
+    if !answers.is_empty() {
+        engine::must_be_named(&args.dir, &root, &id)?;
+    }
     let RunView { run, .. } = load_view(&root, &id)?;
     let dir = root.run(&run.workflow_id);
     let _one_at_a_time = inbox::turn(&dir.inbox())?;

@@ -9,10 +9,13 @@ use super::args::programs::WorkflowCommand;
 use super::args::{CliCommand, DirArgs};
 use super::exit::Error;
 use super::person;
+use crate::domain::id::RunId;
 use crate::engine::connect::connect;
 use crate::engine::{Engine, EngineAddress};
 use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine};
 use crate::runtime::{directories, user_config};
+use crate::store::engine_note::EngineNote;
+use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 
 /// The address that names no engine, where the environment or the user's configuration names one.
@@ -137,6 +140,19 @@ pub(super) fn of_run(dir: &DirArgs) -> Result<Option<RunEngine>, Error> {
     let unique = &Uuid::new_v4().simple().to_string()[..8];
     let holder = format!("{host}, process {}, {unique}", std::process::id());
     Ok(connected(dir)?.map(|engine| RunEngine { engine, holder }))
+}
+
+/// Refuses a change of a copy whose engine is not named: the change would stay on this machine.
+///
+/// # Errors
+/// [`crate::store::Error::Shared`].
+pub(super) fn must_be_named(dir: &DirArgs, root: &RunsRoot, id: &RunId) -> Result<(), Error> {
+    match EngineNote::of(root.run(id).path())? {
+        Some(note) if named(dir).is_none() => {
+            Err(crate::store::Error::Shared { id: id.clone(), engine: note.engine }.into())
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the engine of a command that works on nothing else.

@@ -13,7 +13,7 @@ use super::args::StopArgs;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::status_word::word;
-use super::{output, person, run_choice};
+use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
@@ -46,6 +46,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     person::must_act("stop a run")?;
     let root = args.one.dir.root();
     let id = &run_choice::chosen(&args.one.named, &root)?;
+    engine::must_be_named(&args.one.dir, &root, id)?;
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.
     let mut state = StopRequestState::NotHeld;

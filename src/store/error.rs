@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// The directory is only the copy of a run that several machines share.
     #[error(
-        "the run {id} has its log in the engine {engine}, and this is only a copy: resume it with `raymond resume {id} --engine {engine}`"
+        "the run {id} has its log in the engine {engine}, and this is only a copy: name the engine with --engine {engine}"
     )]
     Shared {
         /// The run.

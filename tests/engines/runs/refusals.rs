@@ -68,7 +68,7 @@ fn id_of_another_run_is_refused() {
 }
 
 #[test]
-fn shared_run_is_not_resumed_without_its_engine() {
+fn shared_run_is_not_changed_without_its_engine() {
     let cluster = one_prompt();
     let machine = cluster.machine("s");
     let dir = machine.path("ray");
@@ -76,10 +76,13 @@ fn shared_run_is_not_resumed_without_its_engine() {
     let supervisor = machine.run(&["--dir", dir]);
     cluster.wait_events("run_started", 1);
     supervisor.kill9();
-    let mut alone = machine.command(&["resume", RUN, "--dir", dir]);
-    alone.env_remove("RAYMOND_ENGINE");
-    let refused = machine.launch(alone, &["resume", RUN]).wait();
-    refused.code(64).says(&cluster.engine.address().to_string()).says("--engine").lacks(PASSWORD);
+    for command in [&["resume", RUN][..], &["stop", RUN], &["answer", RUN, "START.md=yes"]] {
+        let mut alone = machine.command(&[command, &["--dir", dir]].concat());
+        alone.env_remove("RAYMOND_ENGINE");
+        let refused = machine.launch(alone, command).wait();
+        let engine = cluster.engine.address().to_string();
+        refused.code(64).says(&engine).says("--engine").lacks(PASSWORD);
+    }
 }
 
 #[test]

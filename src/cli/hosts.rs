@@ -107,6 +107,7 @@ fn document(host: &RegisteredHost) -> Value {
         "alive": is_alive(host),
         "silent_ms": u64::try_from(host.silent_for.as_millis()).unwrap_or(u64::MAX),
         "slots": host.report.slots,
+        "room": host.report.room,
         "busy": host.report.busy,
         "sessions": host.report.sessions,
         "labels": host.report.labels,

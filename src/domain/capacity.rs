@@ -38,6 +38,12 @@ impl HostMemory {
     pub fn room(self) -> usize {
         processes_in(self.available.saturating_sub(self.reserve()))
     }
+
+    /// Returns the number of processes that there is memory for, with those that run now.
+    #[must_use]
+    pub fn room_with(self, running: u32) -> u32 {
+        u32::try_from(self.room()).unwrap_or(u32::MAX).saturating_add(running)
+    }
 }
 
 /// Returns the number of processes that may live at the same time; at least one. Unknown memory is ignored.

@@ -26,7 +26,7 @@ pub(super) const HOSTS_HELP: &str = "Examples:
 Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice, and an agent whose next
 turn resumes its session fails, because sessions do not move to another host yet.
 
---json prints an array of { host, epoch, standing, alive, silent_ms, slots, busy, sessions, labels, raymond, wire, claude }.";
+--json prints an array of { host, epoch, standing, alive, silent_ms, slots, room, busy, sessions, labels, raymond, wire, claude }.";
 
 const DRAIN_HELP: &str = "Examples:
   raymond hosts drain build-1

@@ -11,6 +11,7 @@ use crate::domain::host::HostReport;
 use crate::engine::host_mailbox::{HostRequest, MailReceiver};
 use crate::engine::host_registry::HostClaim;
 use crate::engine::{Engine, EngineError};
+use crate::process::host;
 
 /// The most requests that are taken at a time.
 const PAGE: usize = 200;
@@ -145,8 +146,10 @@ impl WorkerSide {
 
     fn beat(&self, report: &HostReport, counts: &HostCounts) {
         while !self.has_ended() {
+            let busy = counts.busy.load(Ordering::Relaxed);
             let report = HostReport {
-                busy: counts.busy.load(Ordering::Relaxed),
+                room: host::memory().map(|memory| memory.room_with(busy)),
+                busy,
                 sessions: counts.sessions.load(Ordering::Relaxed),
                 ..report.clone()
             };

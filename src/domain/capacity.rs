@@ -94,5 +94,6 @@ mod tests {
         assert_eq!(memory(GIB, 403 * MIB).room(), 1);
         assert_eq!(memory(GIB, 400 * MIB).room(), 0);
         assert_eq!(memory(GIB, 0).room(), 0);
+        assert_eq!(memory(24 * GIB, 2 * GIB).room_with(5), 8);
     }
 }

@@ -42,6 +42,7 @@ pub mod host_work;
 pub mod id;
 pub mod join;
 pub mod json_mistake;
+pub mod kept_session;
 pub mod killed_run;
 pub mod language_position;
 pub mod ledger;

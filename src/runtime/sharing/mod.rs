@@ -1,6 +1,7 @@
 //! Runs that several machines share: their log in an engine, and the copy on this machine.
 
 mod commands;
+mod contents;
 mod copy;
 mod engine_log;
 mod mirror;
@@ -8,6 +9,7 @@ mod publish;
 mod run_engine;
 mod shared_terms;
 
+pub(super) use contents::{fetch_content, put_content};
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
 pub use mirror::{EngineMirror, MirrorThread};

@@ -2,11 +2,14 @@
 
 mod abandoned_runs;
 mod hosted_run;
+mod hosted_runner;
 mod mail_batches;
+mod placed_results;
 mod policy;
 mod request_threads;
 mod run_slot;
 mod serve;
+mod session_keeper;
 mod work;
 
 pub use abandoned_runs::{SupervisorLauncher, Takeover};

@@ -17,6 +17,7 @@ use super::mail_batches::MailBatches;
 use super::policy::{CLAUDE, HostPolicy};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use super::run_slot::RunSlot;
+use super::session_keeper::SessionKeeper;
 use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
 use crate::domain::host::{HostLabel, HostName, HostReport, HostStanding};
@@ -135,6 +136,7 @@ impl HostWorker {
             shared_dir: options.shared_dir.clone(),
             state: options.state.clone(),
             policy: options.policy,
+            sessions: Arc::new(SessionKeeper::new(Arc::clone(&engine) as _)),
         };
         let batches = MailBatches::start(&engine, &claim);
         Self {

@@ -4,6 +4,7 @@
 //! A `Cluster` is a database with its machines and the folder of the stand-in for Claude Code, which counts its turns. All
 //! of them end with it.
 
+mod claude_code;
 mod cluster;
 mod commands;
 mod ended;

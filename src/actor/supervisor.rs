@@ -119,7 +119,7 @@ pub struct SupervisorArgs {
     pub released: oneshot::Sender<Infallible>,
 }
 
-/// The parts that only the first record of several has.
+/// The parts that only the first record of several has; the session is with the first that ends a turn.
 #[derive(Default)]
 struct FirstRecordParts {
     snapshot: Option<Box<WorktreeSnapshot>>,
@@ -249,7 +249,8 @@ impl Supervisor {
         for event in events {
             let mut record = Record {
                 snapshot: snapshot.take(),
-                kept_session: kept_session.take(),
+                // A record before that one would not know of the turn yet.
+                kept_session: kept_session.take_if(|_| event.cost().is_some()),
                 placed: std::mem::take(&mut placed),
                 ..Record::next(&self.run, at, event)
             };

@@ -151,7 +151,11 @@ pub(super) fn mirror(engine: Arc<dyn Engine>) -> Result<EngineMirror, Error> {
     Ok(EngineMirror::new(engine, directories::root(&path)?, state))
 }
 
-fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
+/// Returns the engine that a command names, if it names one.
+///
+/// # Errors
+/// [`Error`] if the engine cannot be reached.
+pub(super) fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
     let Some(engine) = &dir.engine else { return Ok(None) };
     let connected = EngineAddress::parse(engine).and_then(|address| connect(&address));
     Ok(Some(connected.map_err(crate::runtime::Error::from)?))

@@ -1,6 +1,7 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
 mod choose;
+mod elsewhere;
 mod script;
 
 use std::fmt::Write as _;
@@ -8,6 +9,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use self::choose::NamedAgent;
+use self::elsewhere::TextsElsewhere;
 use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
 use super::args::NamedRunArgs;
@@ -39,6 +41,8 @@ struct AgentDetails<'run> {
     view: &'run RunView,
     dir: RunDir,
     agent: &'run AgentId,
+    /// The texts of turns that ran at other hosts.
+    elsewhere: TextsElsewhere,
     /// True if one step was asked for, and so its whole texts.
     whole: bool,
 }
@@ -69,7 +73,9 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
         }
     }
     let dir = root.run(&id);
-    let shown = AgentDetails { view: &view, dir, agent: &agent, whole: args.step.is_some() };
+    let elsewhere = TextsElsewhere::fetch(args, &id, &dir, &steps)?;
+    let whole = args.step.is_some();
+    let shown = AgentDetails { view: &view, dir, agent: &agent, elsewhere, whole };
     if args.json {
         return output::print_json(&shown.as_json(&steps)?);
     }
@@ -114,6 +120,9 @@ impl AgentDetails<'_> {
 
     /// Reads the prompt and the reply of a turn; `None` if it has left no files.
     fn prompt_and_reply(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
+        if let Some(texts) = self.elsewhere.texts(turn) {
+            return Ok(Some(texts));
+        }
         let steps = self.dir.steps();
         let prompt_and_reply = TurnTranscript::find(&steps, &turn.id.stem())
             .map(TurnTranscript::prompt_and_reply)
@@ -163,6 +172,9 @@ impl AgentDetails<'_> {
                 let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
                 let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
                 let _ = writeln!(text, "  turn {number}{whose}  session {}", turn.session);
+            }
+            if let Some(why) = self.elsewhere.missing(turn).filter(|_| is_new) {
+                let _ = writeln!(text, "    {}", printable_line(&why));
             }
             if let Some(prompt_and_reply) = prompt_and_reply {
                 let asked = if turn.reminder.is_some() { "reminder" } else { "prompt" };
@@ -288,6 +300,12 @@ impl AgentDetails<'_> {
         value["session_id"] = json!(turn.session);
         value["prompt"] = json!(prompt_and_reply.prompt);
         value["answer"] = json!(turn.given.as_ref().or(prompt_and_reply.answer.as_ref()));
+        if let Some(host) = &turn.host {
+            value["host"] = json!(host);
+        }
+        if let Some(why) = self.elsewhere.missing(turn) {
+            value["missing_texts"] = json!(why);
+        }
         if let Some(script) = self.script_json(step, turn)? {
             let key = if step.state.is_script() { "script" } else { "command" };
             value[key] = script;

@@ -95,6 +95,7 @@ pub mod turn_cost;
 pub mod turn_offset;
 pub mod turn_options;
 pub mod turn_order;
+pub mod turn_texts;
 pub mod usage;
 pub mod value_path;
 pub mod variables;

@@ -92,7 +92,9 @@ impl StepRunner for RemoteRunner {
                 | HostAnswer::Text { .. }
                 | HostAnswer::Commit { .. }
                 | HostAnswer::Done { .. }
-                | HostAnswer::Snapshot { .. } => {
+                | HostAnswer::Snapshot { .. }
+                | HostAnswer::Transcript { .. }
+                | HostAnswer::Stored { .. } => {
                     failed(FailureCause::Output, "its answer is not that of a turn")
                 }
             }

@@ -3,6 +3,7 @@
 mod abandoned_runs;
 mod hosted_run;
 mod hosted_runner;
+mod large_mail;
 mod mail_batches;
 mod placed_results;
 mod policy;
@@ -10,6 +11,7 @@ mod request_threads;
 mod run_slot;
 mod serve;
 mod session_keeper;
+mod transcripts;
 mod work;
 
 pub use abandoned_runs::{SupervisorLauncher, Takeover};

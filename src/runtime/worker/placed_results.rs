@@ -26,3 +26,31 @@ pub(super) fn place_results(input: &mut TurnInput, results: &Path) -> Result<(),
     input.values.insert(RESULTS_FILE.to_owned(), here);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn prompt_names_the_file_of_this_host() {
+        let kept = tempfile::tempdir().expect("a folder");
+        let results = kept.path().join("results");
+        let elsewhere = "/supervisor/results/main-2.json";
+        let mut input: TurnInput = serde_json::from_value(json!({
+            "version": 1, "turn": { "agent": "main", "step": 2, "turn": 0 }, "state": "A.md",
+            "reads_results": true, "visit": 0,
+            "session": { "session_id": "a", "origin": "fresh" }, "model": null,
+            "limits": { "idle_timeout_ms": 1, "timeout_ms": 1, "shutdown_ms": 1 },
+            "prompt": format!("read {elsewhere}, all of {elsewhere}"),
+            "values": { "results": "[1]", "results_file": elsewhere },
+        }))
+        .expect("an input");
+        place_results(&mut input, &results).expect("placed");
+        let here = results.join("main-2.json").display().to_string();
+        assert_eq!(std::fs::read_to_string(&here).expect("it is there"), "[1]");
+        assert_eq!(input.prompt, format!("read {here}, all of {here}"));
+        assert_eq!(input.values.get(RESULTS_FILE), Some(&here));
+    }
+}

@@ -1,12 +1,11 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
 mod choose;
+mod document;
 mod elsewhere;
 mod script;
 
 use std::fmt::Write as _;
-
-use serde_json::{Value, json};
 
 use self::choose::NamedAgent;
 use self::elsewhere::TextsElsewhere;
@@ -22,7 +21,6 @@ use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable, printable_line};
-use crate::domain::protocol::event::PublicEvent;
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::usage::ModelUse;
@@ -247,73 +245,6 @@ impl AgentDetails<'_> {
         for (model, used) in charge.cost.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));
         }
-    }
-
-    fn as_json(&self, steps: &[HistoryStep]) -> Result<Value, Error> {
-        let mut all = Vec::new();
-        for step in steps {
-            let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
-            let mut value = json!({
-                "step": step.number,
-                "state": step.state,
-                "since": step.since,
-                "cost_usd": step.cost(),
-                "turns": turns.collect::<Result<Vec<_>, _>>()?,
-            });
-            if let Some(folder) = &step.folder {
-                value["folder"] = json!(folder);
-            }
-            all.push(value);
-        }
-        let mut value = json!({
-            "run": self.view.run.workflow_id,
-            "agent": self.agent,
-            "parent": self.agent.parent(),
-            "live": self.ended().is_none(),
-            "cost_usd": self.cost(),
-            "scripted": self.is_scripted(),
-            "steps": all,
-        });
-        if let Some(ended) = self.ended() {
-            output::add_ending(&mut value, ended);
-        }
-        Ok(value)
-    }
-
-    fn turn_json(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
-        let mut value = match &turn.end {
-            Some(end) if self.is_own(turn) => {
-                serde_json::to_value(PublicEvent::from(end.event.clone())).unwrap_or_default()
-            }
-            Some(end) if end.event.ends_run() => {
-                json!({ "event": "ended_with_run", "by": end.event.agent() })
-            }
-            Some(end) => json!({ "event": "ended_by_join", "by": end.event.agent() }),
-            None => json!({ "event": "due" }),
-        };
-        let prompt_and_reply = self.prompt_and_reply(turn)?.unwrap_or_default();
-        value["agent"] = json!(turn.id.agent);
-        value["step"] = json!(turn.id.step);
-        value["turn"] = json!(turn.id.turn);
-        value["state"] = json!(step.state);
-        value["at"] = json!(turn.end.as_ref().map(|end| end.at));
-        value["session_id"] = json!(turn.session);
-        value["prompt"] = json!(prompt_and_reply.prompt);
-        value["answer"] = json!(turn.given.as_ref().or(prompt_and_reply.answer.as_ref()));
-        if let Some(host) = &turn.host {
-            value["host"] = json!(host);
-        }
-        if let Some(why) = self.elsewhere.missing(turn) {
-            value["missing_texts"] = json!(why);
-        }
-        if let Some(script) = self.script_json(step, turn)? {
-            let key = if step.state.is_script() { "script" } else { "command" };
-            value[key] = script;
-        }
-        if let Some(evaluator) = &turn.evaluator {
-            value["evaluator"] = json!(evaluator);
-        }
-        Ok(value)
     }
 }
 

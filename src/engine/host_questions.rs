@@ -18,7 +18,7 @@ pub trait HostQuestions {
     ///
     /// # Errors
     /// [`EngineError`] if the engine cannot be asked.
-    fn reply_to(&self, key: &str) -> Result<Option<String>, EngineError>;
+    fn question_reply(&self, key: &str) -> Result<Option<String>, EngineError>;
 
     /// Removes a question, and its reply.
     ///

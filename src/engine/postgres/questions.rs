@@ -15,7 +15,8 @@ const ASK: &str = "WITH purged AS (DELETE FROM raymond.request AS old WHERE old.
     SELECT $2, $1, $3, $4, $5, 'open' FROM raymond.run WHERE run = $1 ON CONFLICT (key) DO NOTHING) \
     SELECT 1 FROM raymond.run WHERE run = $1";
 
-const REPLY_TO: &str = "SELECT reply FROM raymond.request WHERE key = $1 AND state = 'answered'";
+const QUESTION_REPLY: &str =
+    "SELECT reply FROM raymond.request WHERE key = $1 AND state = 'answered'";
 
 const END: &str = "DELETE FROM raymond.request WHERE key = $1 AND key LIKE '?%'";
 
@@ -29,8 +30,8 @@ impl HostQuestions for PostgresEngine {
         Ok(())
     }
 
-    fn reply_to(&self, key: &str) -> Result<Option<String>, EngineError> {
-        let rows = self.many_rows(REPLY_TO, &[text(&key)])?;
+    fn question_reply(&self, key: &str) -> Result<Option<String>, EngineError> {
+        let rows = self.many_rows(QUESTION_REPLY, &[text(&key)])?;
         Ok(rows.first().map_or(Ok(None), |row| self.column(row, 0))?)
     }
 

@@ -57,7 +57,7 @@ impl RemoteRunner {
 
 impl RemoteRunner {
     /// Says once of an agent that its session is only at its host.
-    fn tell_bound(&self, agent: AgentId, host: &str, outcome: &TurnOutcome) {
+    fn tell_bound(&self, agent: &AgentId, host: &str, outcome: &TurnOutcome) {
         let TurnOutcome::Replied(reply) = outcome else { return };
         let Some(SessionKeeping::OnlyHere(why)) = &reply.session else { return };
         if self.bound.borrow_mut().insert(agent.clone()) {
@@ -80,7 +80,7 @@ impl StepRunner for RemoteRunner {
             };
             match self.calls.call(key, &home, &work).await {
                 HostAnswer::Turn { outcome } => {
-                    self.tell_bound(agent, &host, &outcome);
+                    self.tell_bound(&agent, &host, &outcome);
                     *outcome
                 }
                 HostAnswer::Interrupted => {

@@ -127,7 +127,7 @@ fn ask(
 fn await_reply(engine: &dyn Engine, run: &RunId, key: &str) -> Result<Option<String>, EngineError> {
     let start = Instant::now();
     loop {
-        let replied = engine.reply_to(key)?;
+        let replied = engine.question_reply(key)?;
         if replied.is_some() || start.elapsed() > ANSWER_TIMEOUT {
             return Ok(replied);
         }

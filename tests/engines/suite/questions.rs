@@ -3,7 +3,7 @@
 use raymond::engine::host_mailbox::{HostReply, HostRequest};
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{begun_run, key, new_run_id, receive, request, served_host};
+use crate::support::{OneRequest, begun_run, key, new_run_id, receive, request, served_host};
 
 fn question(asked: &HostRequest, name: &str) -> HostRequest {
     HostRequest { key: format!("?{}/{name}", asked.run), ..asked.clone() }
@@ -14,17 +14,20 @@ pub(crate) fn a_question_reaches_its_host_and_no_supervisor(here: &dyn Engine, t
     let asked = question(&request(&lease, &claim, "x"), "one");
     here.ask(&asked).expect("asked");
     here.ask(&asked).expect("asked again");
-    assert_eq!(here.reply_to(&asked.key), Ok(None));
+    assert_eq!(here.question_reply(&asked.key), Ok(None));
     assert_eq!(receive(there, &claim, &[]), ["one"]);
     let body = "a text".to_owned();
-    there.reply(&claim, &HostReply { key: asked.key.clone(), body }).expect("replied");
-    assert_eq!(here.reply_to(&asked.key).expect("a reply").as_deref(), Some("a text"));
+    there.reply_to(&claim, &HostReply { key: asked.key.clone(), body }).expect("replied");
+    assert_eq!(here.question_reply(&asked.key).expect("a reply").as_deref(), Some("a text"));
     assert_eq!(here.replies(&lease, &[], 10), Ok(Vec::new()));
     assert_eq!(here.sent(&lease), Ok(Vec::new()));
     here.forget_all(&lease).expect("forgotten");
-    assert!(here.reply_to(&asked.key).expect("a reply").is_some(), "it is not the supervisor's");
+    assert!(
+        here.question_reply(&asked.key).expect("a reply").is_some(),
+        "it is not the supervisor's"
+    );
     here.end_question(&asked.key).expect("ended");
-    assert_eq!(here.reply_to(&asked.key), Ok(None));
+    assert_eq!(here.question_reply(&asked.key), Ok(None));
     assert_eq!(receive(there, &claim, &[asked.key]), Vec::<String>::new());
 }
 

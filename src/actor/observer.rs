@@ -121,6 +121,7 @@ mod tests {
     fn published(seq: u64) -> Published {
         let event = Event::CommandReceived { id: String::new(), command: RunCommand::Stop };
         let record = Arc::new(Record {
+            kept_session: None,
             seq,
             at: Timestamp(0),
             folder: None,

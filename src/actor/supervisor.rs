@@ -48,6 +48,7 @@ use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record};
 use crate::domain::home::PlacedAgent;
 use crate::domain::id::AgentId;
+use crate::domain::kept_session::KeptSession;
 use crate::domain::money::Usd;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{OnBudget, Settings};
@@ -116,6 +117,15 @@ pub struct SupervisorArgs {
     pub done: oneshot::Sender<Result<Run, store::Error>>,
     /// The guard that is dropped once the supervisor has let go of the run.
     pub released: oneshot::Sender<Infallible>,
+}
+
+/// The parts that only the first record of several has; the session is with the first that ends a turn.
+#[derive(Default)]
+struct FirstRecordParts {
+    snapshot: Option<Box<WorktreeSnapshot>>,
+    kept_session: Option<Box<KeptSession>>,
+    /// The agents that are given other hosts.
+    placed: Vec<PlacedAgent>,
 }
 
 /// A record that has been handed to the journal, and the effects due when it is durable.
@@ -208,32 +218,17 @@ impl Supervisor {
     /// Commits a batch of events: applies them, and hands their records to the journal as one write. After an event
     /// that is refused, the rest of the batch is dropped: it was decided on a run that did not come about.
     fn commit_all(&mut self, events: Vec<Event>, ctx: &mut Ctx<Self>) {
-        self.commit_step(events, None, ctx);
+        self.commit_with(events, FirstRecordParts::default(), ctx);
     }
 
     /// Commits an event that gives agents other hosts.
     fn commit_placed(&mut self, event: Event, placed: Vec<PlacedAgent>, ctx: &mut Ctx<Self>) {
-        self.commit_with(vec![event], None, placed, ctx);
+        let first = FirstRecordParts { placed, ..FirstRecordParts::default() };
+        self.commit_with(vec![event], first, ctx);
     }
 
-    /// Commits the events of a step. Its snapshot is in the first record, unless it is the one that the run has.
-    fn commit_step(
-        &mut self,
-        events: Vec<Event>,
-        snapshot: Option<Box<WorktreeSnapshot>>,
-        ctx: &mut Ctx<Self>,
-    ) {
-        self.commit_with(events, snapshot, Vec::new(), ctx);
-    }
-
-    /// Commits events. The snapshot and the agents that are given other hosts are in the first record.
-    fn commit_with(
-        &mut self,
-        events: Vec<Event>,
-        snapshot: Option<Box<WorktreeSnapshot>>,
-        mut placed: Vec<PlacedAgent>,
-        ctx: &mut Ctx<Self>,
-    ) {
+    /// Commits events, with the parts of the first record. A snapshot that the run has already is left out.
+    fn commit_with(&mut self, events: Vec<Event>, first: FirstRecordParts, ctx: &mut Ctx<Self>) {
         if matches!(self.shutdown, ShutdownPhase::Over) {
             // A timer can be due once more after the handler that has ended the run, although the context waits. The journal
             // is closed, so nothing happens any more.
@@ -243,6 +238,7 @@ impl Supervisor {
             );
             return;
         }
+        let FirstRecordParts { snapshot, mut kept_session, mut placed } = first;
         let mut snapshot = snapshot.filter(|new| {
             self.run.worktrees.get(&new.tree).is_none_or(|known| *known != new.outcome)
         });
@@ -253,6 +249,8 @@ impl Supervisor {
         for event in events {
             let mut record = Record {
                 snapshot: snapshot.take(),
+                // A record before that one would not know of the turn yet.
+                kept_session: kept_session.take_if(|_| event.cost().is_some()),
                 placed: std::mem::take(&mut placed),
                 ..Record::next(&self.run, at, event)
             };

@@ -201,7 +201,11 @@ fn decide(dir: &mut DirArgs) -> Result<(), Error> {
     Ok(())
 }
 
-fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
+/// Returns the engine that a command names, if it names one.
+///
+/// # Errors
+/// [`Error`] if the engine cannot be reached.
+pub(super) fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
     let Some(engine) = address(dir)? else { return Ok(None) };
     let connected = EngineAddress::parse(&engine).and_then(|address| connect(&address));
     Ok(Some(connected.map_err(crate::runtime::Error::from)?))

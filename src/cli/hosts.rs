@@ -41,7 +41,7 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             person::must_act("declare a host lost")?;
             connected.set_standing(&one.host, HostStanding::Lost).map_err(refused)?;
             format!(
-                "{} is declared lost: its agents go on elsewhere, apart from those that resume a session; a turn that it had begun may be paid for twice",
+                "{} is declared lost: its agents go on elsewhere, with the sessions that the engine keeps; a turn that it had begun may be paid for twice",
                 one.host
             )
         }

@@ -1,13 +1,14 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
 mod choose;
+mod document;
+mod elsewhere;
 mod script;
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
 use self::choose::NamedAgent;
+use self::elsewhere::TextsElsewhere;
 use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
 use super::args::NamedRunArgs;
@@ -20,7 +21,6 @@ use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable, printable_line};
-use crate::domain::protocol::event::PublicEvent;
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::usage::ModelUse;
@@ -39,6 +39,8 @@ struct AgentDetails<'run> {
     view: &'run RunView,
     dir: RunDir,
     agent: &'run AgentId,
+    /// The texts of turns that ran at other hosts.
+    elsewhere: TextsElsewhere,
     /// True if one step was asked for, and so its whole texts.
     whole: bool,
 }
@@ -69,7 +71,9 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
         }
     }
     let dir = root.run(&id);
-    let shown = AgentDetails { view: &view, dir, agent: &agent, whole: args.step.is_some() };
+    let elsewhere = TextsElsewhere::fetch(args, &id, &dir, &steps)?;
+    let whole = args.step.is_some();
+    let shown = AgentDetails { view: &view, dir, agent: &agent, elsewhere, whole };
     if args.json {
         return output::print_json(&shown.as_json(&steps)?);
     }
@@ -114,6 +118,9 @@ impl AgentDetails<'_> {
 
     /// Reads the prompt and the reply of a turn; `None` if it has left no files.
     fn prompt_and_reply(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
+        if let Some(texts) = self.elsewhere.texts(turn) {
+            return Ok(Some(texts));
+        }
         let steps = self.dir.steps();
         let prompt_and_reply = TurnTranscript::find(&steps, &turn.id.stem())
             .map(TurnTranscript::prompt_and_reply)
@@ -163,6 +170,9 @@ impl AgentDetails<'_> {
                 let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
                 let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
                 let _ = writeln!(text, "  turn {number}{whose}  session {}", turn.session);
+            }
+            if let Some(why) = self.elsewhere.missing(turn).filter(|_| is_new) {
+                let _ = writeln!(text, "    {}", printable_line(&why));
             }
             if let Some(prompt_and_reply) = prompt_and_reply {
                 let asked = if turn.reminder.is_some() { "reminder" } else { "prompt" };
@@ -235,67 +245,6 @@ impl AgentDetails<'_> {
         for (model, used) in charge.cost.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));
         }
-    }
-
-    fn as_json(&self, steps: &[HistoryStep]) -> Result<Value, Error> {
-        let mut all = Vec::new();
-        for step in steps {
-            let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
-            let mut value = json!({
-                "step": step.number,
-                "state": step.state,
-                "since": step.since,
-                "cost_usd": step.cost(),
-                "turns": turns.collect::<Result<Vec<_>, _>>()?,
-            });
-            if let Some(folder) = &step.folder {
-                value["folder"] = json!(folder);
-            }
-            all.push(value);
-        }
-        let mut value = json!({
-            "run": self.view.run.workflow_id,
-            "agent": self.agent,
-            "parent": self.agent.parent(),
-            "live": self.ended().is_none(),
-            "cost_usd": self.cost(),
-            "scripted": self.is_scripted(),
-            "steps": all,
-        });
-        if let Some(ended) = self.ended() {
-            output::add_ending(&mut value, ended);
-        }
-        Ok(value)
-    }
-
-    fn turn_json(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
-        let mut value = match &turn.end {
-            Some(end) if self.is_own(turn) => {
-                serde_json::to_value(PublicEvent::from(end.event.clone())).unwrap_or_default()
-            }
-            Some(end) if end.event.ends_run() => {
-                json!({ "event": "ended_with_run", "by": end.event.agent() })
-            }
-            Some(end) => json!({ "event": "ended_by_join", "by": end.event.agent() }),
-            None => json!({ "event": "due" }),
-        };
-        let prompt_and_reply = self.prompt_and_reply(turn)?.unwrap_or_default();
-        value["agent"] = json!(turn.id.agent);
-        value["step"] = json!(turn.id.step);
-        value["turn"] = json!(turn.id.turn);
-        value["state"] = json!(step.state);
-        value["at"] = json!(turn.end.as_ref().map(|end| end.at));
-        value["session_id"] = json!(turn.session);
-        value["prompt"] = json!(prompt_and_reply.prompt);
-        value["answer"] = json!(turn.given.as_ref().or(prompt_and_reply.answer.as_ref()));
-        if let Some(script) = self.script_json(step, turn)? {
-            let key = if step.state.is_script() { "script" } else { "command" };
-            value[key] = script;
-        }
-        if let Some(evaluator) = &turn.evaluator {
-            value["evaluator"] = json!(evaluator);
-        }
-        Ok(value)
     }
 }
 

@@ -205,6 +205,11 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
             agent.given_reply = None;
         }
     }
+    if let Some(kept) = &record.kept_session
+        && let Some(agent) = record.event.agent().and_then(|agent| run.agents.get_mut(agent))
+    {
+        agent.note_kept(kept);
+    }
     if let Some(snapshot) = &record.snapshot {
         run.worktrees.insert(snapshot.tree.clone(), snapshot.outcome.clone());
     }

@@ -38,6 +38,7 @@ use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, Tu
 use super::fork::ForkGroup;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
+use super::kept_session::KeptSession;
 use super::money::Usd;
 use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
@@ -77,6 +78,8 @@ pub struct TurnReport {
     pub verdicts: Vec<PluginVerdict>,
     /// The files of the agent's worktree at the end of the turn, if a snapshot of them was due.
     pub snapshot: Option<Box<WorktreeSnapshot>>,
+    /// The session of the turn, if an engine keeps it.
+    pub kept_session: Option<Box<KeptSession>>,
 }
 
 /// The result of a turn.
@@ -137,6 +140,7 @@ impl TurnReport {
             allowed: TransitionPolicy::default(),
             verdicts: Vec::new(),
             snapshot: None,
+            kept_session: None,
         }
     }
 }

@@ -39,6 +39,7 @@ use super::fork::ForkGroup;
 use super::home::PlacedAgent;
 use super::host::HostName;
 use super::id::{Folder, MessageId, RunId, SessionId, StateName};
+use super::kept_session::KeptSession;
 use super::money::Usd;
 use super::question::AnswerCommand;
 use super::retry::{RetriedAgent, RetrySelection};
@@ -61,6 +62,8 @@ pub struct Record {
     pub folder: Option<Folder>,
     /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
     pub snapshot: Option<Box<WorktreeSnapshot>>,
+    /// The session of the agent's turn, if an engine keeps it.
+    pub kept_session: Option<Box<KeptSession>>,
     /// The agents that are given a host, most of them at their birth.
     pub placed: Vec<PlacedAgent>,
     /// The event.
@@ -73,7 +76,15 @@ impl Record {
     pub fn next(run: &Run, at: Timestamp, event: Event) -> Self {
         let agent = event.agent().and_then(|id| run.agents.get(id));
         let folder = agent.and_then(Agent::folder);
-        Self { seq: run.seq + 1, at, folder, snapshot: None, placed: Vec::new(), event }
+        Self {
+            seq: run.seq + 1,
+            at,
+            folder,
+            snapshot: None,
+            kept_session: None,
+            placed: Vec::new(),
+            event,
+        }
     }
 }
 

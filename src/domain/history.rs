@@ -4,6 +4,7 @@
 //! the agent as it was before. So each record is read together with the run before it.
 
 use super::event::{Event, Record};
+use super::host::HostName;
 use super::id::{AgentId, Folder, SessionId, StateName};
 use super::ledger::cost_of;
 use super::money::Usd;
@@ -33,6 +34,8 @@ pub struct HistoryTurn {
     pub id: TurnId,
     /// The session it runs in.
     pub session: SessionId,
+    /// The host that it runs at; `None` for the machine of the supervisor.
+    pub host: Option<HostName>,
     /// The reminder that was sent instead of the state's prompt, if any.
     pub reminder: Option<String>,
     /// The prompt of the evaluator, if this is the evaluator's turn and not the agent's own.
@@ -92,6 +95,7 @@ impl AgentHistory {
         let turn = HistoryTurn {
             id: agent.turn_id(),
             session: agent.turn_session().id.clone(),
+            host: agent.spec.working_dir.home.host.clone(),
             reminder: agent.reminder.clone().filter(|_| agent.proposal().is_none()),
             evaluator: agent.proposal().map(|proposal| proposal.evaluator.clone()),
             given: agent.given_reply.clone(),

@@ -3,6 +3,8 @@
 //! They are plain data, versioned, without an address, a process id or an absolute path. A host that speaks another version
 //! is given no agents.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::activity::{Activity, ActivityOutcome};
@@ -10,11 +12,24 @@ use super::body_command::CommandId;
 use super::id::AgentId;
 use super::operation::Operation;
 use super::turn::{TurnId, TurnInput, TurnOutcome};
+use super::turn_texts::TurnTexts;
 use super::working_dir::WorkingDir;
 use super::worktree_snapshot::SnapshotCommit;
 
 /// The version of [`HostWork`] and [`HostAnswer`].
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
+
+/// The largest request or answer that the mailbox carries itself, in bytes. A larger one is a content of the engine.
+pub const MAX_MAIL_BYTES: usize = 1024 * 1024;
+
+/// A request or an answer that is a content of the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredMail {
+    /// The checksum of the content.
+    pub checksum: Arc<str>,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
 
 /// The work that a supervisor asks a host for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +105,18 @@ pub enum HostWork {
     },
     /// End all processes of the run, idle ones included. The run is over, or holds still.
     End,
+    /// Give the texts of turns that ran there.
+    Transcript {
+        /// The turns. Those that do not fit are left out at the end, but not the first.
+        turns: Vec<TurnId>,
+        /// The most bytes of all texts.
+        max_bytes: u64,
+    },
+    /// Do what is asked for in a content of the engine.
+    Stored {
+        /// The request.
+        mail: StoredMail,
+    },
 }
 
 /// An activity as it is sent to a host.
@@ -160,6 +187,16 @@ pub enum HostAnswer {
     Lost {
         /// The reason.
         why: String,
+    },
+    /// The texts of the first of the turns, in their order.
+    Transcript {
+        /// The texts.
+        found: Vec<TurnTexts>,
+    },
+    /// The answer is a content of the engine.
+    Stored {
+        /// The answer.
+        mail: StoredMail,
     },
     /// The host does not do that: its own policy does not allow it, or it cannot prepare the run.
     Refused {

@@ -6,8 +6,8 @@
 //!
 //! Only an agent that has begun nothing there may be moved ([`HostTable::may_move`]): when its host drains, is silent or
 //! lost, or when another host has nothing to do ([`balance()`]). When a host is declared lost or comes back in another
-//! epoch, the table forgets the agents that lived there and returns them. They are then placed anew, those that had begun
-//! only if their restart policy lets them go on.
+//! epoch, the table forgets the agents that lived there and returns them. They are then placed anew. Whether one that has had
+//! turns can go on there is told by its session ([`goes_on_elsewhere()`]).
 //!
 //! A directory is on one host, so the agents in it are a group and live there: a child without a worktree of its own is
 //! placed where the worktree of its ancestor is, even if that host drains or is silent. The first agent of a group chooses
@@ -17,6 +17,7 @@
 //! The table holds no time: whether a host is alive is told with each sighting. It decides nothing about permits, either:
 //! what it says of them ([`HostTable::permits`]) is for the [admission](super::admission).
 
+mod after_loss;
 mod balance;
 mod host_pool;
 mod known_host;
@@ -26,6 +27,7 @@ mod unplaced;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use self::after_loss::goes_on_elsewhere;
 pub use self::balance::{AgentMove, balance};
 use self::host_pool::HostPool;
 use self::known_host::KnownHost;

@@ -248,6 +248,7 @@ mod tests {
             reason: String::new(),
         });
         let record = &PublicRecord::from(Record {
+            kept_session: None,
             seq: 7,
             at: Timestamp(0),
             folder: None,

@@ -3,10 +3,15 @@
 //! An id is chosen before its session exists, so that the record which causes a start names it. A branch has an
 //! id of its own and another session's history, cut after a message if one is given. A turn that died half-way
 //! is run again in such a branch, from clean history.
+//!
+//! In a run of several machines an engine keeps the history, too, so that the session can be continued at another host.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::id::{MessageId, SessionId};
+use super::kept_session::KeptSession;
 
 /// The origin of a session's history when its next turn starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,26 +42,46 @@ pub struct Session {
     /// The last message of its last finished turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<MessageId>,
+    /// The checksum of the manifest under which an engine keeps its history, if that is more than one host has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Arc<str>>,
 }
 
 impl Session {
     /// Creates a session without history.
     #[must_use]
     pub fn fresh(id: SessionId) -> Self {
-        Self { id, origin: SessionOrigin::Fresh, checkpoint: None }
+        Self { id, origin: SessionOrigin::Fresh, checkpoint: None, kept: None }
     }
 
     /// Creates a session that exists already.
     #[must_use]
     pub fn resumed(id: SessionId, checkpoint: Option<MessageId>) -> Self {
-        Self { id, origin: SessionOrigin::Resumed, checkpoint }
+        Self { id, origin: SessionOrigin::Resumed, checkpoint, kept: None }
     }
 
     /// Returns a new session with this one's history up to its last finished turn.
     #[must_use]
     pub fn branch(&self, id: SessionId) -> Self {
         let origin = SessionOrigin::Branch { from: self.id.clone(), at: self.checkpoint.clone() };
-        Self { id, origin, checkpoint: None }
+        Self { id, origin, checkpoint: None, kept: self.kept.clone() }
+    }
+
+    /// Returns the session whose history it begins its next turn with; `None` if it has none.
+    #[must_use]
+    pub fn history(&self) -> Option<&SessionId> {
+        match &self.origin {
+            SessionOrigin::Fresh => None,
+            SessionOrigin::Resumed => Some(&self.id),
+            SessionOrigin::Branch { from, .. } => Some(from),
+        }
+    }
+
+    /// Takes in that an engine keeps a session, if its history is that of this one.
+    pub fn note_kept(&mut self, kept: &KeptSession) {
+        if self.history() == Some(&kept.session_id) {
+            self.kept = Some(Arc::clone(&kept.manifest));
+        }
     }
 
     /// Returns the same session after a turn has finished in it.
@@ -71,7 +96,9 @@ impl Session {
     pub fn branched(&self, id: SessionId) -> Self {
         match &self.origin {
             SessionOrigin::Resumed => self.branch(id),
-            origin => Self { id, origin: origin.clone(), checkpoint: None },
+            origin => {
+                Self { id, origin: origin.clone(), checkpoint: None, kept: self.kept.clone() }
+            }
         }
     }
 }
@@ -91,5 +118,27 @@ mod tests {
         assert_eq!(resumed.origin, cut);
 
         assert_eq!(resumed.branched(id("c")).origin, cut);
+    }
+
+    #[test]
+    fn kept_history_stays_with_branches_and_ends_with_the_next_turn() {
+        let id = SessionId::new;
+        let kept = |session: &str, sum: &str| KeptSession {
+            session_id: id(session),
+            manifest: sum.into(),
+        };
+        let mut session = Session::fresh(id("a"));
+        session.note_kept(&kept("a", "1"));
+        assert_eq!(session.kept, None, "it has no history yet");
+        session = session.after_turn(None);
+        session.note_kept(&kept("b", "1"));
+        assert_eq!(session.kept, None, "that is another session");
+        session.note_kept(&kept("a", "1"));
+        assert_eq!(session.kept.as_deref(), Some("1"));
+        let branch = session.branched(id("b"));
+        let again = branch.branched(id("c"));
+        assert_eq!((branch.kept.as_deref(), again.kept.as_deref()), (Some("1"), Some("1")));
+        assert_eq!(again.history(), Some(&id("a")));
+        assert_eq!(branch.after_turn(None).kept, None);
     }
 }

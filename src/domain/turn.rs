@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, VariantArray};
 
 use super::id::{AgentId, Folder, MessageId, StateName};
+use super::kept_session::SessionKeeping;
 use super::model::ModelName;
 use super::money::Usd;
 use super::refusal::{ToolRefusals, closing_line};
@@ -132,6 +133,9 @@ pub struct TurnReply {
     /// True if a person has given the reply, so that no further prompt checks it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_given: bool,
+    /// The fate of its session, if the turn ran at another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKeeping>,
 }
 
 /// The failure of a turn.

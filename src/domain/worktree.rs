@@ -228,6 +228,7 @@ mod tests {
         };
         let event = Event::RunStarted(Box::new(started));
         let (mut run, _) = begin(&Record {
+            kept_session: None,
             seq: 1,
             at: Timestamp(1),
             folder: None,

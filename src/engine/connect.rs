@@ -6,12 +6,15 @@ use std::sync::Arc;
 use super::address::{EngineAddress, EngineKind};
 use super::error::EngineError;
 use super::host_mailbox::HostMailbox;
+use super::host_questions::HostQuestions;
 use super::host_registry::HostRegistry;
 use super::run_space::RunSpace;
 use super::shared_log::SharedLog;
 
 /// An engine.
-pub trait Engine: SharedLog + RunSpace + HostRegistry + HostMailbox + Debug + Send + Sync {
+pub trait Engine:
+    SharedLog + RunSpace + HostRegistry + HostMailbox + HostQuestions + Debug + Send + Sync
+{
     /// Returns its address, which never shows a password.
     fn address(&self) -> &EngineAddress;
 }

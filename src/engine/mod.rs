@@ -11,6 +11,7 @@ pub mod address;
 pub mod connect;
 pub mod error;
 pub mod host_mailbox;
+pub mod host_questions;
 pub mod host_registry;
 #[cfg(feature = "postgres")]
 mod postgres;

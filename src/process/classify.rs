@@ -73,6 +73,7 @@ pub fn judge(
             message: stream.message.clone(),
             refused_tools: stream.refused.refusals(),
             is_given: false,
+            session: None,
         }),
         None => TurnOutcome::Failed(no_result(stream, exit, &stderr())),
     }

@@ -2,10 +2,76 @@
 //!
 //! Claude Code removes old ones by itself, 30 days after their last turn by default.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use crate::domain::id::SessionId;
+use crate::domain::turn_options::EnvValue;
+
+/// The variable that names Claude Code's own directory.
+const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+
+/// The longest name of a folder, in units of UTF-16. A longer one is cut, and ends with a number that is made from all of it.
+const MAX_FOLDER_UNITS: usize = 200;
+
+/// Returns Claude Code's own directory for a turn that is started with these variables; `None` if there is none.
+#[must_use]
+pub fn config_dir(variables: Option<&BTreeMap<String, EnvValue>>) -> Option<PathBuf> {
+    let set = |name: &str| match variables.and_then(|all| all.get(name)) {
+        Some(EnvValue::Set(text)) => Some(PathBuf::from(text)),
+        Some(EnvValue::Pass) | None => None,
+    };
+    let inherited = || std::env::var_os(CONFIG_DIR).map(PathBuf::from);
+    let home = || set("HOME").or_else(std::env::home_dir).map(|home| home.join(".claude"));
+    set(CONFIG_DIR).or_else(inherited).or_else(home)
+}
+
+/// Returns the path at which Claude Code finds a session from a directory. A session whose id is no name of a file has none.
+#[must_use]
+pub fn session_path(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
+    let id = session.as_str();
+    let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let folder = config_dir.join("projects").join(folder_name(&cwd.to_string_lossy()));
+    is_name.then(|| folder.join(format!("{id}.jsonl")))
+}
+
+/// Returns the file of a session: where it is found from a directory, or else below the folder of any other one.
+#[must_use]
+pub fn find_session(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
+    let path = session_path(config_dir, cwd, session)?;
+    if path.is_file() {
+        return Some(path);
+    }
+    let name = path.file_name()?;
+    let folders = std::fs::read_dir(config_dir.join("projects")).ok()?;
+    let files = folders.flatten().map(|folder| folder.path().join(name));
+    files.into_iter().find(|file| file.is_file())
+}
+
+/// Returns the name of the folder for a directory, as Claude Code makes it.
+fn folder_name(cwd: &str) -> String {
+    let plain = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        Ok(_) | Err(_) => '-',
+    };
+    let name: String = cwd.encode_utf16().map(plain).collect();
+    if name.len() <= MAX_FOLDER_UNITS {
+        return name;
+    }
+    let sum = cwd
+        .encode_utf16()
+        .fold(0_i32, |sum, unit| sum.wrapping_mul(31).wrapping_add(i32::from(unit)));
+    format!("{}-{}", &name[..MAX_FOLDER_UNITS], base_36(sum.unsigned_abs()))
+}
+
+fn base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    while number > 0 || digits.is_empty() {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+    }
+    digits.iter().rev().collect()
+}
 
 /// Returns the sessions that have no file in Claude Code's own directory, sorted.
 ///
@@ -51,5 +117,45 @@ mod tests {
         std::fs::write(config.path().join("projects/-home-y/b.jsonl"), "").expect("written");
         assert_eq!(missing(), ["a"]);
         assert!(missing_sessions(config.path(), []).expect("read").is_empty());
+    }
+
+    #[test]
+    fn session_lies_below_folder_of_its_directory() {
+        let path = |cwd: &str, id: &str| {
+            let path = session_path(Path::new("/c"), Path::new(cwd), &SessionId::new(id));
+            path.map(|path| path.display().to_string())
+        };
+        let found = path("/home/a.b/c_d", "e-1").expect("a path");
+        assert_eq!(found, "/c/projects/-home-a-b-c-d/e-1.jsonl");
+        assert_eq!(path("/ä😀", "e").expect("a path"), "/c/projects/----/e.jsonl");
+        assert_eq!(path("/home", "../e"), None);
+        let long = folder_name(&"/x".repeat(150));
+        assert_eq!(long.len(), 207);
+        assert_eq!((&long[..4], &long[200..]), ("-x-x", "-4y6yx2"));
+    }
+
+    #[test]
+    fn session_is_found_below_folder_of_another_directory() {
+        let config = tempfile::tempdir().expect("a directory");
+        let (cwd, id) = (Path::new("/home/x"), SessionId::new("a"));
+        assert_eq!(find_session(config.path(), cwd, &id), None);
+        for folder in ["-home-y", "-home-x"] {
+            let folder = config.path().join("projects").join(folder);
+            std::fs::create_dir_all(&folder).expect("made");
+            std::fs::write(folder.join("a.jsonl"), "").expect("written");
+            assert_eq!(find_session(config.path(), cwd, &id), Some(folder.join("a.jsonl")));
+        }
+    }
+
+    #[test]
+    fn variables_of_a_turn_name_claude_codes_directory() {
+        let set = |name: &str| {
+            let all = BTreeMap::from([(name.to_owned(), EnvValue::Set("/x".to_owned()))]);
+            config_dir(Some(&all)).map(|path| path.display().to_string())
+        };
+        assert_eq!(set(CONFIG_DIR).as_deref(), Some("/x"));
+        if std::env::var_os(CONFIG_DIR).is_none() {
+            assert_eq!(set("HOME").as_deref(), Some("/x/.claude"));
+        }
     }
 }

@@ -107,6 +107,7 @@ pub fn create(
         at: now(),
         folder: None,
         snapshot: None,
+        kept_session: None,
         placed,
         event: Event::RunStarted(Box::new(beginning)),
     };

@@ -68,6 +68,7 @@ mod tests {
     fn line(seq: u64, key: Option<&ProofKey>) -> String {
         let event = Event::CommandReceived { id: format!("c{seq}"), command: RunCommand::Stop };
         let record = Record {
+            kept_session: None,
             seq,
             at: Timestamp(seq),
             folder: None,

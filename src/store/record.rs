@@ -27,6 +27,7 @@ use crate::domain::event::{Event, Record};
 use crate::domain::home::PlacedAgent;
 use crate::domain::id::Folder;
 use crate::domain::json_mistake::mistake;
+use crate::domain::kept_session::KeptSession;
 use crate::domain::time::Timestamp;
 use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::proof::{PROOF_LENGTH, ProofKey};
@@ -95,7 +96,7 @@ pub fn encode_before(
     more: bool,
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
-    let Record { seq, at, folder, snapshot, placed, event } = record;
+    let Record { seq, at, folder, snapshot, kept_session, placed, event } = record;
     let stored = StoredEvent::from(event.clone());
     let event = serde_json::to_string(&stored).map_err(|error| mistake(&error))?;
     let event =
@@ -109,6 +110,10 @@ pub fn encode_before(
     if let Some(snapshot) = snapshot {
         let snapshot = serde_json::to_string(snapshot).map_err(|error| mistake(&error))?;
         line.extend([",\"snapshot\":", &snapshot]);
+    }
+    if let Some(kept) = kept_session {
+        let kept = serde_json::to_string(kept).map_err(|error| mistake(&error))?;
+        line.extend([",\"kept_session\":", &kept]);
     }
     if !placed.is_empty() {
         let placed = serde_json::to_string(placed).map_err(|error| mistake(&error))?;
@@ -193,6 +198,8 @@ struct RecordHead {
     #[serde(default)]
     snapshot: Option<Box<WorktreeSnapshot>>,
     #[serde(default)]
+    kept_session: Option<Box<KeptSession>>,
+    #[serde(default)]
     placed: Vec<PlacedAgent>,
 }
 
@@ -212,7 +219,7 @@ pub fn time(line: &[u8]) -> Option<Timestamp> {
 /// [`RecordError::Newer`] and [`RecordError::Meaning`].
 pub fn decode(line: &str) -> Result<Record, RecordError> {
     let meaning = |error: serde_json::Error| RecordError::Meaning(mistake(&error));
-    let RecordHead { format, seq, at, folder, snapshot, placed } =
+    let RecordHead { format, seq, at, folder, snapshot, kept_session, placed } =
         serde_json::from_str(line).map_err(meaning)?;
     let stored: StoredEvent = match format {
         FORMAT => serde_json::from_str(line).map_err(meaning)?,
@@ -226,7 +233,7 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
     let event = Event::from(stored);
     // Some events without an agent have a folder of their own.
     let folder = folder.filter(|_| event.agent().is_some());
-    Ok(Record { seq, at, folder, snapshot, placed, event })
+    Ok(Record { seq, at, folder, snapshot, kept_session, placed, event })
 }
 
 #[cfg(test)]

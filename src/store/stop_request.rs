@@ -124,6 +124,7 @@ mod tests {
     fn journal_shows_which_stop_request_was_taken() {
         let (_place, dir) = place();
         let story = crate::store::record::encode(&crate::domain::event::Record {
+            kept_session: None,
             seq: 1,
             at: crate::domain::time::Timestamp(0),
             folder: None,

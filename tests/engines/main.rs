@@ -6,6 +6,9 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
 
+#[expect(dead_code, unused_imports, reason = "other tests use the rest")]
+#[path = "../it/api/mod.rs"]
+mod api;
 #[macro_use]
 mod suite;
 mod on_postgres;

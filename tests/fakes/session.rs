@@ -1,7 +1,8 @@
 //! Sessions: one file for each, with its prompts, so that a test can see what a turn knew.
 //!
 //! As in the real program, a prompt is in its session as soon as the turn begins, so a killed turn leaves its
-//! prompt behind. A session is found only from the directory it was created in, and from other worktrees of its repository.
+//! prompt behind. A session is found only from the directory it was created in, and from other worktrees of its repository;
+//! or if its file was brought to where the real program keeps it for the directory.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -112,7 +113,7 @@ fn load(folder: &Path, id: &str, cwd: &Path) -> Result<Vec<SessionTurn>, Session
         .map_err(|error| SessionRefusal::Message(format!("fake-claude: session {id}: {error}")))?;
     let is_found = session.cwd == cwd
         || repository(&session.cwd).is_some_and(|own| repository(cwd).as_ref() == Some(&own));
-    if is_found { Ok(session.turns) } else { Err(unknown()) }
+    if is_found { Ok(session.turns) } else { brought(id, cwd).ok_or_else(unknown) }
 }
 
 /// Returns git's directory that all worktrees of a directory's repository share, if the directory is the top of one.
@@ -129,16 +130,32 @@ fn save(folder: &Path, id: &str, session: &StoredSession) -> std::io::Result<()>
     let draft = folder.join(format!("{}.draft", std::process::id()));
     std::fs::write(&draft, serde_json::to_vec(session)?)?;
     std::fs::rename(draft, path(folder, id))?;
-    note_in_home(id, &session.cwd)
+    save_in_home(id, session)
 }
 
-/// Leaves a file where the real program keeps the session.
-fn note_in_home(id: &str, cwd: &Path) -> std::io::Result<()> {
-    let Some(home) = std::env::home_dir() else { return Ok(()) };
+/// Writes the session where the real program keeps it, with a line for each turn.
+fn save_in_home(id: &str, session: &StoredSession) -> std::io::Result<()> {
+    let Some(file) = file_in_home(id, &session.cwd) else { return Ok(()) };
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut lines = String::new();
+    for turn in &session.turns {
+        lines.push_str(&serde_json::to_string(turn)?);
+        lines.push('\n');
+    }
+    std::fs::write(file, lines)
+}
+
+/// Returns the turns of a session whose file was brought to where the real program keeps it.
+fn brought(id: &str, cwd: &Path) -> Option<Vec<SessionTurn>> {
+    let lines = std::fs::read_to_string(file_in_home(id, cwd)?).ok()?;
+    lines.lines().map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn file_in_home(id: &str, cwd: &Path) -> Option<PathBuf> {
     let folder = cwd.to_string_lossy().replace(|other: char| !other.is_ascii_alphanumeric(), "-");
-    let folder = home.join(".claude/projects").join(folder);
-    std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join(format!("{id}.jsonl")), "{}\n")
+    Some(std::env::home_dir()?.join(".claude/projects").join(folder).join(format!("{id}.jsonl")))
 }
 
 fn path(folder: &Path, id: &str) -> PathBuf {

@@ -6,6 +6,7 @@ use super::snapshot::OnSnapshotStop;
 use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::message::{TakeTransition, TurnEnded, TurnReplied};
 use crate::domain::decide::TurnReport;
+use crate::domain::kept_session::SessionKeeping;
 use crate::domain::turn::TurnOutcome;
 use crate::domain::turn_cost::TurnCost;
 
@@ -35,6 +36,10 @@ impl Handler<TurnEnded> for AgentActor {
         let report = TurnReport {
             cost: TurnCost::of_reply(&reply),
             message: reply.message.clone(),
+            kept_session: match &reply.session {
+                Some(SessionKeeping::Kept(kept)) => Some(kept.clone()),
+                Some(SessionKeeping::OnlyHere(_)) | None => None,
+            },
             ..TurnReport::empty(ended.turn)
         };
         let (rules, place) = (rules.clone(), rules.working_dir.clone());

@@ -18,8 +18,11 @@ use crate::domain::home::PlacedAgent;
 use crate::domain::host::HostName;
 use crate::domain::host_work::WIRE_VERSION;
 use crate::domain::id::AgentId;
-use crate::domain::placement::{HostChanges, HostTable, PlacementGroup, balance};
+use crate::domain::placement::{
+    HostChanges, HostTable, LostAgent, PlacementGroup, balance, goes_on_elsewhere,
+};
 use crate::domain::run::Run;
+use crate::domain::settings::AnswererKind;
 
 /// The placement of agents on hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +179,7 @@ impl Supervisor {
         for host in &permits {
             self.admission.set_permits(Some(host), hosts.table.permits(host));
         }
+        warn_of_lost_sessions(&self.run, &lost);
         let lost_hosts: BTreeSet<HostName> =
             lost.iter().map(|lost| lost.placed.host.clone()).collect();
         for lost in &lost {
@@ -221,6 +225,19 @@ impl Supervisor {
             self.admission.suspend(&one.agent);
         }
         self.commit_placed(Event::AgentsPlaced { lost }, placed, ctx);
+    }
+}
+
+/// Names the agents whose sessions were only on a host that was lost.
+fn warn_of_lost_sessions(run: &Run, lost: &[LostAgent]) {
+    let agents = lost.iter().filter_map(|lost| run.agents.get(&lost.placed.agent));
+    let bound = agents.filter(|agent| !goes_on_elsewhere(agent.turn_session()));
+    let bound: Vec<String> = bound.map(|agent| agent.id.to_string()).collect();
+    if !bound.is_empty() && run.settings.answerer == AnswererKind::Claude {
+        tracing::warn!(
+            "the sessions of {} were only on a host that is lost: each of these agents fails at its next turn, unless that begins a fresh session",
+            bound.join(", ")
+        );
     }
 }
 

@@ -4,8 +4,8 @@
 
 use actix::{Context as Ctx, Handler};
 
-use super::Supervisor;
 use super::dispatch::choice;
+use super::{FirstRecordParts, Supervisor};
 use crate::actor::clock::now;
 use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
@@ -46,7 +46,18 @@ impl Supervisor {
             LoadSign::Nothing => {}
         }
         self.admission.release(&report.turn.agent);
-        self.commit_step(events, report.snapshot.clone(), ctx);
+        let agent = self.run.agents.get(&report.turn.agent);
+        // An evaluator's session is never continued elsewhere, because its state is evaluated anew.
+        let kept_session = report
+            .kept_session
+            .clone()
+            .filter(|kept| agent.is_some_and(|agent| agent.session.id == kept.session_id));
+        let first = FirstRecordParts {
+            snapshot: report.snapshot.clone(),
+            kept_session,
+            ..FirstRecordParts::default()
+        };
+        self.commit_with(events, first, ctx);
         if !self.run.agents.contains_key(&report.turn.agent) {
             // Its slot is the next one to be free, so no other process has to be ended for the next agent.
             self.context.runner.keep(&report.turn.agent, &|_| false);

@@ -223,6 +223,7 @@ impl Stage {
         };
         let event = Event::RunStarted(Box::new(started));
         let first = Record {
+            kept_session: None,
             seq: 1,
             at: Timestamp(1_768_487_422_123),
             folder: None,

@@ -24,6 +24,9 @@ impl AgentDetails<'_> {
         if StateKind::of(&step.state).is_none_or(|kind| kind == StateKind::Prompt) {
             return Ok(None);
         }
+        if let Some(output) = self.elsewhere.script(turn) {
+            return Ok(Some(output));
+        }
         let steps = self.dir.steps();
         script_output(&steps, &turn.id.stem()).map_err(|error| Error::Io {
             doing: "read the files in",

@@ -7,6 +7,7 @@ use crate::domain::evaluation::TransitionProposal;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
 use crate::domain::join::{PendingJoin, UnjoinedChildren};
+use crate::domain::kept_session::KeptSession;
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
@@ -133,6 +134,12 @@ impl Agent {
         if self.proposal().is_none() {
             self.session = self.session.after_turn(message);
         }
+    }
+
+    /// Notes that an engine keeps a session, if it is one that the agent can still continue.
+    pub(in crate::domain) fn note_kept(&mut self, kept: &KeptSession) {
+        self.session.note_kept(kept);
+        self.stack.iter_mut().for_each(|frame| frame.note_kept(kept));
     }
 
     /// Prepares a retry of its turn, in a session that begins where the turn did.

@@ -1,10 +1,13 @@
 //! The pending returns of an agent.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::Agent;
 use crate::domain::call_budget::CallBudget;
 use crate::domain::id::{MessageId, ScopePath, SessionId, StateName};
+use crate::domain::kept_session::KeptSession;
 use crate::domain::session::{Session, SessionOrigin};
 
 /// A pending return: the caller that gets the `<result>`.
@@ -23,6 +26,9 @@ pub struct ReturnFrame {
     /// The origin of that session, if the caller has had no turn in it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbegun: Option<SessionOrigin>,
+    /// The checksum of the manifest under which an engine keeps the history of that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Arc<str>>,
     /// The budget of the call, if the called state gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<CallBudget>,
@@ -35,15 +41,27 @@ impl ReturnFrame {
         state: StateName,
         budget: Option<CallBudget>,
     ) -> Self {
-        let Session { id, origin, checkpoint } = caller.session.clone();
+        let Session { id, origin, checkpoint, kept } = caller.session.clone();
         let unbegun = (origin != SessionOrigin::Resumed).then_some(origin);
         let scope = caller.scope.clone();
-        Self { session: id, state, scope, checkpoint, unbegun, budget }
+        Self { session: id, state, scope, checkpoint, unbegun, kept, budget }
     }
 
     /// Returns the caller's session as it is resumed.
     pub(in crate::domain) fn back(self) -> Session {
         let origin = self.unbegun.unwrap_or(SessionOrigin::Resumed);
-        Session { id: self.session, origin, checkpoint: self.checkpoint }
+        Session { id: self.session, origin, checkpoint: self.checkpoint, kept: self.kept }
+    }
+
+    /// Takes in that an engine keeps a session, if the caller's history is that one.
+    pub(in crate::domain) fn note_kept(&mut self, kept: &KeptSession) {
+        let history = match &self.unbegun {
+            None => Some(&self.session),
+            Some(SessionOrigin::Branch { from, .. }) => Some(from),
+            Some(SessionOrigin::Fresh | SessionOrigin::Resumed) => None,
+        };
+        if history == Some(&kept.session_id) {
+            self.kept = Some(Arc::clone(&kept.manifest));
+        }
     }
 }

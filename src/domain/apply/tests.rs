@@ -36,11 +36,12 @@ fn retire_effect(id: &str) -> Effect {
 
 fn branch(id: u64, from: u64, at: Option<MessageId>) -> Session {
     let origin = SessionOrigin::Branch { from: session(from), at };
-    Session { id: session(id), origin, checkpoint: None }
+    Session { kept: None, id: session(id), origin, checkpoint: None }
 }
 
 fn frame(caller: u64, return_to: &str, checkpoint: u64) -> ReturnFrame {
     ReturnFrame {
+        kept: None,
         unbegun: None,
         scope: None,
         session: session(caller),

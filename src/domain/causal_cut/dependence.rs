@@ -55,7 +55,8 @@ pub(super) struct RecordDependence<'event> {
 impl<'event> RecordDependence<'event> {
     /// Returns the dependence of a record on the run as it was before.
     pub(super) fn of(before: &'event Run, record: &'event Record) -> Self {
-        let Record { event, snapshot, seq: _, at: _, folder: _, placed: _ } = record;
+        let Record { event, snapshot, seq: _, at: _, folder: _, kept_session: _, placed: _ } =
+            record;
         let changed_tree = snapshot.as_ref().map(|snapshot| &snapshot.tree);
         let mut own = Self { changed_tree, ..Self::default() };
         own.changes.extend(own.changed_tree.cloned().map(RunPart::Worktree));

@@ -21,6 +21,7 @@ impl Seen {
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
         let record = Record {
+            kept_session: None,
             seq,
             at: Timestamp(seq * 1000),
             folder: None,

@@ -30,6 +30,7 @@ use crate::domain::fact::FactChange;
 use crate::domain::home::PlacedAgent;
 use crate::domain::host::HostName;
 use crate::domain::id::Folder;
+use crate::domain::kept_session::KeptSession;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
@@ -52,6 +53,9 @@ pub struct PublicRecord {
     /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<WorktreeSnapshot>>,
+    /// The session of the agent's turn, if an engine keeps it, in a run of several machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_session: Option<Box<KeptSession>>,
     /// The agents that are given a host, in a run of several machines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<PlacedAgent>,
@@ -61,8 +65,8 @@ pub struct PublicRecord {
 }
 
 impl From<Record> for PublicRecord {
-    fn from(Record { seq, at, folder, snapshot, placed, event }: Record) -> Self {
-        Self { seq, at, folder, snapshot, placed, event: event.into() }
+    fn from(Record { seq, at, folder, snapshot, kept_session, placed, event }: Record) -> Self {
+        Self { seq, at, folder, snapshot, kept_session, placed, event: event.into() }
     }
 }
 

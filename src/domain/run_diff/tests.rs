@@ -24,6 +24,7 @@ impl Traced {
     fn happens(&mut self, event: Event) {
         let seq = self.scene.next();
         let record = Record {
+            kept_session: None,
             seq,
             at: Timestamp(seq * 1000),
             folder: None,

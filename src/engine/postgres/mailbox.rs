@@ -32,7 +32,7 @@ const SENT: &str = concat!(
     held_run!(unflushed),
     " SELECT next.key FROM held LEFT JOIN LATERAL \
      (SELECT key FROM raymond.request \
-     WHERE run = $1 AND state IN ('open', 'answered')) AS next ON true"
+     WHERE run = $1 AND state IN ('open', 'answered') AND key NOT LIKE '?%') AS next ON true"
 );
 
 /// A key that is not there is withdrawn, too, so that a request which is still under way is not begun.
@@ -91,6 +91,7 @@ const REPLIES: &str = concat!(
      SELECT next.key, next.reply FROM held LEFT JOIN LATERAL \
      (SELECT key, reply, answered FROM raymond.request \
      WHERE run = $1 AND state = 'answered' AND key <> ALL ($3) AND read_by IS DISTINCT FROM $2 \
+     AND key NOT LIKE '?%' \
      ORDER BY answered, key LIMIT $4) AS next ON true ORDER BY next.answered, next.key"
 );
 
@@ -112,7 +113,8 @@ const FORGET: &str = concat!(
 const FORGET_ALL: &str = concat!(
     held_run!(),
     ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
-     WHERE run = $1 AND state <> 'forgotten' AND EXISTS (SELECT FROM held) ORDER BY key FOR UPDATE), \
+     WHERE run = $1 AND state <> 'forgotten' AND key NOT LIKE '?%' AND EXISTS (SELECT FROM held) \
+     ORDER BY key FOR UPDATE), \
      gone AS (UPDATE raymond.request AS old \
      SET state = 'forgotten', forgotten = clock_timestamp(), body = '', reply = NULL \
      FROM picked WHERE old.key = picked.key) \

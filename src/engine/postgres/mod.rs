@@ -20,6 +20,7 @@ mod links;
 mod listener;
 mod log;
 mod mailbox;
+mod questions;
 mod runtime;
 mod schema;
 mod settings;

@@ -44,6 +44,7 @@ fn said_with(tag: TagName, attributes: &[(&str, &str)], body: &str, cost: TurnCo
         restarted: None,
     };
     sentence(&Record {
+        kept_session: None,
         seq: 1,
         at: Timestamp(0),
         folder: None,
@@ -111,6 +112,7 @@ fn failure_of_several_lines_is_told_in_one() {
         ends_run: false,
     });
     let said = sentence(&Record {
+        kept_session: None,
         seq: 1,
         at: Timestamp(0),
         folder: None,

@@ -34,6 +34,7 @@ impl Told {
     fn happens(&mut self, event: Event) -> &mut Self {
         let seq = self.scene.next();
         let record = Record {
+            kept_session: None,
             seq,
             at: Timestamp(seq * 1000),
             folder: None,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::host_calls::{HostCalls, Outgoing};
+use super::large_bodies::{answer_in, store_request};
 use crate::domain::home::Home;
 use crate::domain::host::HostStanding;
 use crate::domain::host_work::HostAnswer;
@@ -84,17 +85,21 @@ impl MailSide {
 
     /// Repeats a call until the engine has carried it out; `None` if it refused, or the run is over.
     fn until_reached<T>(&self, call: impl Fn(&HeldRun) -> Result<T, EngineError>) -> Option<T> {
+        self.until_done(call).inspect_err(|error| tracing::debug!("{error}")).ok()
+    }
+
+    /// Repeats a call until the engine has carried it out, refused, or the run is over.
+    fn until_done<T>(
+        &self,
+        mut call: impl FnMut(&HeldRun) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         loop {
             match call(&self.held) {
-                Ok(done) => return Some(done),
                 // The log says that the engine cannot be reached, or that another raymond has the run.
                 Err(error) if error.is_passing() && !self.has_ended() => {
                     std::thread::sleep(RETRY_PAUSE);
                 }
-                Err(error) => {
-                    tracing::debug!("{error}");
-                    return None;
-                }
+                done => return done,
             }
         }
     }
@@ -124,6 +129,17 @@ impl MailSide {
     }
 
     fn flush(&self, batch: &mut Vec<HostRequest>) {
+        batch.retain_mut(|request| {
+            let stored = self.until_done(|held| store_request(&*held.engine, request));
+            match stored {
+                Ok(()) => true,
+                Err(error) => {
+                    let why = format!("the request is too large for the mailbox, and {error}");
+                    self.calls.answer(&request.key, HostAnswer::Refused { why });
+                    false
+                }
+            }
+        });
         if !batch.is_empty() {
             let sent = self.until_reached(|held| held.engine.send(&held.lease, batch));
             for request in batch.drain(..).filter(|_| sent.is_none()) {
@@ -165,13 +181,11 @@ impl MailSide {
             received = replies.iter().map(|reply| reply.key.clone()).collect();
             let is_full = replies.len() >= PAGE;
             for HostReply { key, body } in replies {
-                match serde_json::from_str(&body) {
-                    Ok(answer) => self.calls.answer(&key, answer),
-                    Err(error) => {
-                        let why = format!("its answer cannot be read: {error}");
-                        self.calls.answer(&key, HostAnswer::Refused { why });
-                    }
-                }
+                let Some(answer) = self.until_reached(|held| answer_in(&*held.engine, &body))
+                else {
+                    return;
+                };
+                self.calls.answer(&key, answer);
             }
             if !is_full && received.is_empty() {
                 let run = &self.held.lease.run;

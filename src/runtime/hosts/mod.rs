@@ -1,6 +1,7 @@
 //! Agents on other hosts, as the supervisor of their run sees them: what it asks their hosts for, and the answers.
 
 mod host_calls;
+mod large_bodies;
 mod mail_thread;
 mod remote_executor;
 mod remote_hosts;

@@ -76,7 +76,9 @@ fn other<T>(answer: HostAnswer) -> LookupOutcome<T> {
         | HostAnswer::Text { .. }
         | HostAnswer::Commit { .. }
         | HostAnswer::Done { .. }
-        | HostAnswer::Snapshot { .. } => {
+        | HostAnswer::Snapshot { .. }
+        | HostAnswer::Transcript { .. }
+        | HostAnswer::Stored { .. } => {
             LookupOutcome::Done(Err("the answer of the host is of another kind".to_owned()))
         }
     }
@@ -124,7 +126,9 @@ impl ActivityExecutor for RemoteExecutor {
                 | HostAnswer::Text { .. }
                 | HostAnswer::Commit { .. }
                 | HostAnswer::Done { .. }
-                | HostAnswer::Snapshot { .. } => {
+                | HostAnswer::Snapshot { .. }
+                | HostAnswer::Transcript { .. }
+                | HostAnswer::Stored { .. } => {
                     ActivityOutcome::Stuck("the answer of the host is of another kind".to_owned())
                 }
             }

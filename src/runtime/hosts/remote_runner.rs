@@ -1,7 +1,7 @@
 //! The runner of turns at other hosts.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler
 use crate::domain::home::Home;
 use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::AgentId;
+use crate::domain::kept_session::SessionKeeping;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 
@@ -26,6 +27,8 @@ pub(in crate::runtime) struct RemoteRunner {
     sent: Vec<String>,
     /// The last call of each agent, and its home.
     last: RefCell<HashMap<AgentId, (String, Home)>>,
+    /// The agents of which it was said that their sessions are only at their hosts.
+    bound: RefCell<HashSet<AgentId>>,
 }
 
 impl RemoteRunner {
@@ -38,7 +41,7 @@ impl RemoteRunner {
             MaxProcs::Auto => usize::MAX / 2,
             MaxProcs::Count(count) => count.max(1),
         };
-        Self { calls, capacity, sent, last: RefCell::default() }
+        Self { calls, capacity, sent, last: RefCell::default(), bound: RefCell::default() }
     }
 
     /// Notes the next call of an agent. What followed from the one before is recorded by now.
@@ -52,19 +55,34 @@ impl RemoteRunner {
     }
 }
 
+impl RemoteRunner {
+    /// Says once of an agent that its session is only at its host.
+    fn tell_bound(&self, agent: &AgentId, host: &str, outcome: &TurnOutcome) {
+        let TurnOutcome::Replied(reply) = outcome else { return };
+        let Some(SessionKeeping::OnlyHere(why)) = &reply.session else { return };
+        if self.bound.borrow_mut().insert(agent.clone()) {
+            tracing::warn!(agent = %agent, "its session is only on the host {host}, so it cannot go on elsewhere if that host is lost: {why}");
+        }
+    }
+}
+
 impl StepRunner for RemoteRunner {
     fn run(self: Rc<Self>, input: TurnInput, _: TurnNoticeHandler) -> LocalFuture<TurnOutcome> {
         Box::pin(async move {
             let home = input.working_dir.home.clone();
             let key = self.calls.key(TURN, &input.turn.stem(), &home);
             self.note(&input.turn.agent, &key, &home);
+            let agent = input.turn.agent.clone();
             let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
             let work = HostWork::Turn { input: Box::new(input) };
             let failed = |cause, why: &str| {
                 TurnOutcome::Failed(TurnFailure::new(cause, format!("host {host}: {why}")))
             };
             match self.calls.call(key, &home, &work).await {
-                HostAnswer::Turn { outcome } => *outcome,
+                HostAnswer::Turn { outcome } => {
+                    self.tell_bound(&agent, &host, &outcome);
+                    *outcome
+                }
                 HostAnswer::Interrupted => {
                     failed(FailureCause::Interrupted, "the turn was ended, or never begun")
                 }
@@ -74,7 +92,9 @@ impl StepRunner for RemoteRunner {
                 | HostAnswer::Text { .. }
                 | HostAnswer::Commit { .. }
                 | HostAnswer::Done { .. }
-                | HostAnswer::Snapshot { .. } => {
+                | HostAnswer::Snapshot { .. }
+                | HostAnswer::Transcript { .. }
+                | HostAnswer::Stored { .. } => {
                     failed(FailureCause::Output, "its answer is not that of a turn")
                 }
             }

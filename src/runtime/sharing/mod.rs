@@ -1,16 +1,22 @@
 //! Runs that several machines share: their log in an engine, and the copy on this machine.
 
 mod commands;
+mod contents;
 mod copy;
 mod engine_log;
+mod large_mail;
 mod mirror;
 mod publish;
 mod run_engine;
 mod shared_terms;
+mod transcripts;
 
+pub(super) use contents::{fetch_content, put_content};
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
+pub(super) use large_mail::{fetch_mail, store_if_large};
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
 pub use run_engine::{CommandRole, HeldRun, RunEngine};
 pub(super) use run_engine::{apart, settings_here};
+pub use transcripts::{TurnPlace, transcripts};

@@ -20,7 +20,7 @@ use crate::store::cassette::CassetteFiles;
 use crate::store::record::encode;
 
 /// The time without a heartbeat after which a host counts as silent.
-const SILENCE: Duration = Duration::from_secs(6);
+pub(super) const SILENCE: Duration = Duration::from_secs(6);
 
 /// The files of a new run.
 pub(in crate::runtime) struct SharedFiles<'a> {

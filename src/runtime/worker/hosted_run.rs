@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::hosted_runner::HostedRunner;
 use super::policy::HostPolicy;
+use super::session_keeper::SessionKeeper;
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::runner::StepRunner;
 use crate::actor::unavailable::UnavailableRunner;
@@ -30,7 +32,7 @@ use crate::store::run_store::LockedRun;
 use crate::store::user_state::UserState;
 
 /// The places of a host.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct HostPlaces {
     /// The directory of the runs that it hosts.
     pub(super) root: RunsRoot,
@@ -40,6 +42,8 @@ pub(super) struct HostPlaces {
     pub(super) state: UserState,
     /// What the host allows.
     pub(super) policy: HostPolicy,
+    /// The keeper of the sessions of all runs.
+    pub(super) sessions: Arc<SessionKeeper>,
 }
 
 /// A run as a host has it.
@@ -124,14 +128,16 @@ impl HostPlaces {
             Ok(runner) => runner,
             Err(error) => Rc::new(UnavailableRunner(error.to_string())) as Rc<dyn StepRunner>,
         };
+        let dirs = working_dirs(&self.root, id, &settings).with_snapshots(run.worktrees.clone());
+        let runner = HostedRunner::around(runner, &settings, dirs.clone(), store.dir().results())
+            .with_sessions(Arc::clone(&self.sessions));
         let marker = EnvironmentMarker { run: id.clone(), dir: self.root.path().to_owned() };
         let space = Dataspace::of(&self.root).with_key(&self.state.key()?);
         let starting = (&settings, &scope, Arc::new(NoStarter) as Arc<dyn ProgramStarter>);
-        let dirs = working_dirs(&self.root, id, &settings).with_snapshots(run.worktrees.clone());
         let graphs = GraphSetup::default();
         let performer = graphs.world(dirs, (steps, proofs), marker, space, starting);
         let policy = self.policy;
-        Ok(HostedRun { runner, performer, policy, settings, _store: store })
+        Ok(HostedRun { runner: Rc::new(runner), performer, policy, settings, _store: store })
     }
 }
 

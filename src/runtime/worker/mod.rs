@@ -2,11 +2,16 @@
 
 mod abandoned_runs;
 mod hosted_run;
+mod hosted_runner;
+mod large_mail;
 mod mail_batches;
+mod placed_results;
 mod policy;
 mod request_threads;
 mod run_slot;
 mod serve;
+mod session_keeper;
+mod transcripts;
 mod work;
 
 pub use abandoned_runs::{SupervisorLauncher, Takeover};

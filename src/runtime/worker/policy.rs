@@ -95,7 +95,9 @@ impl HostPolicy {
             | HostWork::Stop { .. }
             | HostWork::KeepCommands { .. }
             | HostWork::StopAll { .. }
-            | HostWork::End => None,
+            | HostWork::End
+            | HostWork::Transcript { .. }
+            | HostWork::Stored { .. } => None,
         }
     }
 

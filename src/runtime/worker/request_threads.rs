@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::large_mail::open_request;
 use crate::domain::host::HostReport;
 use crate::engine::host_mailbox::{HostRequest, MailReceiver};
 use crate::engine::host_registry::HostClaim;
@@ -134,7 +135,12 @@ impl WorkerSide {
             is_first = false;
             received = requests.iter().map(|request| request.key.clone()).collect();
             let is_idle = requests.is_empty();
-            for request in requests {
+            for mut request in requests {
+                while self.brought(open_request(&*self.engine, &mut request)).is_none() {
+                    if self.has_ended() {
+                        return;
+                    }
+                }
                 let _ = self.mail.send(WorkerMail::Request(request));
             }
             if is_idle {

@@ -13,10 +13,13 @@ use tokio::task::{spawn_blocking, spawn_local};
 
 use super::abandoned_runs::{AbandonedRuns, Takeover};
 use super::hosted_run::{HostPlaces, HostedRun};
+use super::large_mail::stored_if_large;
 use super::mail_batches::MailBatches;
 use super::policy::{CLAUDE, HostPolicy};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use super::run_slot::RunSlot;
+use super::session_keeper::SessionKeeper;
+use super::transcripts::transcript;
 use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
 use crate::domain::host::{HostLabel, HostName, HostReport, HostStanding};
@@ -135,6 +138,7 @@ impl HostWorker {
             shared_dir: options.shared_dir.clone(),
             state: options.state.clone(),
             policy: options.policy,
+            sessions: Arc::new(SessionKeeper::new(Arc::clone(&engine) as _)),
         };
         let batches = MailBatches::start(&engine, &claim);
         Self {
@@ -223,14 +227,18 @@ impl HostWorker {
             Ok(work) => work,
             Err(error) => {
                 let why = format!("the request cannot be read: {error}");
-                return self.reply(key, &HostAnswer::Refused { why }).await;
+                return self.reply(key, HostAnswer::Refused { why }).await;
             }
         };
+        if let HostWork::Transcript { turns, max_bytes } = work {
+            let answer = transcript(self.places.root.run(&run).steps(), turns, max_bytes).await;
+            return self.reply(key, answer).await;
+        }
         let is_turn = matches!(work, HostWork::Turn { .. });
         let slot = if is_turn { self.slots.acquire().await.ok() } else { None };
         if !begins_something(&work) {
             let answer = self.performed(&run, work).await;
-            return self.reply(key, &answer).await;
+            return self.reply(key, answer).await;
         }
         // What was not begun is left to the next worker.
         if self.is_leaving.get() {
@@ -240,7 +248,7 @@ impl HostWorker {
         if self.batches.may_begin(key.clone()).await {
             let answer = self.performed(&run, work).await;
             drop(slot);
-            self.reply(key, &answer).await;
+            self.reply(key, answer).await;
         }
     }
 
@@ -322,8 +330,9 @@ impl HostWorker {
         made
     }
 
-    async fn reply(&self, key: String, answer: &HostAnswer) {
-        let body = match serde_json::to_string(answer) {
+    async fn reply(&self, key: String, answer: HostAnswer) {
+        let answer = stored_if_large(&self.engine, answer).await;
+        let body = match serde_json::to_string(&answer) {
             Ok(body) => body,
             Err(error) => return tracing::error!("an answer cannot be written: {error}"),
         };

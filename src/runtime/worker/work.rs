@@ -6,7 +6,7 @@ use super::hosted_run::HostedRun;
 use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::runner::StopLevel;
 use crate::domain::home::Home;
-use crate::domain::host_work::{HostAnswer, HostWork};
+use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
 
 /// Carries out a request.
 pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
@@ -57,6 +57,17 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
             }
             HostAnswer::Done { outcome: Ok(()) }
         }
+        HostWork::Transcript { .. } => {
+            // It needs nothing of the run but its files, so it is answered before.
+            HostAnswer::Refused { why: "the texts of turns are asked for otherwise".to_owned() }
+        }
+        HostWork::Stored { mail } => {
+            let StoredMail { checksum, bytes } = mail;
+            let why = format!(
+                "its request of {bytes} bytes, {checksum}, is gone or was changed in the engine"
+            );
+            HostAnswer::Refused { why }
+        }
         HostWork::End => {
             run.runner.stop_all(StopLevel::Now);
             performer.stop();
@@ -78,7 +89,9 @@ pub(super) fn begins_something(work: &HostWork) -> bool {
         | HostWork::Stop { .. }
         | HostWork::KeepCommands { .. }
         | HostWork::StopAll { .. }
-        | HostWork::End => false,
+        | HostWork::End
+        | HostWork::Transcript { .. }
+        | HostWork::Stored { .. } => false,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::domain::run::PauseReason;
 fn record() -> Record {
     let event = Event::CommandReceived { id: "ü,\"crc\":\"".into(), command: RunCommand::Stop };
     Record {
+        kept_session: None,
         seq: 7,
         at: Timestamp(1_768_487_422_123),
         folder: None,

@@ -120,6 +120,7 @@ mod tests {
             settings: crate::domain::settings::Settings::default(),
         };
         Record {
+            kept_session: None,
             seq: 1,
             at: Timestamp(1),
             folder: None,

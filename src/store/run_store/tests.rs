@@ -28,6 +28,7 @@ fn first() -> Record {
         settings: Settings::default(),
     };
     Record {
+        kept_session: None,
         seq: 1,
         at: Timestamp(1),
         folder: None,
@@ -40,6 +41,7 @@ fn first() -> Record {
 fn pause(seq: u64) -> Record {
     let pause = PauseReason::Unavailable { message: format!("record {seq}") };
     Record {
+        kept_session: None,
         seq,
         at: Timestamp(seq),
         folder: None,

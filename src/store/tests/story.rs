@@ -39,6 +39,7 @@ impl Story {
             let event = next(&scene, told.len());
             let seq = scene.next();
             told.push(Record {
+                kept_session: None,
                 seq,
                 at: Timestamp(seq * 1000),
                 folder: None,

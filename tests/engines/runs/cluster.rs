@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     root: tempfile::TempDir,
     pub(crate) database: Database,
     pub(crate) engine: Arc<dyn Engine>,
+    /// The variables that all commands have besides.
+    pub(super) environment: Vec<(String, String)>,
     outputs: AtomicUsize,
 }
 
@@ -46,9 +48,17 @@ impl Cluster {
             fs::create_dir(root.path().join(folder)).expect("a folder in it");
         }
         let engine = database.engine();
-        let cluster = Self { root, database, engine, outputs: AtomicUsize::new(0) };
+        let cluster =
+            Self { root, database, engine, environment: Vec::new(), outputs: AtomicUsize::new(0) };
         cluster.script(&[]);
         cluster
+    }
+
+    /// Sets variables of all commands.
+    pub(crate) fn with_environment(mut self, variables: &[(&str, &str)]) -> Self {
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        self.environment.extend(variables.iter().map(owned));
+        self
     }
 
     /// Writes a file of the workflow.

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 pub(crate) struct FakeCall {
     pub(crate) pid: i32,
     pub(crate) cwd: String,
+    pub(crate) prompt: String,
+    /// The prompts that its session had before.
+    pub(crate) history: Vec<String>,
     /// The variables that start with `RAYMOND_`.
     pub(crate) env: BTreeMap<String, String>,
 }

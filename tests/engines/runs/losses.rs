@@ -51,7 +51,6 @@ fn host_that_is_silent_for_longer_than_its_timeout_is_lost() {
 }
 
 #[test]
-#[ignore = "a session does not move to another host yet, so an agent that has one fails there"]
 fn agents_of_a_lost_host_keep_their_sessions() {
     let cluster = three(Cluster::new());
     cluster.script(&held_at_work());
@@ -65,4 +64,13 @@ fn agents_of_a_lost_host_keep_their_sessions() {
     cluster.release("go");
     supervisor.wait().ok();
     cluster.wait_end();
+    let calls = cluster.calls();
+    let end = calls.iter().find(|call| call.prompt.contains("sum up")).expect("the last turn");
+    assert!(end.is_on("b"), "{end:?}");
+    assert_eq!(end.history, ["start"], "its session began on the lost host");
+    let rests: Vec<_> = calls.iter().filter(|call| call.prompt == "rest").collect();
+    assert!(rests.iter().all(|call| call.is_on("b") && call.history.len() == 1), "{rests:?}");
+    assert_eq!(rests.len(), 3);
+    let kept = cluster.log().iter().filter(|record| record["kept_session"].is_object()).count();
+    assert_eq!(kept, TURNS, "each turn's session is kept");
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use rustix::process::Signal;
+
 use super::cluster::{Cluster, RUN};
 use super::ended::{Ended, Running};
 use crate::postgres::network::Network;
@@ -59,6 +61,16 @@ impl<'c> Machine<'c> {
         fs::remove_dir_all(self.path("state")).expect("it is removed");
     }
 
+    /// Kills all that runs on it, as a power cut does.
+    pub(crate) fn kill9(&self) {
+        let home = self.path("home");
+        wait_until("nothing runs on the machine", || {
+            let all = self.cluster.processes();
+            let own = all.iter().filter(|one| one.variable("HOME").as_deref() == home.to_str());
+            own.map(|one| one.signal(Signal::KILL)).count() == 0
+        });
+    }
+
     /// Returns a command that has only what it needs in its environment. The engine is named there, so that all that is
     /// started has to keep it to itself.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
@@ -74,6 +86,7 @@ impl<'c> Machine<'c> {
             .env("FAKE_CLAUDE", self.cluster.fake())
             .env("RAYMOND_MEMINFO", self.path("meminfo"))
             .envs(AUTHOR)
+            .envs(self.cluster.environment.iter().cloned())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .current_dir(self.path("work"))

@@ -4,6 +4,7 @@
 //! A `Cluster` is a database with its machines and the folder of the stand-in for Claude Code, which counts its turns. All
 //! of them end with it.
 
+mod claude_code;
 mod cluster;
 mod commands;
 mod cut_off;
@@ -11,13 +12,16 @@ mod ended;
 mod fake;
 mod flows;
 mod labels;
+mod large;
 mod leftovers;
 mod losses;
 mod machine;
 mod outage;
 mod process;
 mod refusals;
+mod results;
 mod samples;
+mod shown;
 mod storm;
 mod supervisors;
 mod workers;

@@ -5,6 +5,7 @@ pub(crate) mod hosts;
 pub(crate) mod leases;
 pub(crate) mod log;
 pub(crate) mod mail;
+pub(crate) mod questions;
 pub(crate) mod races;
 pub(crate) mod replies;
 pub(crate) mod space;
@@ -36,6 +37,11 @@ macro_rules! each_property {
                 gaps_are_refused
                 a_long_log_is_read_in_pages
                 texts_are_kept_byte_by_byte
+            }
+            questions {
+                a_question_reaches_its_host_and_no_supervisor
+                a_question_needs_no_lease_and_a_run
+                requests_of_a_run_are_no_questions
             }
             races {
                 appends_at_the_same_moment_make_one_history

@@ -259,7 +259,7 @@ proptest! {
         let mut run = Journal::of(&pushes).run;
         for (event, next, number) in events {
             let seq = if next { run.seq + 1 } else { number };
-            let record = Record { seq, at: Timestamp(number), folder: None, snapshot: None, placed: Vec::new(), event };
+            let record = Record { kept_session: None, seq, at: Timestamp(number), folder: None, snapshot: None, placed: Vec::new(), event };
             let before = run.clone();
             if apply(&mut run, &record).is_ok() {
                 check_accepted(&before, &record, &run)?;
@@ -271,7 +271,7 @@ proptest! {
 
     #[test]
     fn arbitrary_event_is_refused_as_first_record(event in any_event(), seq in any::<u64>()) {
-        let record = Record { seq, at: Timestamp(0), folder: None, snapshot: None, placed: Vec::new(), event };
+        let record = Record { kept_session: None, seq, at: Timestamp(0), folder: None, snapshot: None, placed: Vec::new(), event };
         prop_assert!(begin(&record).is_err());
     }
 }

@@ -249,6 +249,7 @@ impl Journal {
         let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
         let usage = UsageByModel::from_iter([("opus".to_owned(), used)]);
         TurnReport {
+            kept_session: None,
             turn,
             cost: TurnCost {
                 amount: cost,

@@ -115,6 +115,7 @@ fn out_of_order_record_is_refused() {
     for found in [0, 1, last - 1, last, last + 2, u64::MAX] {
         let event = Event::StepFinished(scene.step("main", goto("B.md")));
         let record = Record {
+            kept_session: None,
             seq: found,
             at: Timestamp(9000),
             folder: None,

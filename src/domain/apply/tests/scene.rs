@@ -71,6 +71,7 @@ pub(crate) fn first() -> Record {
         settings: Settings::default(),
     };
     Record {
+        kept_session: None,
         seq: 1,
         at: Timestamp(1000),
         folder: None,
@@ -102,6 +103,7 @@ impl Scene {
         apply(
             &mut self.run,
             &Record {
+                kept_session: None,
                 seq,
                 at: Timestamp(seq * 1000),
                 folder: None,

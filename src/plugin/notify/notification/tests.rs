@@ -53,6 +53,7 @@ fn occasions() -> NotificationTracker {
 fn published(event: Event, agent: Option<AgentView>) -> Published {
     Published {
         record: Arc::new(Record {
+            kept_session: None,
             seq: 2,
             at: Timestamp(0),
             folder: None,

@@ -105,6 +105,7 @@ fn turn_metrics_are_counted_by_model_and_include_unattributed_cost() {
         ..scene.step("main", goto("B.md"))
     };
     let record = Record {
+        kept_session: None,
         seq: 2,
         at: Timestamp(2000),
         folder: None,

@@ -1,0 +1,50 @@
+//! Contents in an engine, by their checksums. The engine is not believed about them.
+
+use std::time::Duration;
+
+use super::shared_terms::blob_name;
+use crate::engine::EngineError;
+use crate::engine::run_space::RunSpace;
+use crate::language::checksum::checksum;
+
+/// The pause before an engine that could not be reached is asked again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Has an engine keep a content, and returns its checksum. An engine that cannot be reached is waited for.
+///
+/// # Errors
+/// [`EngineError`] if the engine refuses.
+pub(in crate::runtime) fn put_content(
+    engine: &dyn RunSpace,
+    content: &[u8],
+) -> Result<String, EngineError> {
+    let sum = checksum(content);
+    patiently(|| engine.put_blob(blob_name(&sum), content))?;
+    Ok(sum)
+}
+
+/// Returns a content. An engine that cannot be reached is waited for.
+///
+/// # Errors
+/// The reason, if the engine refuses, does not have it, or has another one under its checksum.
+pub(in crate::runtime) fn fetch_content(
+    engine: &dyn RunSpace,
+    sum: &str,
+) -> Result<Vec<u8>, String> {
+    let found = patiently(|| engine.blob(blob_name(sum))).map_err(|error| error.to_string())?;
+    match found {
+        Some(content) if checksum(&content) == sum => Ok(content),
+        Some(_) => Err(format!("the engine holds another content under {sum}")),
+        None => Err(format!("the engine has no content {sum}")),
+    }
+}
+
+/// Repeats a call until the engine has carried it out, or refused.
+fn patiently<T>(call: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    loop {
+        match call() {
+            Err(error) if error.is_passing() => std::thread::sleep(RETRY_PAUSE),
+            called => return called,
+        }
+    }
+}

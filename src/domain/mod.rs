@@ -34,6 +34,7 @@ pub mod claude_version;
 pub mod fact;
 pub mod failures;
 pub mod fork;
+pub mod git_exchange;
 pub mod graph_execution;
 pub mod history;
 pub mod home;

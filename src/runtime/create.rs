@@ -8,6 +8,7 @@ use super::answerer::build_answerer;
 use super::check;
 use super::directories::directory;
 use super::error::Error;
+use super::exchange::{self, PushedBase};
 use super::graphs::GraphSetup;
 use super::inputs;
 use super::plugin_programs;
@@ -74,6 +75,10 @@ pub fn create(
     let asks = asks && settings.answerer != AnswererKind::Replay;
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
+    let begun = request.git_exchange.as_ref();
+    let begun =
+        begun.map(|name| exchange::begin(root, &workflow_id, &mut settings, name)).transpose()?;
+    warnings.extend(begun.as_ref().and_then(PushedBase::warning));
     let pins = examined.capture.pins();
     let notes =
         cassette.as_ref().and_then(|files| replay::note(&settings, files)).into_iter().collect();
@@ -126,6 +131,9 @@ pub fn create(
         let _ = removal::remove(root, &run.workflow_id);
         let _ = seal::remove(&starter.state, root, &run.workflow_id);
     })?;
+    if let Some(begun) = begun {
+        begun.keep();
+    }
     if let Some(held) = &held {
         store.share(held.log());
     }

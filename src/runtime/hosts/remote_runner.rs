@@ -74,6 +74,7 @@ impl StepRunner for RemoteRunner {
                 | HostAnswer::Text { .. }
                 | HostAnswer::Commit { .. }
                 | HostAnswer::Done { .. }
+                | HostAnswer::Exchanged { .. }
                 | HostAnswer::Snapshot { .. } => {
                     failed(FailureCause::Output, "its answer is not that of a turn")
                 }

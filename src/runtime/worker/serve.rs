@@ -134,6 +134,7 @@ impl HostWorker {
             root: options.root.clone(),
             shared_dir: options.shared_dir.clone(),
             state: options.state.clone(),
+            epoch: claim.epoch,
             policy: options.policy,
         };
         let batches = MailBatches::start(&engine, &claim);

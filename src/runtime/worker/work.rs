@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::hosted_run::HostedRun;
-use crate::actor::activity_executor::LookupOutcome;
+use crate::actor::activity_executor::{ExchangeOutcome, LookupOutcome};
 use crate::actor::runner::StopLevel;
 use crate::domain::home::Home;
 use crate::domain::host_work::{HostAnswer, HostWork};
@@ -40,6 +40,9 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
                 LookupOutcome::Ended => HostAnswer::Interrupted,
             }
         }
+        HostWork::Exchange { tree, direction } => {
+            exchanged(performer.exchange(Home::default(), tree, direction).await)
+        }
         HostWork::Stop { agent } => {
             run.runner.stop(&agent);
             performer.stop_agent(&agent);
@@ -75,10 +78,21 @@ pub(super) fn begins_something(work: &HostWork) -> bool {
         | HostWork::Commit { .. }
         | HostWork::Worktree { .. }
         | HostWork::Snapshot { .. }
+        | HostWork::Exchange { .. }
         | HostWork::Stop { .. }
         | HostWork::KeepCommands { .. }
         | HostWork::StopAll { .. }
         | HostWork::End => false,
+    }
+}
+
+fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {
+    match outcome {
+        ExchangeOutcome::Done(said) => HostAnswer::Exchanged { outcome: Ok(said) },
+        ExchangeOutcome::Failed(why) => HostAnswer::Exchanged { outcome: Err(why) },
+        ExchangeOutcome::Refused(why) => HostAnswer::Refused { why },
+        ExchangeOutcome::Lost(why) => HostAnswer::Lost { why },
+        ExchangeOutcome::Ended => HostAnswer::Interrupted,
     }
 }
 

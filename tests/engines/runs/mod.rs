@@ -7,6 +7,7 @@
 mod cluster;
 mod commands;
 mod ended;
+mod exchange;
 mod fake;
 mod flows;
 mod labels;

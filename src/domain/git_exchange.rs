@@ -1,4 +1,4 @@
-//! The git repository by which the hosts of a run exchange the work of its agents: its address, and the names in it.
+//! The git repository by which the hosts of a run exchange the work of its agents.
 //!
 //! An address is stored and shown, so it has no password in it. It never names a program: only ssh, https and paths are
 //! taken.
@@ -8,14 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::id::{AgentId, Folder, RunId};
-use super::worktree;
-
-/// The last part of the branch with the commit that a run began at.
-const BASE: &str = "base";
-
-/// The last part of the branch of a run's own directory.
-const TRUNK: &str = "trunk";
+use super::id::Folder;
 
 /// The longest address, in bytes.
 const MAX_BYTES: usize = 2048;
@@ -177,34 +170,6 @@ impl From<ExchangeAddress> for String {
     }
 }
 
-/// Returns the branch of an agent's worktree, or of the run's own directory.
-///
-/// # Errors
-/// The reason why git would refuse a branch with the run's name, and the remedy.
-pub fn work_branch(run: &RunId, tree: Option<&AgentId>) -> Result<String, String> {
-    match tree {
-        Some(agent) => worktree::branch(run, agent),
-        None => Ok(format!("{}{TRUNK}", run_branches(run)?)),
-    }
-}
-
-/// Returns the branch with the commit that a run began at.
-///
-/// # Errors
-/// The reason why git would refuse a branch with the run's name, and the remedy.
-pub fn base_branch(run: &RunId) -> Result<String, String> {
-    Ok(format!("{}{BASE}", run_branches(run)?))
-}
-
-/// Returns the beginning of the names of a run's branches.
-///
-/// # Errors
-/// The reason why git would refuse a branch with the run's name, and the remedy.
-pub fn run_branches(run: &RunId) -> Result<String, String> {
-    let of_main = worktree::branch(run, &AgentId::main())?;
-    Ok(of_main.trim_end_matches(AgentId::main().as_str()).to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,15 +222,5 @@ mod tests {
         assert_eq!(ExchangeName::parse("origin"), Ok(ExchangeName::Remote("origin".to_owned())));
         assert!(matches!(ExchangeName::parse("/x"), Ok(ExchangeName::Address(_))));
         assert!(ExchangeName::parse("-x").is_err() && ExchangeName::parse(".x").is_err());
-    }
-
-    #[test]
-    fn branches_of_a_run_have_a_common_beginning() {
-        let run = RunId::parse("r").expect("an id");
-        assert_eq!(base_branch(&run), Ok("raymond/r/base".to_owned()));
-        assert_eq!(work_branch(&run, None), Ok("raymond/r/trunk".to_owned()));
-        let child = AgentId::main().child(1);
-        assert_eq!(work_branch(&run, Some(&child)), Ok("raymond/r/main.1".to_owned()));
-        assert!(base_branch(&RunId::parse("a..b").expect("an id")).is_err());
     }
 }

@@ -31,6 +31,7 @@ pub mod evaluation;
 #[macro_use]
 pub mod event;
 pub mod claude_version;
+pub mod exchange_branches;
 pub mod fact;
 pub mod failures;
 pub mod fork;

@@ -1,9 +1,8 @@
 //! Begins the exchange of a new run: the commit that it begins at is pushed from the run's own repository.
 
 use super::remote::TRANSPORTS;
-use crate::domain::git_exchange::{
-    ExchangeAddress, ExchangeName, GitExchange, base_branch, run_branches,
-};
+use crate::domain::exchange_branches::{base_branch, run_branches};
+use crate::domain::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use crate::domain::id::Folder;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;

@@ -3,12 +3,13 @@
 //! It is made beside its place, and put there as a whole. One of an earlier epoch of the host is moved aside: it may have
 //! work that does not count, and that is nowhere else.
 
+use std::ffi::OsStr;
 use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::remote::ExchangeRemote;
-use crate::domain::git_exchange::{base_branch, work_branch};
+use crate::domain::exchange_branches::{base_branch, work_branch};
 use crate::plain_file::replace::{FileReplacement, sync_directory};
 use crate::process::child::orphans;
 use crate::process::working_dirs::ExchangeCopy;
@@ -82,13 +83,11 @@ impl ExchangeRemote<'_> {
     async fn begin(&self) -> Result<(), OperationError> {
         let format = if self.copy.exchange.base.len() == 64 { "sha256" } else { "sha1" };
         let format = format!("--object-format={format}");
+        let begun = ["init", "--quiet", "--template=", &format];
         let (repository, control) = (self.copy.repository(), self.copy.control());
-        for (path, kind) in [(&repository, "--no-bare"), (&control, "--bare")] {
-            let mut words = vec!["init".as_ref(), "--quiet".as_ref(), "--template=".as_ref()];
-            words.extend([format.as_ref(), path.as_os_str()]);
-            if kind == "--bare" {
-                words.insert(1, kind.as_ref());
-            }
+        for (path, bare) in [(&repository, None), (&control, Some("--bare"))] {
+            let words = begun.into_iter().chain(bare).map(OsStr::new);
+            let words: Vec<&OsStr> = words.chain([path.as_os_str()]).collect();
             self.git.inspect_stdout(&self.copy.home, &words).await?;
         }
         let words = ["remote", "add", "origin", "--", self.address()];

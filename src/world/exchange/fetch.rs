@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::remote::ExchangeRemote;
-use crate::domain::git_exchange::{run_branches, work_branch};
+use crate::domain::exchange_branches::{run_branches, work_branch};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::{fetched_snapshot_ref, snapshot_ref};
 use crate::world::git::{GitRunner, is_object};

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::remote::ExchangeRemote;
-use crate::domain::git_exchange::work_branch;
+use crate::domain::exchange_branches::work_branch;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::snapshot_ref;
 use crate::process::captured_output::ProcessOutput;

@@ -55,6 +55,9 @@ impl ExchangeRemote<'_> {
         let own = [
             ("GIT_DIR", repository.join(".git").into_os_string()),
             ("GIT_WORK_TREE", repository.clone().into_os_string()),
+            // Its configuration may name a program that would fetch what is missing.
+            ("GIT_NO_LAZY_FETCH", "1".into()),
+            (TRANSPORTS.0, TRANSPORTS.1.into()),
             ("LC_ALL", "C".into()),
         ];
         let own = own.map(|(name, value)| (OsString::from(name), value));

@@ -75,9 +75,8 @@ pub fn create(
     let asks = asks && settings.answerer != AnswererKind::Replay;
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
-    let begun = request.git_exchange.as_ref();
-    let begun =
-        begun.map(|name| exchange::begin(root, &workflow_id, &mut settings, name)).transpose()?;
+    let named = request.git_exchange.as_ref();
+    let begun = exchange::begin(root, &workflow_id, &mut settings, named)?;
     warnings.extend(begun.as_ref().and_then(PushedBase::warning));
     let pins = examined.capture.pins();
     let notes =
@@ -131,9 +130,7 @@ pub fn create(
         let _ = removal::remove(root, &run.workflow_id);
         let _ = seal::remove(&starter.state, root, &run.workflow_id);
     })?;
-    if let Some(begun) = begun {
-        begun.keep();
-    }
+    exchange::keep(begun);
     if let Some(held) = &held {
         store.share(held.log());
     }

@@ -22,7 +22,7 @@ pub(super) struct PushedBase {
     is_kept: bool,
 }
 
-/// Begins the exchange of a new run.
+/// Begins the exchange of a new run, if it has one.
 ///
 /// # Errors
 /// [`Error::NotExchanged`].
@@ -30,13 +30,21 @@ pub(super) fn begin(
     root: &RunsRoot,
     id: &RunId,
     settings: &mut Settings,
-    name: &ExchangeName,
-) -> Result<PushedBase, Error> {
+    name: Option<&ExchangeName>,
+) -> Result<Option<PushedBase>, Error> {
+    let Some(name) = name else { return Ok(None) };
     let world = world_of(root, id, settings);
     let begun = done(waited_for(world.begin_exchange(name)))
         .map_err(|why| Error::NotExchanged { run: id.clone(), why })?;
     settings.git_exchange = Some(begun.exchange.clone());
-    Ok(PushedBase { world, begun, is_kept: false })
+    Ok(Some(PushedBase { world, begun, is_kept: false }))
+}
+
+/// Leaves the base in the exchange, because the run is made.
+pub(super) fn keep(base: Option<PushedBase>) {
+    if let Some(mut base) = base {
+        base.is_kept = true;
+    }
 }
 
 impl PushedBase {
@@ -48,11 +56,6 @@ impl PushedBase {
             number => (format!("{number} files are"), self.world.root().display()),
         };
         Some(format!("{files} not committed in {at}, and left out: hosts begin at the last commit"))
-    }
-
-    /// Leaves the base in the exchange, because the run is made.
-    pub(super) fn keep(mut self) {
-        self.is_kept = true;
     }
 }
 

@@ -60,16 +60,13 @@ impl AgentActor {
         };
         let handle = ctx.spawn(keeping.into_actor(self).map(move |(snapshot, kept), this, _| {
             match (kept, on_stop) {
-                (Ok(()), _) | (Err(NotReady::Ended), OnSnapshotStop::Report) => {
+                // Of a turn that has failed there is nothing to postpone, and nothing more to fail.
+                (Ok(()), _) | (Err(_), OnSnapshotStop::Report) => {
                     then(this, TurnReport { snapshot, ..report });
                 }
                 (Err(NotReady::Ended), OnSnapshotStop::Postpone) => {
                     let TurnReport { turn, cost, .. } = report;
                     this.report(TurnReport { cost, ..TurnReport::empty(turn) });
-                }
-                // The turn has failed already.
-                (Err(NotReady::Failed(_)), OnSnapshotStop::Report) => {
-                    then(this, TurnReport { snapshot, ..report });
                 }
                 (Err(NotReady::Failed(failure)), OnSnapshotStop::Postpone) => {
                     let TurnReport { turn, cost, .. } = report;

@@ -2,7 +2,7 @@
 //!
 //! The branch is the agent's own, so it may be set back, too; but only from what this host has pushed or fetched before.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::remote::ExchangeRemote;
 use crate::domain::exchange_branches::work_branch;
@@ -99,7 +99,7 @@ impl ExchangeRemote<'_> {
         Ok((is_new || work.snapshot.is_some()).then_some(work))
     }
 
-    async fn head(&self, at: &PathBuf) -> Result<String, OperationError> {
+    async fn head(&self, at: &Path) -> Result<String, OperationError> {
         let head = self.git.resolve_commit(at, "HEAD").await?;
         Ok(head.ok_or_else(|| format!("{} is at no commit", at.display()))?)
     }

@@ -4,6 +4,7 @@ use super::trees::agent;
 use super::*;
 use crate::domain::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use crate::domain::host::HostEpoch;
+use crate::domain::id::Folder;
 use crate::domain::turn::TurnId;
 use crate::process::working_dirs::ExchangeCopy;
 use crate::world::outcome::InspectionOutcome;
@@ -23,7 +24,7 @@ async fn begun() -> (Ground, GitExchange) {
     let address = ExchangeAddress::parse(address.to_str().expect("text")).expect("an address");
     let begun = done(world.begin_exchange(&ExchangeName::Address(address)).await);
     assert_eq!((begun.is_new, begun.uncommitted), (true, 1));
-    assert_eq!(begun.exchange.directory.as_ref().map(|below| below.as_str()), Some("part"));
+    assert_eq!(begun.exchange.directory.as_ref().map(Folder::as_str), Some("part"));
     (ground, begun.exchange)
 }
 

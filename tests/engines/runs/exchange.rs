@@ -40,15 +40,15 @@ impl Exchanging {
 
     fn of(cluster: Cluster) -> Self {
         let made = Self { cluster };
-        made.git(
+        Self::git(
             &made.cluster.root().join("out"),
             &["init", "--quiet", "--bare", "../exchange.git"],
         );
         let work = made.supervisor().path("work");
-        made.git(&work, &["init", "--quiet", "--initial-branch=main"]);
+        Exchanging::git(&work, &["init", "--quiet", "--initial-branch=main"]);
         fs::write(work.join("lamp.txt"), "on\n").expect("written");
-        made.git(&work, &["add", "."]);
-        made.git(&work, &["commit", "--quiet", "--message", "Build the lamp"]);
+        Exchanging::git(&work, &["add", "."]);
+        Exchanging::git(&work, &["commit", "--quiet", "--message", "Build the lamp"]);
         made
     }
 
@@ -79,7 +79,7 @@ impl Exchanging {
     }
 
     #[track_caller]
-    fn git(&self, at: &Path, words: &[&str]) -> String {
+    fn git(at: &Path, words: &[&str]) -> String {
         let out = Self::tried(at, words);
         assert!(out.status.success(), "git {words:?}: {out:?}");
         String::from_utf8(out.stdout).expect("text").trim_end().to_owned()
@@ -88,7 +88,7 @@ impl Exchanging {
     /// Returns the files of a branch in the exchange.
     #[track_caller]
     fn files(&self, branch: &str) -> Vec<String> {
-        let list = self.git(&self.exchange(), &["ls-tree", "-r", "--name-only", branch]);
+        let list = Self::git(&self.exchange(), &["ls-tree", "-r", "--name-only", branch]);
         list.lines().map(str::to_owned).collect()
     }
 
@@ -122,12 +122,12 @@ fn work_of_agents_on_two_hosts_is_merged() {
         hook(made.supervisor().path("work").join(".git/hooks").join(name));
     }
     // A branch that looks like an option, a file that is not committed, and what a killed worker has left.
-    let base = made.git(&made.supervisor().path("work"), &["rev-parse", "HEAD"]);
+    let base = Exchanging::git(&made.supervisor().path("work"), &["rev-parse", "HEAD"]);
     let exchange = made.exchange();
     let exchange = exchange.to_str().expect("a path");
     let pushed = ["-c", "core.hooksPath=/dev/null", "push", "--quiet", exchange];
     let option = format!("{base}:refs/heads/--upload-pack=touch");
-    made.git(&made.supervisor().path("work"), &[&pushed[..], &[&option]].concat());
+    Exchanging::git(&made.supervisor().path("work"), &[&pushed[..], &[&option]].concat());
     fs::write(made.supervisor().path("work/draft.txt"), "x").expect("written");
     let draft = cluster.machine("a").path("ray/hosts/a/workspaces/t~draft/repository/.git");
     fs::create_dir_all(&draft).expect("made");
@@ -150,7 +150,7 @@ fn work_of_agents_on_two_hosts_is_merged() {
     assert!(["a", "b"].iter().all(|host| cluster.calls().iter().any(|call| call.is_on(host))));
     assert!(!marker.exists(), "a hook ran");
     assert!(!draft.exists(), "what was left is still there");
-    assert_eq!(made.git(&made.exchange(), &["rev-parse", "raymond/t/base"]), base);
+    assert_eq!(Exchanging::git(&made.exchange(), &["rev-parse", "raymond/t/base"]), base);
     let agent = made.files("raymond/t/main.2");
     assert_eq!(agent, ["lamp.txt", "main.2.txt"]);
     // The same name is not taken twice.
@@ -244,8 +244,8 @@ fn addresses_that_name_programs_or_have_passwords_are_refused() {
     let marker = made.cluster.root().join("program-ran");
     let program = format!("ext::sh -c touch% {}", marker.display());
     let work = made.supervisor().path("work");
-    made.git(&work, &["remote", "add", "secret", "https://me:s3cret@127.0.0.1/x"]);
-    made.git(&work, &["remote", "add", "program", &program]);
+    Exchanging::git(&work, &["remote", "add", "secret", "https://me:s3cret@127.0.0.1/x"]);
+    Exchanging::git(&work, &["remote", "add", "program", &program]);
     for (address, why) in [
         (program.as_str(), "only ssh, https and paths"),
         ("program", "only ssh, https and paths"),
@@ -264,7 +264,7 @@ fn addresses_that_name_programs_or_have_passwords_are_refused() {
     let outside = made.cluster.machine("x").run(&["--git-exchange", exchange]).wait();
     outside.code(64).says("is in no git repository");
     assert!(made.cluster.engine.runs().expect("runs").is_empty());
-    assert_eq!(made.git(&made.exchange(), &["for-each-ref"]), "", "something was pushed");
+    assert_eq!(Exchanging::git(&made.exchange(), &["for-each-ref"]), "", "something was pushed");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn hosts_that_do_not_allow_it_or_have_no_git_say_so() {
     let machine = cluster.machine("a");
     let dir = machine.path("ray");
     let words = ["worker", "--host", "a", "--slots", "1", "--dir", dir.to_str().expect("a path")];
-    let words = [&words[..], &ALLOW].concat();
+    let words = [&words[..], &ALLOW, &["--allow", "program"]].concat();
     let mut command = machine.command(&words);
     command.env("PATH", machine.path("home"));
     let worker = machine.launch(command, &words);

@@ -8,6 +8,7 @@ use super::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::body_command::CommandId;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::home::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
@@ -19,6 +20,21 @@ use crate::domain::worktree_snapshot::SnapshotCommit;
 pub enum LookupOutcome<T> {
     /// The value that was found, or the reason why there is none and the remedy.
     Done(Result<T, String>),
+    /// It was ended, and is still due.
+    Ended,
+}
+
+/// The outcome of exchanging work by the run's git repository.
+#[derive(Debug)]
+pub enum ExchangeOutcome {
+    /// It was exchanged, with what people should know about it.
+    Done(Option<String>),
+    /// The repository could not be reached, or did not take the work.
+    Failed(String),
+    /// The host does not do that.
+    Refused(String),
+    /// The host was declared lost.
+    Lost(String),
     /// It was ended, and is still due.
     Ended,
 }
@@ -69,6 +85,22 @@ pub trait ActivityExecutor {
         tree: AgentId,
         turn: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>>;
+
+    /// Returns whether the hosts of the run exchange work by a git repository.
+    fn exchanges_work(&self) -> bool {
+        false
+    }
+
+    /// Has a host fetch the branches of the run, or push the work in a worktree, or in the run's own directory for
+    /// `None`. It may be done twice.
+    fn exchange(
+        self: Rc<Self>,
+        _home: Home,
+        _tree: Option<AgentId>,
+        _direction: ExchangeDirection,
+    ) -> LocalFuture<ExchangeOutcome> {
+        Box::pin(std::future::ready(ExchangeOutcome::Done(None)))
+    }
 
     /// Returns the path of an agent's working directory, for a graph that asks for it.
     fn working_dir(&self, _home: &WorkingDir) -> Option<String> {

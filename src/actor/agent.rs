@@ -3,6 +3,7 @@
 //! It holds nothing that is not in the persisted state, so a new actor can take its place at any time.
 
 mod activity;
+mod activity_exchange;
 mod consult;
 
 mod before_turn;
@@ -105,6 +106,9 @@ impl AgentActor {
     fn start(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
         match input.working_dir.tree.clone() {
             Some(tree) => self.start_in_worktree(tree, input, turn_context, ctx),
+            None if self.context.performer.exchanges_work() => {
+                self.start_with_fetched_work(input, turn_context, ctx);
+            }
             None => self.launch_turn(input, turn_context, ctx),
         }
     }

@@ -76,6 +76,8 @@ pub struct PerformActivity {
     pub turn: TurnId,
     /// The working directory of the agent.
     pub working_dir: WorkingDir,
+    /// The commit that the agent's own worktree begins at, if it has one.
+    pub base: Option<String>,
     /// The activity.
     pub activity: Activity,
     /// True if it may have been begun before: by a runtime that died, or an actor that failed.

@@ -9,6 +9,7 @@ pub mod agent;
 pub mod clock;
 pub mod command_tasks;
 pub mod context;
+mod exchange;
 pub mod interceptor;
 pub mod launch;
 pub mod message;

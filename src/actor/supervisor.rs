@@ -46,6 +46,7 @@ use crate::domain::admission::{AdmissionQueue, PermitRequest};
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record};
+use crate::domain::home::Home;
 use crate::domain::home::PlacedAgent;
 use crate::domain::id::AgentId;
 use crate::domain::kept_session::KeptSession;
@@ -73,7 +74,7 @@ pub struct Supervisor {
     /// The executions that an activity is performed for.
     performing: HashMap<AgentId, PendingActivity>,
     /// The agents whose worktrees are known to be there.
-    made_trees: HashSet<AgentId>,
+    made_trees: HashSet<(AgentId, Home)>,
     /// The agents whose operation may have been begun before.
     may_have_begun: HashSet<AgentId>,
     queued_effects: QueuedEffects,

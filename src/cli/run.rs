@@ -92,7 +92,8 @@ pub(super) fn create_of(
     let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let engine = engine::of_run(&args.dir)?;
-    let request = RunRequest { id, input, program, no_check, engine };
+    let git_exchange = settings::git_exchange(&args.new_run)?;
+    let request = RunRequest { id, input, program, no_check, engine, git_exchange };
     confirm::confirmed(&args.options, |starter| {
         runtime::create(root, workflow, &request, settings.clone(), graph_setup(), starter)
     })

@@ -7,6 +7,7 @@ use super::args::{NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
 use super::{answers, person};
+use crate::domain::git_exchange::ExchangeName;
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
 use crate::domain::run::Run;
@@ -43,6 +44,15 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     answers::add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
     Ok(settings)
+}
+
+/// Returns the repository by which the hosts of a new run exchange work, as the person names it.
+///
+/// # Errors
+/// [`Error::Usage`] if it is no address, or has a password in it.
+pub fn git_exchange(new_run: &NewRunArgs) -> Result<Option<ExchangeName>, Error> {
+    let named = new_run.git_exchange.as_deref().map(ExchangeName::parse).transpose();
+    named.map_err(|why| Error::Usage(format!("--git-exchange: {why}")))
 }
 
 /// Returns the answerer of a new run, and its cassette.
@@ -97,6 +107,7 @@ pub fn for_resume(
         ("--replay-until", new_run.replay_until.is_some()),
         ("--then", new_run.then.is_some()),
         ("--no-check", new_run.no_check),
+        ("--git-exchange", new_run.git_exchange.is_some()),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
         return Err(Error::Usage(format!(

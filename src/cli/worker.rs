@@ -50,6 +50,7 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
             commands: allows(AllowArg::Commands),
             skip_permissions: allows(AllowArg::SkipPermissions),
             claude_args: allows(AllowArg::ClaudeArgs),
+            git_exchange: allows(AllowArg::GitExchange),
             plugins: allows(AllowArg::Plugins),
             program: allows(AllowArg::Program),
         },

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::{Activity, ActivityOutcome};
 use super::body_command::CommandId;
+use super::git_exchange::ExchangeDirection;
 use super::id::AgentId;
 use super::operation::Operation;
 use super::turn::{TurnId, TurnInput, TurnOutcome};
@@ -85,6 +86,14 @@ pub enum HostWork {
         tree: AgentId,
         /// The turn after which it is made.
         turn: TurnId,
+    },
+    /// Fetch the branches of the run from its exchange, or push an agent's work there.
+    Exchange {
+        /// The owner of the worktree; `None` for the run's own directory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<AgentId>,
+        /// The direction.
+        direction: ExchangeDirection,
     },
     /// End the turn and the activity of an agent, with a moment to do so.
     Stop {
@@ -180,6 +189,11 @@ pub enum HostAnswer {
     Snapshot {
         /// The snapshot.
         found: Result<SnapshotCommit, String>,
+    },
+    /// The work was exchanged, with what people should know about it, or why it was not.
+    Exchanged {
+        /// The outcome.
+        outcome: Result<Option<String>, String>,
     },
     /// It was ended, and is still due.
     Interrupted,

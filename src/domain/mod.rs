@@ -31,9 +31,11 @@ pub mod evaluation;
 #[macro_use]
 pub mod event;
 pub mod claude_version;
+pub mod exchange_branches;
 pub mod fact;
 pub mod failures;
 pub mod fork;
+pub mod git_exchange;
 pub mod graph_execution;
 pub mod history;
 pub mod home;

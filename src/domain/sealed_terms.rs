@@ -115,6 +115,7 @@ fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
         ("its options of Claude Code", sealed.options != found.options),
         ("its plug-ins", sealed.plugins != found.plugins),
         ("its working directory", sealed.cwd != found.cwd),
+        ("the exchange of its work", sealed.git_exchange != found.git_exchange),
         ("its budget", sealed.budget_usd != found.budget_usd),
     ];
     let named = parts.into_iter().filter(|(_, differs)| *differs);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allowed_address::AllowedAddress;
 use super::fork::ForkSettings;
+use super::git_exchange::GitExchange;
 use super::model::ModelName;
 use super::money::Usd;
 use super::permission::{RunPermission, StarterConsent};
@@ -133,6 +134,9 @@ pub struct Settings {
     /// The directory that all hosts of the run have under the same path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_dir: Option<String>,
+    /// The repository by which its hosts exchange the work of its agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_exchange: Option<GitExchange>,
     /// The budget of the run, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
@@ -233,6 +237,7 @@ impl Default for Settings {
             answerer: AnswererKind::Claude,
             cassette: None,
             shared_dir: None,
+            git_exchange: None,
             model: None,
             budget_usd: None,
             on_budget: OnBudget::Pause,

@@ -43,6 +43,12 @@ pub fn snapshot_ref(run: &RunId, agent: &AgentId) -> String {
     format!("{}{}", snapshot_refs(run), last(agent))
 }
 
+/// Returns the ref of the last snapshot of an agent's worktree on another host, as it was fetched.
+#[must_use]
+pub fn fetched_snapshot_ref(run: &RunId, agent: &AgentId) -> String {
+    format!("refs/{NAMESPACE}/fetched/{run}/{}", last(agent))
+}
+
 /// Returns the prefix of the refs of the snapshots of a run's worktrees.
 #[must_use]
 pub fn snapshot_refs(run: &RunId) -> String {

@@ -6,11 +6,13 @@
 //! it. If the run works in a subdirectory of its repository, so does the agent in its worktree. No directory is made
 //! here. Links cannot lead a working directory out of its worktree or out of the run's directory.
 
+mod exchange_copy;
 mod worktree_record;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use self::exchange_copy::ExchangeCopy;
 pub use self::worktree_record::{WorktreeRecord, WorktreeStage};
 use crate::domain::id::AgentId;
 use crate::domain::working_dir::WorkingDir;
@@ -38,19 +40,33 @@ pub struct WorkingDirs {
     root: PathBuf,
     trees: PathBuf,
     snapshots: BTreeMap<AgentId, SnapshotOutcome>,
+    /// The clone of the exchange that they are in, if they are in one.
+    exchange: Option<ExchangeCopy>,
 }
 
 impl WorkingDirs {
     /// Returns the working directories of a run that works in `root` and has its worktrees in `trees`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), trees: trees.into(), snapshots: BTreeMap::new() }
+        Self { root: root.into(), trees: trees.into(), snapshots: BTreeMap::new(), exchange: None }
     }
 
     /// Returns the same working directories, with these snapshots of worktrees, by their agents.
     #[must_use]
     pub fn with_snapshots(self, snapshots: BTreeMap<AgentId, SnapshotOutcome>) -> Self {
         Self { snapshots, ..self }
+    }
+
+    /// Returns the same working directories, in a clone of the run's exchange.
+    #[must_use]
+    pub fn with_exchange(self, exchange: Option<ExchangeCopy>) -> Self {
+        Self { exchange, ..self }
+    }
+
+    /// Returns the clone of the run's exchange that they are in.
+    #[must_use]
+    pub fn exchange(&self) -> Option<&ExchangeCopy> {
+        self.exchange.as_ref()
     }
 
     /// Returns the snapshot that an agent's worktree begins with if it has to be made.

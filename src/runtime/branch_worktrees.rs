@@ -1,10 +1,10 @@
 //! The worktrees of a branch's agents: each begins with the last snapshot that the run had of it where it branched off.
 
 use std::collections::BTreeSet;
-use std::thread;
 
 use super::branch_error::BranchError;
 use super::error::Error;
+use super::git_wait::waited_for;
 use super::graphs::world_of_run;
 use crate::domain::id::AgentId;
 use crate::domain::run::Run;
@@ -61,16 +61,4 @@ pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
 fn worktrees_with_snapshots(run: &Run) -> BTreeSet<&AgentId> {
     let trees = run.agents.unordered().filter_map(|agent| agent.spec.working_dir.tree.as_ref());
     trees.filter(|tree| run.worktrees.contains_key(*tree)).collect()
-}
-
-/// Waits for what git does, on a thread of its own: the caller may itself run in a runtime.
-fn waited_for<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, String> {
-    thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map(|runtime| runtime.block_on(work))
-        });
-        let waited = waiting.join().map_err(|_| "it came to no end".to_owned())?;
-        waited.map_err(|error| format!("cannot wait for git: {error}"))
-    })
 }

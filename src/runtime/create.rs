@@ -8,6 +8,7 @@ use super::answerer::build_answerer;
 use super::check;
 use super::directories::directory;
 use super::error::Error;
+use super::exchange::{self, PushedBase};
 use super::graphs::GraphSetup;
 use super::inputs;
 use super::plugin_programs;
@@ -74,6 +75,9 @@ pub fn create(
     let asks = asks && settings.answerer != AnswererKind::Replay;
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
+    let named = request.git_exchange.as_ref();
+    let begun = exchange::begin(root, &workflow_id, &mut settings, named)?;
+    warnings.extend(begun.as_ref().and_then(PushedBase::warning));
     let pins = examined.capture.pins();
     let notes =
         cassette.as_ref().and_then(|files| replay::note(&settings, files)).into_iter().collect();
@@ -127,6 +131,7 @@ pub fn create(
         let _ = removal::remove(root, &run.workflow_id);
         let _ = seal::remove(&starter.state, root, &run.workflow_id);
     })?;
+    exchange::keep(begun);
     if let Some(held) = &held {
         store.share(held.log());
     }

@@ -47,6 +47,14 @@ pub enum Error {
         /// The reason, and the remedy.
         why: String,
     },
+    /// The hosts of a run cannot exchange its work by git.
+    #[error("the run {run} cannot exchange its work by git: {why}")]
+    NotExchanged {
+        /// The run.
+        run: RunId,
+        /// The reason, and the remedy.
+        why: String,
+    },
     /// A path cannot be stored in a journal.
     #[error("{path}: {what} must be UTF-8 text")]
     NotText {

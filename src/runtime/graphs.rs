@@ -18,7 +18,7 @@ use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameT
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::process::command::EnvironmentMarker;
 use crate::process::helper_environment::{NamedVariables, passed_on};
-use crate::process::working_dirs::WorkingDirs;
+use crate::process::working_dirs::{ExchangeCopy, WorkingDirs};
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
@@ -130,6 +130,19 @@ pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceEx
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = (root.run(id).steps(), StepProofs::default());
     world(working_dirs(root, id, settings), steps, marker, OwnTypeRegistry::default(), settings)
+}
+
+/// Returns the world in which git makes a host's clone of the exchange of a run.
+pub(super) fn world_of_exchange(
+    root: &RunsRoot,
+    id: &RunId,
+    settings: &Settings,
+    copy: ExchangeCopy,
+) -> WorkspaceExecutor {
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
+    let steps = (root.run(id).steps(), StepProofs::default());
+    let working_dirs = WorkingDirs::new(copy.root(), root.worktrees(id)).with_exchange(Some(copy));
+    world(working_dirs, steps, marker, OwnTypeRegistry::default(), settings)
 }
 
 /// Returns the world of a run's agents, whose worktrees begin with the run's snapshots of them.

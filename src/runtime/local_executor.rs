@@ -13,12 +13,13 @@ use tokio::task::spawn_blocking;
 use super::fact_activity::changed;
 use super::operation_checks::{check_named_files, not_trusted, script_of};
 use super::run_launcher::{ProgramStarter, StartFailure};
-use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
+use crate::actor::activity_executor::{ActivityExecutor, ExchangeOutcome, LookupOutcome};
 use crate::actor::command_tasks::CommandTasks;
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::operation::Operation;
@@ -260,6 +261,25 @@ impl ActivityExecutor for LocalActivityExecutor {
         turn: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
         Box::pin(async move { found(self.world.snapshot(&tree, &turn).await) })
+    }
+
+    fn exchange(
+        self: Rc<Self>,
+        _home: Home,
+        tree: Option<AgentId>,
+        direction: ExchangeDirection,
+    ) -> LocalFuture<ExchangeOutcome> {
+        Box::pin(async move {
+            let exchanged = match direction {
+                ExchangeDirection::Fetch => self.world.fetch_work(tree.as_ref()).await,
+                ExchangeDirection::Push => self.world.push_work(tree.as_ref()).await,
+            };
+            match exchanged {
+                InspectionOutcome::Done(Ok(said)) => ExchangeOutcome::Done(said),
+                InspectionOutcome::Done(Err(why)) => ExchangeOutcome::Failed(why),
+                InspectionOutcome::Interrupted => ExchangeOutcome::Ended,
+            }
+        })
     }
 
     fn working_dir(&self, working_dir: &WorkingDir) -> Option<String> {

@@ -1,6 +1,7 @@
 //! The request for a new run, besides its settings.
 
 use super::sharing::RunEngine;
+use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::RunId;
 
 /// The inputs of a new run besides its settings.
@@ -16,4 +17,6 @@ pub struct RunRequest {
     pub no_check: bool,
     /// The engine that gets its log; `None` for a run on this machine alone.
     pub engine: Option<RunEngine>,
+    /// The repository by which its hosts exchange work.
+    pub git_exchange: Option<ExchangeName>,
 }

@@ -171,6 +171,9 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     if !settings.options.is_empty() {
         parts.push("options of Claude Code of its own".to_owned());
     }
+    if let Some(exchange) = &settings.git_exchange {
+        parts.push(format!("the exchange of work by git with {}", exchange.address));
+    }
     if settings.live {
         parts.push("prompts as they are now".to_owned());
     }

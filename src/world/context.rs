@@ -2,8 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
@@ -46,6 +46,8 @@ struct SharedResources {
     web: OnceCell<WebClient>,
     permits: Semaphore,
     stopped: watch::Sender<bool>,
+    /// The beginning of the last fetch from the exchange that succeeded.
+    fetched: Mutex<Option<Instant>>,
 }
 
 /// A program that an operation runs.
@@ -71,6 +73,7 @@ impl OperationContext {
             web: OnceCell::new(),
             permits: Semaphore::new(AT_A_TIME),
             stopped: watch::Sender::new(false),
+            fetched: Mutex::default(),
         };
         let (place, common) = (Arc::new(place), Arc::new(common));
         Self { place, root, in_tree: false, common, own_stop: None }
@@ -148,6 +151,17 @@ impl OperationContext {
             () = self.stopped() => Err(OperationError::Interrupted),
             done = work => Ok(done),
         }
+    }
+
+    /// Returns whether a fetch from the exchange has begun since then, and succeeded.
+    pub(super) fn has_fetched_since(&self, then: Instant) -> bool {
+        let fetched = self.common.fetched.lock().unwrap_or_else(PoisonError::into_inner);
+        fetched.is_some_and(|began| began >= then)
+    }
+
+    /// Notes that a fetch from the exchange that began then has succeeded.
+    pub(super) fn note_fetch(&self, began: Instant) {
+        *self.common.fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
     }
 
     /// Waits for the lock of a path.

@@ -18,6 +18,7 @@ mod clone;
 mod config;
 mod context;
 mod edit;
+pub mod exchange;
 mod fetch;
 pub mod files;
 pub mod gate;

@@ -1,6 +1,7 @@
 //! Tests of the world as a graph sees it: operations in a workspace of a test's own.
 
 mod again;
+mod exchange;
 mod files;
 mod git;
 mod locks;

@@ -7,6 +7,7 @@
 mod inspect;
 mod keep;
 mod make;
+mod pushed_work;
 mod remove;
 mod repository;
 mod restore;
@@ -22,7 +23,7 @@ use self::inspect::WorktreeInspector;
 use self::make::WorktreeCreator;
 pub use self::remove::RemovedWorktree;
 use self::remove::WorktreeRemover;
-use self::repository::GitRepository;
+pub(super) use self::repository::GitRepository;
 use super::git::{GitRunner, refusal};
 use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;

@@ -78,7 +78,7 @@ pub(crate) fn report(busy: u32) -> HostReport {
         busy,
         sessions: 0,
         raymond: "0.1.0".to_owned(),
-        wire: 1,
+        wire: 2,
         claude: Some("2.1.242".to_owned()),
         takes_runs: false,
         timeout_ms: None,

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
+use super::activity_exchange::{ActivityExchange, outcome_of};
 use super::snapshot::{changes_files, taken};
 use super::{AgentActor, AgentWork};
 use crate::actor::message::{ActivityDone, PerformActivity};
@@ -16,7 +17,7 @@ impl Handler<PerformActivity> for AgentActor {
 
     /// Ignores an activity that is being performed already.
     fn handle(&mut self, due: PerformActivity, ctx: &mut Ctx<Self>) {
-        let PerformActivity { turn, working_dir, activity, may_have_begun } = due;
+        let PerformActivity { turn, working_dir, base, activity, may_have_begun } = due;
         if self.turn().is_some_and(|running| running == turn) {
             return;
         }
@@ -33,6 +34,10 @@ impl Handler<PerformActivity> for AgentActor {
             }
             let tree = working_dir.snapshot_tree().filter(|_| changes_files(&activity)).cloned();
             let (home, again) = (working_dir.home.clone(), may_have_begun);
+            let exchange = ActivityExchange::of(&performer, &step, &working_dir, &activity);
+            if let Err(not_ready) = exchange.before(base).await {
+                return (outcome_of(not_ready), None);
+            }
             let outcome =
                 Rc::clone(&performer).perform(step.clone(), working_dir, activity, again).await;
             if let Some((_, after)) = points {
@@ -42,7 +47,10 @@ impl Handler<PerformActivity> for AgentActor {
                 Some(tree) => taken(performer, home, tree, step).await,
                 None => None,
             };
-            (outcome, snapshot)
+            match exchange.after().await {
+                Ok(()) => (outcome, snapshot),
+                Err(not_ready) => (outcome_of(not_ready), None),
+            }
         };
         let done = turn.clone();
         let handle =

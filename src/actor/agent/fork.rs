@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{AgentActor, AgentWork};
 use crate::actor::activity_executor::LookupOutcome;
 use crate::actor::context::RunContext;
+use crate::actor::exchange::{NotReady, pushed};
 use crate::domain::agent::AgentOptions;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::fork::{ChildSpec, ForkGroup};
@@ -18,6 +19,7 @@ use crate::domain::id::SessionId;
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{ForkTag, TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
+use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;
 use crate::language::fork_list;
 use crate::language::fork_plan::{ForkDirectories, ForkPlan};
@@ -170,6 +172,13 @@ impl ForkPlanner {
             return Ok((options, None));
         }
         let performer = Rc::clone(&self.context.performer);
+        let (WorkingDir { home, tree, .. }, agent) =
+            (self.rules.working_dir.clone(), self.turn.agent.clone());
+        match pushed(Rc::clone(&performer), home, agent, tree).await {
+            Ok(()) => {}
+            Err(NotReady::Failed(failure)) => return Err(ForkError::Hopeless(failure.message)),
+            Err(NotReady::Ended) => return Err(ForkError::Ended),
+        }
         match performer.commit(self.turn.stem(), self.rules.working_dir.clone()).await {
             LookupOutcome::Done(Ok(commit)) => Ok((options, Some(commit))),
             LookupOutcome::Done(Err(why)) => Err(ForkError::Hopeless(why)),

@@ -1,4 +1,5 @@
-//! Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+//! Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded. If hosts
+//! exchange work, it is pushed then, too.
 
 use std::rc::Rc;
 
@@ -6,6 +7,7 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
 use super::{AgentActor, AgentWork};
 use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
+use crate::actor::exchange::{NotReady, pushed};
 use crate::domain::activity::Activity;
 use crate::domain::decide::TurnReport;
 use crate::domain::home::Home;
@@ -35,17 +37,42 @@ impl AgentActor {
         ctx: &mut Ctx<Self>,
         then: impl FnOnce(&mut Self, TurnReport) + 'static,
     ) {
-        let Some(tree) = working_dir.snapshot_tree().cloned() else { return then(self, report) };
-        let (turn, cost) = (report.turn.clone(), report.cost.clone());
+        let snapshot_tree = working_dir.snapshot_tree().cloned();
         let performer = Rc::clone(&self.context.performer);
-        let taking = taken(performer, working_dir.home.clone(), tree, turn.clone());
-        let handle = ctx.spawn(taking.into_actor(self).map(move |snapshot, this, _| {
-            let is_stopped = snapshot.is_none();
-            if is_stopped && on_stop == OnSnapshotStop::Postpone {
-                return this
-                    .report(TurnReport { cost: report.cost, ..TurnReport::empty(report.turn) });
+        if snapshot_tree.is_none() && !performer.exchanges_work() {
+            return then(self, report);
+        }
+        let (turn, cost) = (report.turn.clone(), report.cost.clone());
+        let WorkingDir { home, tree, .. } = working_dir.clone();
+        let (agent, own_turn) = (self.id.clone(), turn.clone());
+        let keeping = async move {
+            let snapshot = match snapshot_tree {
+                None => None,
+                Some(tree) => {
+                    let performer = Rc::clone(&performer);
+                    match taken(performer, home.clone(), tree, own_turn).await {
+                        None => return (None, Err(NotReady::Ended)),
+                        snapshot => snapshot,
+                    }
+                }
+            };
+            (snapshot, pushed(performer, home, agent, tree).await)
+        };
+        let handle = ctx.spawn(keeping.into_actor(self).map(move |(snapshot, kept), this, _| {
+            match (kept, on_stop) {
+                // Of a turn that has failed there is nothing to postpone, and nothing more to fail.
+                (Ok(()), _) | (Err(_), OnSnapshotStop::Report) => {
+                    then(this, TurnReport { snapshot, ..report });
+                }
+                (Err(NotReady::Ended), OnSnapshotStop::Postpone) => {
+                    let TurnReport { turn, cost, .. } = report;
+                    this.report(TurnReport { cost, ..TurnReport::empty(turn) });
+                }
+                (Err(NotReady::Failed(failure)), OnSnapshotStop::Postpone) => {
+                    let TurnReport { turn, cost, .. } = report;
+                    this.report(TurnReport { cost, ..TurnReport::failed(turn, failure) });
+                }
             }
-            then(this, TurnReport { snapshot, ..report });
         }));
         self.work = AgentWork::Preparing { turn, cost, handle };
     }

@@ -40,11 +40,12 @@ impl Supervisor {
             return self.resume(workflow, suspended, input, report, ctx);
         }
         let (turn, working_dir) = (agent.turn_id(), agent.spec.working_dir.clone());
+        let base = agent.own_base();
         let activity = pending.activity.clone();
         let may_have_begun = self.may_have_begun.remove(&id);
         self.performing.insert(id.clone(), pending);
         self.advancing.insert(id.clone());
-        let due = PerformActivity { turn, working_dir, activity, may_have_begun };
+        let due = PerformActivity { turn, working_dir, base, activity, may_have_begun };
         self.actor_of(&id).do_send(due);
         // Other bodies may wait for a time beside commands.
         self.wake_at_deadline(&id, ctx);

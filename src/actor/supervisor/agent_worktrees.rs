@@ -5,9 +5,8 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
 use super::Supervisor;
-use crate::actor::activity_executor::LookupOutcome;
+use crate::actor::exchange::{NotReady, made};
 use crate::domain::decide::TurnReport;
-use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::resume::ResumeInput;
 
 impl Supervisor {
@@ -15,22 +14,20 @@ impl Supervisor {
     pub(super) fn advance_in_working_dir(&mut self, report: TurnReport, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(&report.turn.agent) else { return };
         let tree = agent.spec.working_dir.tree.clone();
-        let Some(tree) = tree.filter(|tree| !self.made_trees.contains(tree)) else {
+        let tree = tree.map(|tree| (tree, agent.spec.working_dir.home.clone()));
+        let Some(made_tree) = tree.filter(|tree| !self.made_trees.contains(tree)) else {
             return self.advance(report, ResumeInput::Entered, ctx);
         };
-        let base = (agent.id == tree).then(|| agent.spec.base.clone()).flatten();
-        let performer = Rc::clone(&self.context.performer);
-        let (home, made_tree) = (agent.spec.working_dir.home.clone(), tree.clone());
-        let making = async move { performer.worktree(home, tree, base).await };
+        let (tree, home) = made_tree.clone();
+        let base = agent.own_base();
+        let making = made(Rc::clone(&self.context.performer), home, (agent.id.clone(), tree), base);
         ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
-            LookupOutcome::Done(Ok(())) => {
+            Ok(()) => {
                 this.made_trees.insert(made_tree);
                 this.advance(report, ResumeInput::Entered, ctx);
             }
-            LookupOutcome::Done(Err(why)) => {
-                this.fail_advance(report, TurnFailure::new(FailureCause::Workflow, why), ctx);
-            }
-            LookupOutcome::Ended => {
+            Err(NotReady::Failed(failure)) => this.fail_advance(report, failure, ctx),
+            Err(NotReady::Ended) => {
                 this.advancing.remove(&report.turn.agent);
                 this.schedule(ctx);
             }

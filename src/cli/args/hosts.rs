@@ -49,6 +49,8 @@ pub enum AllowArg {
     SkipPermissions,
     /// Arguments of the starter for Claude Code
     ClaudeArgs,
+    /// The exchange of work by a git repository, which this host fetches from and pushes to
+    GitExchange,
     /// Plug-ins that are programs, of runs that are supervised here
     Plugins,
     /// Another program in the place of `claude`, named by the starter (--claude)

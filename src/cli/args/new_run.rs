@@ -63,6 +63,11 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "DIR", requires = "engine")]
     pub shared_dir: Option<PathBuf>,
 
+    /// With --engine: the git repository by which hosts without a common disk exchange the work of agents: an address, or
+    /// the name of a remote. Branches raymond/RUN/… are pushed there
+    #[arg(long, value_name = "REMOTE", requires = "engine", conflicts_with = "shared_dir")]
+    pub git_exchange: Option<String>,
+
     /// Start the workflow although `raymond check` finds errors in it
     #[arg(long)]
     pub no_check: bool,

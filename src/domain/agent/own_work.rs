@@ -21,6 +21,13 @@ impl Agent {
         })
     }
 
+    /// Returns the commit that its worktree begins at, if it has one of its own and the fork said so.
+    #[must_use]
+    pub fn own_base(&self) -> Option<String> {
+        let is_own = self.spec.working_dir.tree.as_ref() == Some(&self.id);
+        self.spec.base.clone().filter(|_| is_own)
+    }
+
     /// Returns whether its next step runs a script, which takes no turn.
     #[must_use]
     pub fn runs_script(&self) -> bool {

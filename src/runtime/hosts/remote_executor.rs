@@ -1,17 +1,18 @@
 //! The executor of activities at other hosts. Facts and started runs stay with the supervisor.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use uuid::Uuid;
 
 use super::host_calls::{ACTIVITY, HostCalls};
-use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
+use crate::actor::activity_executor::{ActivityExecutor, ExchangeOutcome, LookupOutcome};
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::body_command::CommandId;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::home::Home;
 use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::AgentId;
@@ -28,14 +29,23 @@ pub(in crate::runtime) struct RemoteExecutor {
     homes: RefCell<HashMap<AgentId, Home>>,
     /// The step of each agent, and the number of activities that it has performed in it.
     performed: RefCell<HashMap<AgentId, (TurnId, usize)>>,
+    /// True if the hosts exchange work by a git repository.
+    exchanges_work: bool,
+    /// True once nothing more is to begin.
+    is_stopped: Cell<bool>,
     /// The number of commands of bodies that may run for an agent.
     commands: RefCell<HashMap<AgentId, usize>>,
 }
 
 impl RemoteExecutor {
-    pub(in crate::runtime) fn new(calls: HostCalls, here: Rc<dyn ActivityExecutor>) -> Self {
-        let (homes, performed) = (RefCell::default(), RefCell::default());
-        Self { calls, here, homes, performed, commands: RefCell::default() }
+    pub(in crate::runtime) fn new(
+        calls: HostCalls,
+        here: Rc<dyn ActivityExecutor>,
+        exchanges_work: bool,
+    ) -> Self {
+        let (homes, performed, commands) = Default::default();
+        let is_stopped = Cell::new(false);
+        Self { calls, here, homes, performed, exchanges_work, is_stopped, commands }
     }
 
     /// Returns the name of the next activity of a step. A step that is not recorded yet is repeated by whoever takes the
@@ -76,6 +86,7 @@ fn other<T>(answer: HostAnswer) -> LookupOutcome<T> {
         | HostAnswer::Text { .. }
         | HostAnswer::Commit { .. }
         | HostAnswer::Done { .. }
+        | HostAnswer::Exchanged { .. }
         | HostAnswer::Snapshot { .. }
         | HostAnswer::Transcript { .. }
         | HostAnswer::Stored { .. } => {
@@ -126,6 +137,7 @@ impl ActivityExecutor for RemoteExecutor {
                 | HostAnswer::Text { .. }
                 | HostAnswer::Commit { .. }
                 | HostAnswer::Done { .. }
+                | HostAnswer::Exchanged { .. }
                 | HostAnswer::Snapshot { .. }
                 | HostAnswer::Transcript { .. }
                 | HostAnswer::Stored { .. } => {
@@ -202,6 +214,33 @@ impl ActivityExecutor for RemoteExecutor {
         })
     }
 
+    fn exchanges_work(&self) -> bool {
+        self.exchanges_work
+    }
+
+    fn exchange(
+        self: Rc<Self>,
+        home: Home,
+        tree: Option<AgentId>,
+        direction: ExchangeDirection,
+    ) -> LocalFuture<ExchangeOutcome> {
+        Box::pin(async move {
+            if self.is_stopped.get() {
+                return ExchangeOutcome::Ended;
+            }
+            match self.look(home, HostWork::Exchange { tree, direction }).await {
+                HostAnswer::Exchanged { outcome: Ok(said) } => ExchangeOutcome::Done(said),
+                HostAnswer::Exchanged { outcome: Err(why) } => ExchangeOutcome::Failed(why),
+                HostAnswer::Lost { why } => ExchangeOutcome::Lost(why),
+                answer => match other::<()>(answer) {
+                    LookupOutcome::Ended => ExchangeOutcome::Ended,
+                    LookupOutcome::Done(Ok(())) => ExchangeOutcome::Done(None),
+                    LookupOutcome::Done(Err(why)) => ExchangeOutcome::Refused(why),
+                },
+            }
+        })
+    }
+
     fn changed_facts(
         &self,
         selection: &FactSelection,
@@ -211,6 +250,7 @@ impl ActivityExecutor for RemoteExecutor {
     }
 
     fn stop(&self) {
+        self.is_stopped.set(true);
         self.here.stop();
         self.calls.withdraw("");
     }

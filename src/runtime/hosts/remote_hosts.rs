@@ -23,6 +23,8 @@ pub(in crate::runtime) struct RemoteHosts {
     /// The keys of the requests that an earlier supervisor sent.
     sent: Vec<String>,
     feed: Option<HostFeed>,
+    /// True if the hosts exchange work by a git repository.
+    exchanges_work: bool,
     threads: HostMailThread,
 }
 
@@ -44,7 +46,8 @@ impl RemoteHosts {
             None => PlacementMode::OwnDirectories,
         };
         let feed = Some(HostFeed { mode, seen: hosts });
-        Ok(Self { held: held.clone(), calls, sent, feed, threads })
+        let exchanges_work = settings.git_exchange.is_some();
+        Ok(Self { held: held.clone(), calls, sent, feed, exchanges_work, threads })
     }
 
     /// Returns the runner of turns at the hosts.
@@ -57,7 +60,7 @@ impl RemoteHosts {
         &self,
         here: Rc<dyn ActivityExecutor>,
     ) -> Rc<dyn ActivityExecutor> {
-        Rc::new(RemoteExecutor::new(self.calls.clone(), here))
+        Rc::new(RemoteExecutor::new(self.calls.clone(), here, self.exchanges_work))
     }
 
     /// Returns what the supervisor is told about the hosts; once.

@@ -92,6 +92,7 @@ impl StepRunner for RemoteRunner {
                 | HostAnswer::Text { .. }
                 | HostAnswer::Commit { .. }
                 | HostAnswer::Done { .. }
+                | HostAnswer::Exchanged { .. }
                 | HostAnswer::Snapshot { .. }
                 | HostAnswer::Transcript { .. }
                 | HostAnswer::Stored { .. } => {

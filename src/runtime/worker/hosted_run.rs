@@ -10,6 +10,7 @@ use super::session_keeper::SessionKeeper;
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::runner::StepRunner;
 use crate::actor::unavailable::UnavailableRunner;
+use crate::domain::host::HostEpoch;
 use crate::domain::host_work::HostWork;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -18,8 +19,10 @@ use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::engine::Engine;
 use crate::process::command::EnvironmentMarker;
+use crate::process::working_dirs::ExchangeCopy;
 use crate::runtime::answerer::build_answerer;
 use crate::runtime::error::Error;
+use crate::runtime::exchange;
 use crate::runtime::graphs::{GraphSetup, working_dirs};
 use crate::runtime::run_launcher::{ProgramStarter, StartFailure};
 use crate::runtime::sharing::{self, HostedCopy};
@@ -40,6 +43,8 @@ pub(super) struct HostPlaces {
     pub(super) shared_dir: Option<PathBuf>,
     /// The user's own state.
     pub(super) state: UserState,
+    /// The epoch of the host.
+    pub(super) epoch: HostEpoch,
     /// What the host allows.
     pub(super) policy: HostPolicy,
     /// The keeper of the sessions of all runs.
@@ -61,6 +66,8 @@ pub(super) struct FetchedRun {
     store: LockedRun,
     run: Run,
     settings: Settings,
+    /// The clone of its exchange that its agents work in.
+    exchange: Option<ExchangeCopy>,
 }
 
 impl HostPlaces {
@@ -75,9 +82,13 @@ impl HostPlaces {
         if let Some(why) = self.policy.refusal(&settings) {
             return Err(why);
         }
-        settings.cwd = self.workspace(id, &settings)?;
+        let exchange = exchange::cloned(&self.root, id, &settings, self.epoch)?;
+        settings.cwd = match &exchange {
+            Some(copy) => copy.root().display().to_string(),
+            None => self.workspace(id, &settings)?,
+        };
         store.set_key(self.state.key().map_err(|error| error.to_string())?);
-        Ok(FetchedRun { store, run, settings })
+        Ok(FetchedRun { store, run, settings, exchange })
     }
 
     /// Returns the directory of a run's agents on this host: the same one below the shared directory, or one of its own.
@@ -115,7 +126,8 @@ impl HostPlaces {
         self.parts(fetched).map_err(|error| error.to_string())
     }
 
-    fn parts(&self, FetchedRun { store, run, settings }: FetchedRun) -> Result<HostedRun, Error> {
+    fn parts(&self, fetched: FetchedRun) -> Result<HostedRun, Error> {
+        let FetchedRun { store, run, settings, exchange } = fetched;
         let id = &run.workflow_id;
         let pins = pinned::load(&store.dir().pins())?;
         let pins = pins.ok_or_else(|| Error::NoCopy { path: store.dir().workflow() })?;
@@ -129,6 +141,7 @@ impl HostPlaces {
             Err(error) => Rc::new(UnavailableRunner(error.to_string())) as Rc<dyn StepRunner>,
         };
         let dirs = working_dirs(&self.root, id, &settings).with_snapshots(run.worktrees.clone());
+        let dirs = dirs.with_exchange(exchange);
         let runner = HostedRunner::around(runner, &settings, dirs.clone(), store.dir().results())
             .with_sessions(Arc::clone(&self.sessions));
         let marker = EnvironmentMarker { run: id.clone(), dir: self.root.path().to_owned() };

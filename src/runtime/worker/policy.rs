@@ -20,6 +20,8 @@ pub struct HostPolicy {
     pub skip_permissions: bool,
     /// The starter of a run may pass arguments of its own to Claude Code.
     pub claude_args: bool,
+    /// Runs may exchange work by a git repository that their starter names.
+    pub git_exchange: bool,
     /// The plug-ins of runs that are supervised here may run.
     pub plugins: bool,
     /// The starter of a run may name another program in the place of `claude`.
@@ -70,6 +72,11 @@ impl HostPolicy {
                 "it passes arguments of its own to Claude Code",
                 "claude-args",
             ),
+            (
+                settings.git_exchange.is_some() && !self.git_exchange,
+                "it exchanges work by a git repository",
+                "git-exchange",
+            ),
         ])
     }
 
@@ -92,6 +99,7 @@ impl HostPolicy {
             | HostWork::Commit { .. }
             | HostWork::Worktree { .. }
             | HostWork::Snapshot { .. }
+            | HostWork::Exchange { .. }
             | HostWork::Stop { .. }
             | HostWork::KeepCommands { .. }
             | HostWork::StopAll { .. }

@@ -137,6 +137,7 @@ impl HostWorker {
             root: options.root.clone(),
             shared_dir: options.shared_dir.clone(),
             state: options.state.clone(),
+            epoch: claim.epoch,
             policy: options.policy,
             sessions: Arc::new(SessionKeeper::new(Arc::clone(&engine) as _)),
         };

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::hosted_run::HostedRun;
-use crate::actor::activity_executor::LookupOutcome;
+use crate::actor::activity_executor::{ExchangeOutcome, LookupOutcome};
 use crate::actor::runner::StopLevel;
 use crate::domain::home::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
@@ -39,6 +39,9 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
                 LookupOutcome::Done(found) => HostAnswer::Snapshot { found },
                 LookupOutcome::Ended => HostAnswer::Interrupted,
             }
+        }
+        HostWork::Exchange { tree, direction } => {
+            exchanged(performer.exchange(Home::default(), tree, direction).await)
         }
         HostWork::Stop { agent } => {
             run.runner.stop(&agent);
@@ -86,12 +89,23 @@ pub(super) fn begins_something(work: &HostWork) -> bool {
         | HostWork::Commit { .. }
         | HostWork::Worktree { .. }
         | HostWork::Snapshot { .. }
+        | HostWork::Exchange { .. }
         | HostWork::Stop { .. }
         | HostWork::KeepCommands { .. }
         | HostWork::StopAll { .. }
         | HostWork::End
         | HostWork::Transcript { .. }
         | HostWork::Stored { .. } => false,
+    }
+}
+
+fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {
+    match outcome {
+        ExchangeOutcome::Done(said) => HostAnswer::Exchanged { outcome: Ok(said) },
+        ExchangeOutcome::Failed(why) => HostAnswer::Exchanged { outcome: Err(why) },
+        ExchangeOutcome::Refused(why) => HostAnswer::Refused { why },
+        ExchangeOutcome::Lost(why) => HostAnswer::Lost { why },
+        ExchangeOutcome::Ended => HostAnswer::Interrupted,
     }
 }
 

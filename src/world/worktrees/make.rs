@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use super::pushed_work::{PushedWork, pushed_work};
 use super::reason;
 use super::repository::GitRepository;
 use super::restore::{restore, snapshot_of};
@@ -61,10 +62,13 @@ impl WorktreeCreator<'_> {
         let (git, working_dirs) = (self.git, self.working_dirs());
         let branch = branch(&git.shared.place.marker.run, self.agent)?;
         let repository = GitRepository::of(git, working_dirs.root()).await?;
-        let snapshot = snapshot_of(git, &repository, self.agent).await?;
-        let base = match &snapshot {
-            Some(snapshot) => snapshot.head.clone(),
-            None => self.found_base(&repository).await?,
+        let pushed = pushed_work(git, &repository, self.agent, &branch).await?;
+        let (snapshot, base) = match pushed {
+            Some(PushedWork { commit, snapshot }) => (snapshot, commit),
+            None => match snapshot_of(git, &repository, self.agent).await? {
+                Some(snapshot) => (Some(snapshot.commit), snapshot.head),
+                None => (None, self.found_base(&repository).await?),
+            },
         };
         let _lock = git.shared.lock_path(&repository.common).await?;
         if let Some(commit) =
@@ -86,7 +90,7 @@ impl WorktreeCreator<'_> {
             branch,
             base,
             prefix,
-            snapshot: snapshot.map(|snapshot| snapshot.commit),
+            snapshot,
             stage: WorktreeStage::Creating,
         };
         working_dirs.write_record(&record)?;

@@ -18,18 +18,21 @@ const QUESTIONS: [&str; 6] = [
 
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GitRepository {
+pub(in crate::world) struct GitRepository {
     /// The directory it was found from.
-    pub(super) at: PathBuf,
+    pub(in crate::world) at: PathBuf,
     /// The directory that all its worktrees share.
-    pub(super) common: PathBuf,
+    pub(in crate::world) common: PathBuf,
     /// The path of that directory below its top; empty at the top.
-    pub(super) prefix: String,
+    pub(in crate::world) prefix: String,
 }
 
 impl GitRepository {
     /// Returns the repository that a directory is in.
-    pub(super) async fn of(git: GitRunner<'_>, at: &Path) -> Result<Self, OperationError> {
+    pub(in crate::world) async fn of(
+        git: GitRunner<'_>,
+        at: &Path,
+    ) -> Result<Self, OperationError> {
         let (shown, ended) = (at.display(), git.inspect(at, &QUESTIONS).await?);
         if ended.exit != ProcessExit::Code(0) {
             return Err(if ended.stderr.text().contains("not a git repository") {
@@ -57,7 +60,10 @@ impl GitRepository {
     }
 
     /// Returns the commit it is at.
-    pub(super) async fn head(&self, git: GitRunner<'_>) -> Result<String, OperationError> {
+    pub(in crate::world) async fn head(
+        &self,
+        git: GitRunner<'_>,
+    ) -> Result<String, OperationError> {
         let none = || {
             let at = self.at.display();
             format!(

@@ -9,6 +9,7 @@ mod cluster;
 mod commands;
 mod cut_off;
 mod ended;
+mod exchange;
 mod fake;
 mod flows;
 mod labels;

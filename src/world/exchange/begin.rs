@@ -1,0 +1,142 @@
+//! Begins the exchange of a new run: the commit that it begins at is pushed from the run's own repository.
+
+use super::remote::TRANSPORTS;
+use crate::domain::exchange_branches::{base_branch, run_branches};
+use crate::domain::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
+use crate::domain::id::Folder;
+use crate::process::captured_output::ProcessOutput;
+use crate::process::child::exit::ProcessExit;
+use crate::world::git::{GitRunner, is_object, refusal};
+use crate::world::outcome::{InspectionOutcome, OperationError};
+use crate::world::perform::WorkspaceExecutor;
+use crate::world::worktrees::GitRepository;
+
+/// The name under which git is run.
+const STEM: &str = "exchange.begin";
+
+/// The number of bytes that are kept of git's output.
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// The exchange of a new run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BegunExchange {
+    /// The exchange.
+    pub exchange: GitExchange,
+    /// True if the commit was pushed now.
+    pub is_new: bool,
+    /// The number of files that differ from the commit, and that hosts do not get.
+    pub uncommitted: usize,
+}
+
+impl WorkspaceExecutor {
+    /// Pushes the commit that the run's directory is at, where its hosts begin.
+    pub async fn begin_exchange(&self, name: &ExchangeName) -> InspectionOutcome<BegunExchange> {
+        let git = GitRunner { shared: &self.0, stem: STEM };
+        let begun = async {
+            let repository = GitRepository::of(git, self.root()).await?;
+            let base = repository.head(git).await?;
+            let directory = match repository.prefix.as_str() {
+                "" => None,
+                prefix => Some(Folder::parse(prefix).map_err(|error| error.to_string())?),
+            };
+            let address = self.address(git, name).await?;
+            let exchange = GitExchange { address, base, directory };
+            let is_new = self.push_base(git, &exchange).await?;
+            let words = ["status", "--porcelain", "--untracked-files=normal"];
+            let changed = self.asked(git, &words).await?;
+            let uncommitted = stdout(&words, &changed)?.lines().count();
+            Ok(BegunExchange { exchange, is_new, uncommitted })
+        };
+        begun.await.into()
+    }
+
+    /// Removes the commit from the exchange again, because the run could not be made.
+    pub async fn withdraw_exchange(&self, exchange: &GitExchange) -> InspectionOutcome<()> {
+        let git = GitRunner { shared: &self.0, stem: STEM };
+        let removed = async {
+            let base = format!("refs/heads/{}", base_branch(&self.0.place.marker.run)?);
+            let lease = format!("--force-with-lease={base}:{}", exchange.base);
+            let nothing = format!(":{base}");
+            let words = ["push", "--quiet", "--no-verify", &lease, "--", exchange.address.as_str()];
+            let words = [&words[..], &[nothing.as_str()]].concat();
+            stdout(&words, &self.asked(git, &words).await?).map(drop)
+        };
+        removed.await.into()
+    }
+
+    async fn address(
+        &self,
+        git: GitRunner<'_>,
+        name: &ExchangeName,
+    ) -> Result<ExchangeAddress, OperationError> {
+        let remote = match name {
+            ExchangeName::Address(address) => return Ok(address.clone()),
+            ExchangeName::Remote(remote) => remote,
+        };
+        let words = ["remote", "get-url", remote];
+        let found = self.asked(git, &words).await?;
+        let no_remote = || {
+            format!(
+                "the repository of {} has no remote {remote}: `git remote` lists them; or give an address, such as an absolute path",
+                self.root().display()
+            )
+        };
+        let found = stdout(&words, &found).map_err(|_| no_remote())?;
+        let address = ExchangeAddress::parse(found.lines().next().unwrap_or_default());
+        Ok(address.map_err(|why| format!("the remote {remote}: {why}"))?)
+    }
+
+    /// Pushes the base, unless the exchange has it; returns whether it was pushed. It may not have branches of another run of this name.
+    async fn push_base(
+        &self,
+        git: GitRunner<'_>,
+        exchange: &GitExchange,
+    ) -> Result<bool, OperationError> {
+        let run = &self.0.place.marker.run;
+        let (base, all) = (base_branch(run)?, run_branches(run)?);
+        let (address, branch) = (exchange.address.as_str(), format!("refs/heads/{base}"));
+        let pattern = format!("refs/heads/{all}*");
+        let words = ["ls-remote", "--quiet", "--", address, &pattern];
+        let listed = stdout(&words, &self.asked(git, &words).await?)?;
+        for line in listed.lines() {
+            let Some((commit, found)) = line.split_once('\t').filter(|(one, _)| is_object(one))
+            else {
+                continue;
+            };
+            if found != branch || commit != exchange.base {
+                let found = found.trim_start_matches("refs/heads/");
+                return Err(format!(
+                    "there is a branch {found} in {address} already, of another run of this name: choose another --id, or remove it with `git push {address} --delete {found}`"
+                )
+                .into());
+            }
+        }
+        if !listed.is_empty() {
+            return Ok(false);
+        }
+        let lease = format!("--force-with-lease={branch}:");
+        let refspec = format!("{}:{branch}", exchange.base);
+        let words =
+            ["push", "--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"];
+        let words = [&words[..], &[&lease, "--", address, &refspec]].concat();
+        stdout(&words, &self.asked(git, &words).await?).map(|_| true)
+    }
+
+    /// Runs git in the run's own directory.
+    async fn asked(
+        &self,
+        git: GitRunner<'_>,
+        words: &[&str],
+    ) -> Result<ProcessOutput, OperationError> {
+        let transports = (TRANSPORTS.0.into(), TRANSPORTS.1.into());
+        let more = git.surroundings().chain([transports]);
+        git.run_raw(self.root(), words, more, MAX_OUTPUT_BYTES).await
+    }
+}
+
+fn stdout(words: &[&str], ended: &ProcessOutput) -> Result<String, OperationError> {
+    match ended.exit {
+        ProcessExit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
+        _ => Err(refusal(words, ended).into()),
+    }
+}

@@ -1,0 +1,125 @@
+//! Fetches the branches of a run before an agent begins something.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::remote::ExchangeRemote;
+use crate::domain::exchange_branches::{run_branches, work_branch};
+use crate::domain::id::AgentId;
+use crate::domain::worktree::{fetched_snapshot_ref, snapshot_ref};
+use crate::world::git::{GitRunner, is_object};
+use crate::world::outcome::{InspectionOutcome, OperationError};
+use crate::world::perform::WorkspaceExecutor;
+
+/// The name under which git fetches.
+const STEM: &str = "exchange.fetch";
+
+impl WorkspaceExecutor {
+    /// Fetches the branches of the run for an agent in this worktree, or in the run's own directory. Returns what people
+    /// should know: that a worktree has to be made again. A run without an exchange has nothing to fetch.
+    pub async fn fetch_work(&self, tree: Option<&AgentId>) -> InspectionOutcome<Option<String>> {
+        let Some(copy) = self.0.place.working_dirs.exchange() else {
+            return InspectionOutcome::Done(Ok(None));
+        };
+        let remote = ExchangeRemote { git: GitRunner { shared: &self.0, stem: STEM }, copy };
+        let fetched = async {
+            let asked = Instant::now();
+            let _lock = self.0.lock_path(&copy.control()).await?;
+            // Many agents begin at once, and what one of them has fetched since is enough.
+            if !self.0.has_fetched_since(asked) {
+                let began = Instant::now();
+                remote.fetch_branches().await?;
+                remote.adopt_branches().await?;
+                self.0.note_fetch(began);
+            }
+            match tree {
+                Some(agent) => remote.lost_work(agent).await,
+                None => remote.follow_trunk().await.map(|()| None),
+            }
+        };
+        let described = |error| match error {
+            OperationError::Failed(why) => OperationError::Failed(format!(
+                "cannot fetch from the exchange {}: {why}",
+                copy.exchange.address
+            )),
+            other => other,
+        };
+        fetched.await.map_err(described).into()
+    }
+}
+
+impl ExchangeRemote<'_> {
+    /// Fetches the branches of the run.
+    pub(super) async fn fetch_branches(&self) -> Result<(), OperationError> {
+        let of_run = run_branches(&self.git.shared.place.marker.run)?;
+        let branches = format!("+refs/heads/{of_run}*:refs/remotes/{of_run}*");
+        let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--"];
+        self.run(&[&words[..], &[self.address(), &branches]].concat()).await.map(drop)
+    }
+
+    /// Gives the repository that agents work in the branches that were fetched: `git merge raymond/RUN/AGENT` finds them.
+    async fn adopt_branches(&self) -> Result<(), OperationError> {
+        let of_run = run_branches(&self.git.shared.place.marker.run)?;
+        let prefix = format!("refs/remotes/{of_run}");
+        let words = ["for-each-ref", "--format=%(objectname) %(refname)", &prefix];
+        let (fetched, known) = (self.run(&words).await?, self.in_repository(&words).await?);
+        let (fetched, known) = (refs(&fetched), refs(&known));
+        for (name, commit) in fetched.iter().filter(|(name, at)| known.get(*name) != Some(*at)) {
+            self.in_repository(&["update-ref", name, commit]).await?;
+        }
+        Ok(())
+    }
+
+    /// Fetches the last snapshot of an agent whose work was pushed from another host and whose worktree is not here.
+    async fn lost_work(&self, agent: &AgentId) -> Result<Option<String>, OperationError> {
+        let shared = self.git.shared;
+        let run = &shared.place.marker.run;
+        if shared.place.working_dirs.record(agent)?.is_some() {
+            return Ok(None);
+        }
+        let branch = work_branch(run, Some(agent))?;
+        let Some(commit) = self.commit(&format!("refs/remotes/{branch}")).await? else {
+            return Ok(None);
+        };
+        let (snapshot, own) = (snapshot_ref(run, agent), fetched_snapshot_ref(run, agent));
+        let mut has_snapshot = false;
+        if self.there(&snapshot).await?.is_some() {
+            let refspec = format!("+{snapshot}:{own}");
+            let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--"];
+            self.run(&[&words[..], &[self.address(), &refspec]].concat()).await?;
+            if let Some(fetched) = self.noted(&own).await? {
+                self.in_repository(&["update-ref", &own, &fetched]).await?;
+                let head = self.commit(&format!("{own}^1")).await?;
+                has_snapshot = head.as_ref() == Some(&commit);
+            }
+        }
+        let rest = if has_snapshot {
+            "with the files of its last snapshot; what was changed after it is lost"
+        } else {
+            "without a snapshot of it; what was not committed there is lost"
+        };
+        Ok(Some(format!(
+            "the worktree of {agent} was on a host that it does not live on any more; it is made again at {}, the last commit that was pushed, {rest}",
+            &commit[..12.min(commit.len())]
+        )))
+    }
+
+    /// Brings the run's own directory to the work of another host that had it, and was lost.
+    async fn follow_trunk(&self) -> Result<(), OperationError> {
+        let branch = work_branch(&self.git.shared.place.marker.run, None)?;
+        let Some(theirs) = self.commit(&format!("refs/remotes/{branch}")).await? else {
+            return Ok(());
+        };
+        let Some(own) = self.commit("HEAD").await? else { return Ok(()) };
+        if own != theirs && self.comes_before(&own, &theirs).await? {
+            self.in_repository(&["merge", "--quiet", "--ff-only", &theirs]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the refs of git's list, with what they are at.
+fn refs(list: &str) -> BTreeMap<&str, &str> {
+    let pairs = list.lines().filter_map(|line| line.split_once(' '));
+    pairs.filter(|(at, _)| is_object(at)).map(|(at, name)| (name, at)).collect()
+}

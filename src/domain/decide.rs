@@ -8,6 +8,7 @@ mod advice;
 mod failure;
 mod fork;
 mod join;
+mod late_cost;
 mod program;
 mod questions;
 mod report_effects;
@@ -21,6 +22,7 @@ use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, tu
 use self::fork::{fork_groups, reject_fork};
 use self::join::begin_join;
 pub use self::join::finish_join;
+use self::late_cost::late_cost;
 use self::program::role_responded;
 pub use self::program::{ProgramStart, program_started, role_event};
 #[cfg(test)]
@@ -43,7 +45,7 @@ use super::money::Usd;
 use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
 use super::restart::{RestartDecision, restart};
-use super::run::{Run, UnbilledTurn};
+use super::run::Run;
 use super::supervision::RestartPolicy;
 use super::time::Timestamp;
 use super::transition::Transition;
@@ -192,41 +194,6 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
         }
         TurnJudgement::Advanced(advance) => advanced(run, agent, advance, report, chosen),
         TurnJudgement::Failed(failure) => turn_failed(run, agent, failure, report, chosen),
-    }
-}
-
-/// Records the cost of a turn that was cancelled. For an unneeded agent a zero cost is recorded too, because its
-/// run continues.
-fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
-    let owing =
-        run.finished.iter().filter_map(|ended| Some((ended.unbilled_turn.as_ref()?, ended.cause)));
-    let Some((UnbilledTurn { state, .. }, cause)) =
-        owing.into_iter().find(|(unbilled, _)| unbilled.turn == report.turn)
-    else {
-        return Vec::new();
-    };
-    let cost = settled(run, report, state);
-    if cost.is_zero() && cost.refused_tools.is_empty() && cause != Some(FailureCause::Unneeded) {
-        return Vec::new();
-    }
-    vec![Event::CostCounted { turn: report.turn.clone(), cost }]
-}
-
-/// Returns the cost of a turn. The cost of a turn that was cancelled while the
-/// model was at work is unknown; it counts as the maximum in its state.
-fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
-    match &report.judgement {
-        TurnJudgement::Failed(failure) if failure.unsettled => {
-            let amount = report.cost.amount.max(run.budget().estimate_cost(state));
-            TurnCost { amount, estimated: true, ..report.cost.clone() }
-        }
-        TurnJudgement::Accepted(_)
-        | TurnJudgement::Proposed { .. }
-        | TurnJudgement::JoinDue(_)
-        | TurnJudgement::NotStarted
-        | TurnJudgement::Violated { .. }
-        | TurnJudgement::Advanced(_)
-        | TurnJudgement::Failed(_) => report.cost.clone(),
     }
 }
 

@@ -3,27 +3,34 @@
 //! Claude Code removes old ones by itself, 30 days after their last turn by default.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::domain::id::SessionId;
 use crate::domain::turn_options::EnvValue;
+use crate::plain_file;
+use crate::plain_file::replace::FileReplacement;
 
 /// The variable that names Claude Code's own directory.
-const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 
 /// The longest name of a folder, in units of UTF-16. A longer one is cut, and ends with a number that is made from all of it.
 const MAX_FOLDER_UNITS: usize = 200;
 
 /// Returns Claude Code's own directory for a turn that is started with these variables; `None` if there is none.
+/// `inherited` is what [`CONFIG_DIR`] is otherwise, and `home` the home directory.
 #[must_use]
-pub fn config_dir(variables: Option<&BTreeMap<String, EnvValue>>) -> Option<PathBuf> {
+pub fn config_dir(
+    variables: Option<&BTreeMap<String, EnvValue>>,
+    inherited: Option<PathBuf>,
+    home: Option<PathBuf>,
+) -> Option<PathBuf> {
     let set = |name: &str| match variables.and_then(|all| all.get(name)) {
         Some(EnvValue::Set(text)) => Some(PathBuf::from(text)),
         Some(EnvValue::Pass) | None => None,
     };
-    let inherited = || std::env::var_os(CONFIG_DIR).map(PathBuf::from);
-    let home = || set("HOME").or_else(std::env::home_dir).map(|home| home.join(".claude"));
-    set(CONFIG_DIR).or_else(inherited).or_else(home)
+    let home = || set("HOME").or(home).map(|home| home.join(".claude"));
+    set(CONFIG_DIR).or(inherited).or_else(home)
 }
 
 /// Returns the path at which Claude Code finds a session from a directory. A session whose id is no name of a file has none.
@@ -46,6 +53,41 @@ pub fn find_session(config_dir: &Path, cwd: &Path, session: &SessionId) -> Optio
     let folders = std::fs::read_dir(config_dir.join("projects")).ok()?;
     let files = folders.flatten().map(|folder| folder.path().join(name));
     files.into_iter().find(|file| file.is_file())
+}
+
+/// Opens the file of a session.
+///
+/// # Errors
+/// The system's error, or that it is no plain file.
+pub fn open_session(path: &Path) -> std::io::Result<File> {
+    plain_file::open(path)
+}
+
+/// Writes a session to where Claude Code finds it. What is there already, and is not that session, is kept beside it;
+/// its new path is returned.
+///
+/// # Errors
+/// The system's error, or that of `fill`. What was there is kept beside it then, too.
+pub fn write_session(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> std::io::Result<Option<PathBuf>> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let aside = if plain_file::is_there(path) { Some(set_aside(path)?) } else { None };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = format!("{name}.{}.new", std::process::id());
+    FileReplacement::of(path).with_draft(draft).write_with(fill).map_err(|failed| failed.error)?;
+    Ok(aside)
+}
+
+/// Keeps a file under another name beside it.
+fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let mut others = (1_u32..).map(|number| path.with_extension(format!("jsonl.{number}.before")));
+    let other = others.find(|other| !other.exists()).unwrap_or_default();
+    std::fs::rename(path, &other)?;
+    Ok(other)
 }
 
 /// Returns the name of the folder for a directory, as Claude Code makes it.
@@ -151,11 +193,14 @@ mod tests {
     fn variables_of_a_turn_name_claude_codes_directory() {
         let set = |name: &str| {
             let all = BTreeMap::from([(name.to_owned(), EnvValue::Set("/x".to_owned()))]);
-            config_dir(Some(&all)).map(|path| path.display().to_string())
+            let home = Some(PathBuf::from("/home"));
+            config_dir(Some(&all), None, home).map(|path| path.display().to_string())
         };
         assert_eq!(set(CONFIG_DIR).as_deref(), Some("/x"));
-        if std::env::var_os(CONFIG_DIR).is_none() {
-            assert_eq!(set("HOME").as_deref(), Some("/x/.claude"));
-        }
+        assert_eq!(set("HOME").as_deref(), Some("/x/.claude"));
+        assert_eq!(set("OTHER").as_deref(), Some("/home/.claude"));
+        let inherited = Some(PathBuf::from("/own"));
+        assert_eq!(config_dir(None, inherited.clone(), None), inherited);
+        assert_eq!(config_dir(None, None, None), None);
     }
 }

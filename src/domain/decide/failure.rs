@@ -1,6 +1,7 @@
 //! Decisions on failed turns, and the records of agents that do not continue.
 
-use super::{NondeterministicInputs, TurnReport, settled};
+use super::late_cost::settled;
+use super::{NondeterministicInputs, TurnReport};
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::{Folder, StateName};

@@ -14,7 +14,7 @@ use crate::domain::kept_session::SessionKeeping;
 use crate::domain::session::SessionOrigin;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
-use crate::process::session_files::{config_dir, find_session};
+use crate::process::session_files::{CONFIG_DIR, config_dir, find_session};
 use crate::process::working_dirs::WorkingDirs;
 
 /// The runner of the turns of a run at a host.
@@ -47,7 +47,8 @@ impl HostedRunner {
 
     /// Returns the places of Claude Code for a turn.
     fn places(&self, input: &TurnInput) -> Result<ClaudePlaces, String> {
-        let config_dir = config_dir(input.options.env.as_ref())
+        let inherited = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
+        let config_dir = config_dir(input.options.env.as_ref(), inherited, std::env::home_dir())
             .ok_or("there is no home directory; set HOME or CLAUDE_CONFIG_DIR")?;
         let cwd = self.dirs.directory(&input.working_dir)?;
         let cwd = cwd.canonicalize().map_err(|error| format!("{}: {error}", cwd.display()))?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::id::SessionId;
@@ -14,9 +14,7 @@ use crate::domain::kept_session::{
 };
 use crate::engine::run_space::RunSpace;
 use crate::language::checksum::checksum;
-use crate::plain_file;
-use crate::plain_file::replace::FileReplacement;
-use crate::process::session_files::{find_session, session_path};
+use crate::process::session_files::{find_session, open_session, session_path, write_session};
 use crate::runtime::sharing::{fetch_content, put_content};
 
 /// The most manifests that are remembered. Those of other sessions are read from the engine.
@@ -58,7 +56,7 @@ impl SessionKeeper {
             format!("Claude Code has left no file of it in {}", places.config_dir.display())
         })?;
         let unreadable = |error| format!("{} cannot be read: {error}", path.display());
-        let mut file = plain_file::open(&path).map_err(unreadable)?;
+        let mut file = open_session(&path).map_err(unreadable)?;
         let bytes = file.metadata().map_err(unreadable)?.len();
         if bytes > MAX_KEPT_SESSION_BYTES {
             let mib = MAX_KEPT_SESSION_BYTES / 1024 / 1024;
@@ -106,29 +104,27 @@ impl SessionKeeper {
         let path = session_path(&places.config_dir, &places.cwd, session).ok_or_else(unusable)?;
         let manifest = self.manifest(session, sum)?;
         let unwritable = |error: &dyn Display| format!("{}: {error}", path.display());
-        match plain_file::open(&path) {
+        match open_session(&path) {
             Ok(mut file) => {
                 let own = unchanged(&mut file, manifest.parts.clone());
                 if own.map_err(|error| unwritable(&error))? == manifest.parts {
                     self.remember(manifest);
                     return Ok(());
                 }
-                set_aside(&path).map_err(|error| unwritable(&error))?;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(unwritable(&error)),
         }
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| unwritable(&error))?;
-        }
-        let draft = format!("{session}.{}.new", std::process::id());
-        let written = FileReplacement::of(&path).with_draft(draft).write_with(|file| {
+        let written = write_session(&path, |file| {
             manifest.parts.iter().try_for_each(|part| {
                 let content = self.content(part).map_err(std::io::Error::other)?;
                 file.write_all(&content)
             })
         });
-        written.map_err(|failed| unwritable(&failed.error))?;
+        if let Some(aside) = written.map_err(|error| unwritable(&error))? {
+            let (path, aside) = (path.display(), aside.display());
+            tracing::warn!("{path} was not the session that was kept; it is now {aside}");
+        }
         tracing::info!(
             "the session {session} was brought to this host, {} bytes",
             manifest.bytes()
@@ -190,19 +186,6 @@ fn unchanged(file: &mut File, mut parts: Vec<SessionPart>) -> std::io::Result<Ve
         }
     }
     Ok(parts)
-}
-
-/// Keeps a file that is not what is continued under another name beside it.
-fn set_aside(path: &Path) -> std::io::Result<()> {
-    let free = (1_u32..).map(|number| path.with_extension(format!("jsonl.{number}.before")));
-    let Some(other) = free.into_iter().find(|other| !other.exists()) else { return Ok(()) };
-    std::fs::rename(path, &other)?;
-    tracing::warn!(
-        "{} is not the session that was kept; it is now {}",
-        path.display(),
-        other.display()
-    );
-    Ok(())
 }
 
 #[cfg(test)]

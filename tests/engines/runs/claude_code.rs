@@ -46,6 +46,7 @@ fn session_goes_on_at_another_host_with_its_whole_history() {
     drop(first);
     // The session is resumed at its second host,
     let second = cluster.machine("b").worker(1, &[]);
+    cluster.wait_events("agents_placed", 1);
     cluster.machine("s").raymond(&["answer", RUN, "NEXT.md=blue"]).ok();
     api.wait_for("CHARLIE", 1);
     lose("b");

@@ -1,5 +1,6 @@
-//! Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded. If hosts
-//! exchange work, it is pushed then, too.
+//! Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+//!
+//! If hosts exchange work, it is pushed then, too.
 
 use std::rc::Rc;
 

@@ -1,5 +1,4 @@
-//! The clone of a run's exchange at a host: the repository that agents work in, and the directory with which raymond reaches
-//! the exchange.
+//! The clone of a run's exchange at a host: the repository of its agents, and the directory that reaches the exchange.
 //!
 //! Agents can write the configuration of their repository, which can name programs. So git is told another directory,
 //! which only raymond writes, when it reaches the exchange; only the objects are those of the repository.

@@ -12,7 +12,6 @@ use super::ended::Running;
 use super::fake::answers;
 use super::flows::fork;
 use super::machine::{AUTHOR, Machine};
-use crate::support::wait_until;
 
 /// Commits a file that is named after the agent.
 const COMMIT: &str = "echo work > $RAYMOND_AGENT.txt && git add . && git commit --quiet -m work";
@@ -207,7 +206,7 @@ fn agents_wait_for_an_exchange_that_is_away_and_pay_nothing_twice() {
 fn pushed_work_of_a_lost_host_goes_on_at_another_one() {
     let cluster = Cluster::new()
         .file("START.md", "start")
-        .file("WORK.md", "---\nworktree: true\n---\nwork")
+        .file("WORK.md", "---\nworktree: true\nhost: far\n---\nwork")
         .file("REST.md", "rest")
         .file("JOIN.md", "---\njoin: all\n---\nsum up");
     let made = Exchanging::of(cluster);
@@ -220,22 +219,19 @@ fn pushed_work_of_a_lost_host_goes_on_at_another_one() {
     ]);
     let _b = made.worker("b");
     let mut supervisor = made.run(&[]);
-    wait_until("the first agent has a host", || {
-        let log = cluster.log();
-        log.first().is_some_and(|record| !record["placed"].is_null())
-    });
-    let a = made.worker("a");
+    let far =
+        |name: &str| cluster.machine(name).worker(3, &[&ALLOW[..], &["--label", "far"]].concat());
+    let a = far("a");
     cluster.wait_calls(3);
     assert!(cluster.calls()[1..3].iter().all(|call| call.is_on("a")), "{:?}", cluster.calls());
     a.kill9();
     cluster.machine("c").raymond(&["hosts", "lost", "a"]).ok();
+    let _d = far("d");
     supervisor.wait_stderr("is made again at");
     cluster.release("go");
     supervisor.wait().ok().says("with the files of its last snapshot");
     cluster.wait_end();
     assert_eq!(made.files("raymond/t/trunk"), ["lamp.txt", "main.1.txt", "open.txt"]);
-    // The host comes back, and what it had is moved aside.
-    let _a = made.worker("a");
 }
 
 #[test]

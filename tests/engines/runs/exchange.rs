@@ -221,6 +221,8 @@ fn pushed_work_of_a_lost_host_goes_on_at_another_one() {
     let mut supervisor = made.run(&[]);
     let far =
         |name: &str| cluster.machine(name).worker(3, &[&ALLOW[..], &["--label", "far"]].concat());
+    // It has begun at the first host, so it stays there.
+    cluster.wait_calls(1);
     let a = far("a");
     cluster.wait_calls(3);
     assert!(cluster.calls()[1..3].iter().all(|call| call.is_on("a")), "{:?}", cluster.calls());

@@ -11,6 +11,9 @@
 mod api;
 #[macro_use]
 mod suite;
+mod lost_answers;
 mod on_postgres;
+mod on_restate;
 mod postgres;
+mod restate;
 mod support;

@@ -7,6 +7,7 @@ use raymond::engine::Engine;
 use crate::postgres::database::Database;
 
 mod addresses;
+mod backend;
 mod broken;
 mod crash;
 mod encrypted;

@@ -1,0 +1,26 @@
+//! The engine Restate: the suite, and what only this engine has.
+
+use std::sync::Arc;
+
+use raymond::engine::Engine;
+
+use crate::restate::server::RestateServer;
+
+mod addresses;
+mod backend;
+mod broken;
+#[path = "on_postgres/crash.rs"]
+mod crash;
+#[path = "runs/mod.rs"]
+mod runs;
+mod serving;
+
+/// Returns two connections to the server that the tests share, and the server.
+fn two_machines() -> (Arc<dyn Engine>, Arc<dyn Engine>, Arc<RestateServer>) {
+    let server = RestateServer::shared();
+    (server.engine(), server.engine(), server)
+}
+
+mod keeps {
+    each_property!(crate::on_restate::two_machines);
+}

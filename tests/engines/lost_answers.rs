@@ -6,7 +6,8 @@ use raymond::engine::run_space::SharedCommand;
 
 use crate::postgres::network::Network;
 use crate::support::{
-    LONG, OneRequest as _, key, lines, names, new_run, receive, reply, report, request, served_host, texts,
+    LONG, OneRequest as _, key, lines, names, new_run, receive, reply, report, request,
+    served_host, texts,
 };
 
 /// Makes each call once with its answer lost; `other` does not go through the network.

@@ -14,6 +14,7 @@ mod crash;
 #[path = "runs/mod.rs"]
 mod runs;
 mod serving;
+mod speed;
 
 /// Returns two connections to the server that the tests share, and the server.
 fn two_machines() -> (Arc<dyn Engine>, Arc<dyn Engine>, Arc<RestateServer>) {

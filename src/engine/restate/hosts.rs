@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::RestateEngine;
 use super::failure::{damaged, refused};
-use super::objects::host_calls::{HostAnswer, HostCall, HostLook};
+use super::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::objects::index_calls::{IndexAnswer, IndexLook};
 use super::objects::names::{CHANGE, HOST, LOOK};
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
@@ -23,7 +23,7 @@ impl HostRegistry for RestateEngine {
     ) -> Result<HostClaim, EngineError> {
         let (worker, report) = (worker.to_owned(), self.carried(report)?);
         match self.host(host, HostCall::Register { worker, report })? {
-            HostAnswer::Epoch(epoch) => {
+            HostObjectAnswer::Epoch(epoch) => {
                 Ok(HostClaim { host: host.clone(), epoch: HostEpoch(epoch) })
             }
             other => Err(self.unexpected(&other)),
@@ -37,7 +37,7 @@ impl HostRegistry for RestateEngine {
     ) -> Result<HostStanding, EngineError> {
         let call = HostCall::Heartbeat { epoch: claim.epoch.0, report: self.carried(report)? };
         match self.host(&claim.host, call)? {
-            HostAnswer::Standing(standing) => Ok(standing),
+            HostObjectAnswer::Standing(standing) => Ok(standing),
             other => Err(self.unexpected(&other)),
         }
     }
@@ -67,11 +67,11 @@ impl HostRegistry for RestateEngine {
 }
 
 impl RestateEngine {
-    fn host(&self, host: &HostName, call: HostCall) -> Result<HostAnswer, EngineError> {
+    fn host(&self, host: &HostName, call: HostCall) -> Result<HostObjectAnswer, EngineError> {
         let called = CalledHandler { service: HOST, key: host.as_str(), handler: CHANGE };
         match self.caller.call(called, call, CALL_LIMIT)? {
-            HostAnswer::Fenced => Err(EngineError::HostFenced { host: host.clone() }),
-            HostAnswer::NoSuchHost => {
+            HostObjectAnswer::Fenced => Err(EngineError::HostFenced { host: host.clone() }),
+            HostObjectAnswer::NoSuchHost => {
                 let engine = self.address().to_string();
                 Err(EngineError::NoSuchHost { engine, host: host.clone() })
             }
@@ -83,14 +83,14 @@ impl RestateEngine {
     fn registered(&self, host: HostName) -> Result<Option<RegisteredHost>, EngineError> {
         let called = CalledHandler { service: HOST, key: host.as_str(), handler: LOOK };
         match self.caller.call(called, HostLook::State, CALL_LIMIT)? {
-            HostAnswer::State { epoch, standing, silent_ms, report } => {
+            HostObjectAnswer::State { epoch, standing, silent_ms, report } => {
                 let report = serde_json::from_value(report).map_err(|error| {
                     damaged(self.address(), format!("the host {host}"), error.to_string())
                 })?;
                 let (epoch, silent_for) = (HostEpoch(epoch), Duration::from_millis(silent_ms));
                 Ok(Some(RegisteredHost { host, epoch, standing, silent_for, report }))
             }
-            HostAnswer::NoSuchHost => Ok(None),
+            HostObjectAnswer::NoSuchHost => Ok(None),
             other => Err(self.unexpected(&other)),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::RestateEngine;
 use super::failure::damaged;
-use super::objects::host_calls::{HostAnswer, HostLook};
+use super::objects::host_calls::{HostLook, HostObjectAnswer};
 use super::objects::names::{HOST, LOOK};
 use super::objects::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall,
@@ -147,8 +147,8 @@ impl RestateEngine {
         let called = CalledHandler { service: HOST, key: claim.host.as_str(), handler: LOOK };
         let look = HostLook::Runs { epoch: claim.epoch.0 };
         let runs = match self.caller.call(called, look, CALL_LIMIT)? {
-            HostAnswer::Runs(runs) => runs,
-            HostAnswer::Fenced => {
+            HostObjectAnswer::Runs(runs) => runs,
+            HostObjectAnswer::Fenced => {
                 return Err(EngineError::HostFenced { host: claim.host.clone() });
             }
             other => return Err(self.unexpected(&other)),

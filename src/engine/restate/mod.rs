@@ -15,6 +15,7 @@ mod hosts;
 mod log;
 mod mailbox;
 mod objects;
+mod seen_news;
 pub(super) mod serving;
 mod settings;
 mod space;

@@ -1,7 +1,5 @@
 //! Waits for mail and for lines: the object answers when there are news.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::calls::{CALL_LIMIT, CalledHandler};
@@ -12,24 +10,6 @@ use super::objects::wait_calls::{LONGEST_WAIT_MS, WaitCall};
 use crate::domain::id::RunId;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
-
-/// The numbers of the last news that waiters were told of.
-#[derive(Debug, Default)]
-pub(super) struct SeenNews(Mutex<HashMap<(&'static str, String), u64>>);
-
-impl SeenNews {
-    fn of(&self, receiver: &(&'static str, String)) -> u64 {
-        self.lock().get(receiver).copied().unwrap_or_default()
-    }
-
-    fn see(&self, receiver: (&'static str, String), news: u64) {
-        self.lock().insert(receiver, news);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(&'static str, String), u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl RestateEngine {
     /// Waits for mail of which nobody here was told.

@@ -125,9 +125,9 @@ fn calls_without_the_signature_of_the_server_are_refused() {
     let refused = serve(&server.address(), &options(Some(other))).expect_err("another key");
     assert!(refused.to_string().contains("admin"), "{refused}");
     let own = "publickeyv1_Db9LRM46zYFUnvyj1NAhqGBz4jyBGMQEpXfX9xnytMFK";
-    let served = serve(&server.address(), &options(Some(own))).expect("its own key");
+    let endpoint = serve(&server.address(), &options(Some(own))).expect("its own key");
     let engine = server.engine();
     begun_run(&*engine);
-    let told = ask_as_a_stranger(&served.url);
+    let told = ask_as_a_stranger(&endpoint.url);
     assert!(told.contains("identity") && !told.contains("RaymondRun"), "{told}");
 }

@@ -67,8 +67,8 @@ impl RestateServer {
              [worker.invoker]\nconcurrent-invocations-limit = 2000\n{settings}"
         );
         fs::write(root.path().join("restate.toml"), config).expect("its settings");
-        let (process, served) = (Mutex::default(), Mutex::default());
-        let server = Self { root, ingress, admin, process, served };
+        let process = Mutex::default();
+        let server = Self { root, ingress, admin, process, served: Mutex::default() };
         server.start();
         server
     }

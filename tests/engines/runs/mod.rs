@@ -20,7 +20,8 @@ mod outage;
 mod process;
 mod refusals;
 mod results;
-mod samples;
+#[macro_use]
+pub(crate) mod samples;
 mod shown;
 mod storm;
 mod supervisors;

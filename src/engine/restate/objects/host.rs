@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::effect::ObjectEffect;
-use super::host_calls::{HostAnswer, HostCall, HostLook};
+use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::index_calls::IndexCall;
 use super::state::{ObjectState, Undecided};
 use super::waiters::NewsWaiters;
@@ -51,7 +51,7 @@ pub(super) fn decide(
     call: &HostCall,
     now: u64,
     state: &mut ObjectState<'_>,
-) -> Result<HostAnswer, Undecided> {
+) -> Result<HostObjectAnswer, Undecided> {
     let mut head: HostHead = state.get_or_default(HEAD)?;
     let answer = match call {
         HostCall::Register { worker, report } => {
@@ -63,39 +63,41 @@ pub(super) fn decide(
             head.worker.clone_from(worker);
             (head.standing, head.is_removed) = (HostStanding::Active, false);
             (head.seen, head.report) = (now, report.clone());
-            HostAnswer::Epoch(head.epoch)
+            HostObjectAnswer::Epoch(head.epoch)
         }
-        HostCall::Heartbeat { epoch, .. } if head.is_fenced(*epoch) => HostAnswer::Fenced,
+        HostCall::Heartbeat { epoch, .. } if head.is_fenced(*epoch) => HostObjectAnswer::Fenced,
         HostCall::Heartbeat { report, .. } => {
             (head.seen, head.report) = (now, report.clone());
-            HostAnswer::Standing(head.standing)
+            HostObjectAnswer::Standing(head.standing)
         }
-        HostCall::SetStanding(_) | HostCall::Remove if !head.is_there() => HostAnswer::NoSuchHost,
+        HostCall::SetStanding(_) | HostCall::Remove if !head.is_there() => {
+            HostObjectAnswer::NoSuchHost
+        }
         HostCall::SetStanding(standing) => {
             let was_lost = head.standing == HostStanding::Lost;
             head.epoch += u64::from(*standing == HostStanding::Lost && !was_lost);
             head.standing = *standing;
-            HostAnswer::Done
+            HostObjectAnswer::Done
         }
         HostCall::Remove => {
             (head.is_removed, head.epoch) = (true, head.epoch + 1);
-            HostAnswer::Done
+            HostObjectAnswer::Done
         }
         HostCall::AddRun { run } => {
             head.runs.insert(run.clone());
-            HostAnswer::Done
+            HostObjectAnswer::Done
         }
         HostCall::DropRun { run } => {
             head.runs.remove(run);
-            HostAnswer::Done
+            HostObjectAnswer::Done
         }
         HostCall::Mail => {
             head.mail.tell(head.mail.news + 1, state);
-            HostAnswer::Done
+            HostObjectAnswer::Done
         }
         HostCall::Watch { awakeable, seen } => {
             head.mail.watch(awakeable, *seen, state);
-            HostAnswer::Done
+            HostObjectAnswer::Done
         }
     };
     state.set(HEAD, &head)?;
@@ -107,13 +109,13 @@ pub(super) fn look(
     look: &HostLook,
     now: u64,
     state: &ObjectState<'_>,
-) -> Result<HostAnswer, Undecided> {
+) -> Result<HostObjectAnswer, Undecided> {
     let head: HostHead = state.get_or_default(HEAD)?;
     Ok(match look {
-        HostLook::Runs { epoch } if head.is_fenced(*epoch) => HostAnswer::Fenced,
-        HostLook::Runs { .. } => HostAnswer::Runs(head.runs.into_iter().collect()),
-        HostLook::State if !head.is_there() => HostAnswer::NoSuchHost,
-        HostLook::State => HostAnswer::State {
+        HostLook::Runs { epoch } if head.is_fenced(*epoch) => HostObjectAnswer::Fenced,
+        HostLook::Runs { .. } => HostObjectAnswer::Runs(head.runs.into_iter().collect()),
+        HostLook::State if !head.is_there() => HostObjectAnswer::NoSuchHost,
+        HostLook::State => HostObjectAnswer::State {
             epoch: head.epoch,
             standing: head.standing,
             // Another clock may have been ahead.

@@ -50,7 +50,7 @@ pub(in crate::engine::restate) enum HostLook {
 /// The answer of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::engine::restate) enum HostAnswer {
+pub(in crate::engine::restate) enum HostObjectAnswer {
     Done,
     Epoch(u64),
     Standing(HostStanding),

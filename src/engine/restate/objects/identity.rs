@@ -23,6 +23,7 @@ pub(super) fn install() {
 /// The check of a signature of Ed25519, the only kind that the server makes.
 struct Ed25519Verifier(UnparsedPublicKey<Vec<u8>>);
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the provider has functions of this kind")]
 fn verifier_factory(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
     if *algorithm != Algorithm::EdDSA || key.family() != AlgorithmFamily::Ed {
         return Err(ErrorKind::InvalidAlgorithm.into());

@@ -50,8 +50,11 @@ pub(super) fn put(
     let mut rest = lines;
     while !rest.is_empty() {
         let key = chunk_key(head.last + 1);
-        let mut chunk: Vec<KeptLine> =
-            if head.last % CHUNK == 0 { Vec::new() } else { state.get_or_default(&key)? };
+        let mut chunk: Vec<KeptLine> = if head.last.is_multiple_of(CHUNK) {
+            Vec::new()
+        } else {
+            state.get_or_default(&key)?
+        };
         let room = usize::try_from(CHUNK - head.last % CHUNK).unwrap_or(usize::MAX);
         let (now, later) = rest.split_at(room.min(rest.len()));
         for line in now {

@@ -70,12 +70,12 @@ pub(super) fn send(
 
 /// Returns the keys of all requests that were sent and neither withdrawn nor forgotten.
 pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
-    let queues = head.told.iter().map(|host| queue_key(host));
-    state.need(queues.clone().chain([ANSWERED.to_owned()]))?;
+    let of_hosts = head.told.iter().map(|host| queue_key(host));
+    state.need(of_hosts.clone().chain([ANSWERED.to_owned()]))?;
     let mut keys = Vec::new();
-    for queue in queues {
+    for queue in of_hosts {
         let queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-        keys.extend(queued.into_iter().map(|queued| queued.key));
+        keys.extend(queued.into_iter().map(|one| one.key));
     }
     let answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
     keys.extend(answered.into_iter().map(|answered| answered.key));
@@ -97,9 +97,8 @@ pub(super) fn withdraw(
         Some(request) => {
             return Ok(match request.state {
                 RequestState::Answered => RequestFate::Answered,
-                _ if request.is_begun => RequestFate::Begun,
                 RequestState::Open | RequestState::Withdrawn | RequestState::Forgotten => {
-                    RequestFate::NotBegun
+                    if request.is_begun { RequestFate::Begun } else { RequestFate::NotBegun }
                 }
             });
         }

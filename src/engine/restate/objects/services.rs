@@ -153,7 +153,9 @@ impl ContentObject {
         ctx: ObjectContext<'_>,
         content: Vec<u8>,
     ) -> Result<Vec<u8>, TerminalError> {
-        ctx.set(CONTENT, content);
+        if ctx.get::<Vec<u8>>(CONTENT).await?.is_none() {
+            ctx.set(CONTENT, content);
+        }
         Ok(Vec::new())
     }
 

@@ -126,7 +126,7 @@ async fn carry_out(
                 context.request::<_, Vec<u8>>(target, call).call().await?;
             }
             ObjectEffect::HostSoon(..) | ObjectEffect::OwnRunAfter(..) | ObjectEffect::Wake(..) => {
-                later.push(effect)
+                later.push(effect);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::effect::ObjectEffect;
-use super::host_calls::{HostAnswer, HostCall, HostLook};
+use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::index_calls::{IndexCall, IndexedRun};
 use super::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
@@ -235,7 +235,7 @@ fn forgotten_requests_are_known_for_a_while() {
 #[test]
 fn waiters_of_a_run_wait_behind_what_they_have_seen() {
     let mut run = TestRun::begun();
-    let mut to_wait = |run: &mut TestRun, topic, seen| {
+    let to_wait = |run: &mut TestRun, topic, seen| {
         decided(&mut run.values, |state| run::to_wait(topic, seen, state)).0
     };
     assert_eq!(to_wait(&mut run, RunTopic::Mail, 0), Ok(0));
@@ -265,21 +265,21 @@ fn host_keeps_its_epoch_for_the_same_worker_alone() {
     let register =
         |worker: &str| HostCall::Register { worker: worker.to_owned(), report: json!({}) };
     let beat = |epoch| HostCall::Heartbeat { epoch, report: json!({}) };
-    assert_eq!(call(&HostCall::Mail), HostAnswer::Done);
-    assert_eq!(call(&HostCall::Remove), HostAnswer::NoSuchHost);
-    assert_eq!(call(&register("w")), HostAnswer::Epoch(1));
-    assert_eq!(call(&register("w")), HostAnswer::Epoch(1));
-    assert_eq!(call(&register("x")), HostAnswer::Epoch(2));
-    assert_eq!(call(&beat(1)), HostAnswer::Fenced);
-    assert_eq!(call(&HostCall::SetStanding(HostStanding::Draining)), HostAnswer::Done);
-    assert_eq!(call(&beat(2)), HostAnswer::Standing(HostStanding::Draining));
+    assert_eq!(call(&HostCall::Mail), HostObjectAnswer::Done);
+    assert_eq!(call(&HostCall::Remove), HostObjectAnswer::NoSuchHost);
+    assert_eq!(call(&register("w")), HostObjectAnswer::Epoch(1));
+    assert_eq!(call(&register("w")), HostObjectAnswer::Epoch(1));
+    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(2));
+    assert_eq!(call(&beat(1)), HostObjectAnswer::Fenced);
+    assert_eq!(call(&HostCall::SetStanding(HostStanding::Draining)), HostObjectAnswer::Done);
+    assert_eq!(call(&beat(2)), HostObjectAnswer::Standing(HostStanding::Draining));
     call(&HostCall::SetStanding(HostStanding::Lost));
     call(&HostCall::SetStanding(HostStanding::Lost));
-    assert_eq!(call(&beat(3)), HostAnswer::Fenced);
-    assert_eq!(call(&register("x")), HostAnswer::Epoch(4));
+    assert_eq!(call(&beat(3)), HostObjectAnswer::Fenced);
+    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(4));
     call(&HostCall::Remove);
-    assert_eq!(call(&beat(4)), HostAnswer::Fenced);
-    assert_eq!(call(&register("x")), HostAnswer::Epoch(6));
+    assert_eq!(call(&beat(4)), HostObjectAnswer::Fenced);
+    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(6));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn clock_that_goes_back_gives_no_negative_silence() {
     decided(&mut values, |state| host::decide("h", &register, 60_000, state));
     for (now, silent) in [(60_500, 500), (1_000, 0)] {
         let state = decided(&mut values, |state| host::look(&HostLook::State, now, state)).0;
-        let HostAnswer::State { silent_ms, .. } = state else { panic!("{state:?}") };
+        let HostObjectAnswer::State { silent_ms, .. } = state else { panic!("{state:?}") };
         assert_eq!(silent_ms, silent);
     }
 }

@@ -11,7 +11,7 @@ mod backend;
 mod broken;
 #[path = "on_postgres/crash.rs"]
 mod crash;
-#[path = "runs/mod.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
 mod runs;
 mod serving;
 mod speed;

@@ -120,6 +120,7 @@ impl RestateEngine {
             | RunAnswer::Requests(_)
             | RunAnswer::Begun(_)
             | RunAnswer::Replies(_)
+            | RunAnswer::QuestionReply(_)
             | RunAnswer::Summary { .. } => Ok(answer),
         }
     }

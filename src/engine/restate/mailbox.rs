@@ -13,6 +13,7 @@ use super::objects::run_calls::{
 };
 use crate::domain::id::RunId;
 use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
+use crate::engine::host_questions::QUESTION;
 use crate::engine::host_registry::HostClaim;
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
@@ -54,8 +55,7 @@ impl HostMailbox for RestateEngine {
         let runs = self.runs_for(claim)?;
         let mut requests = Vec::new();
         for run in runs {
-            let of_run = format!("{run}/");
-            let received = received.iter().filter(|key| key.starts_with(&of_run));
+            let received = received.iter().filter(|key| run_of(key).as_ref() == Some(&run));
             let (received, limit) = (received.cloned().collect(), limit - requests.len());
             let call = RunCall::Requests { by: acting(claim), received, is_first, limit };
             let open = match self.run(&run, &call)? {
@@ -164,11 +164,17 @@ fn acting(claim: &HostClaim) -> ActingHost {
     ActingHost { host: claim.host.as_str().to_owned(), epoch: claim.epoch.0 }
 }
 
+/// Returns the run that a key begins with, behind the mark of a question.
+pub(super) fn run_of(key: &str) -> Option<RunId> {
+    let (run, _) = key.strip_prefix(QUESTION).unwrap_or(key).split_once('/')?;
+    RunId::parse(run).ok()
+}
+
 /// Groups what has keys by the runs that the keys begin with. A key without a run is of none.
 fn by_run<T>(all: &[T], key: impl Fn(&T) -> &String) -> BTreeMap<RunId, Vec<&T>> {
     let mut groups: BTreeMap<RunId, Vec<&T>> = BTreeMap::new();
     for one in all {
-        let run = key(one).split_once('/').and_then(|(run, _)| RunId::parse(run).ok());
+        let run = run_of(key(one));
         if let Some(run) = run {
             groups.entry(run).or_default().push(one);
         }

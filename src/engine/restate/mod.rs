@@ -3,7 +3,7 @@
 //! - [`objects`]: what is kept, and each decision about it.
 //! - [`settings`], [`calls`], [`failure`]: addresses, calls through the server's ingress, and what their errors mean.
 //! - [`deployment`], [`serving`], [`clock`]: who serves the objects, and how another worker takes that over.
-//! - [`log`], [`mailbox`], [`hosts`], [`space`], [`waiting`]: the traits of engines.
+//! - [`log`], [`mailbox`], [`hosts`], [`questions`], [`space`], [`waiting`]: the traits of engines.
 
 mod calls;
 mod client;
@@ -15,6 +15,7 @@ mod hosts;
 mod log;
 mod mailbox;
 mod objects;
+mod questions;
 mod seen_news;
 pub(super) mod serving;
 mod settings;

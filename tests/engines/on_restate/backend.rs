@@ -28,6 +28,15 @@ impl Backend {
     pub(crate) fn url(&self) -> String {
         self.server.url()
     }
+
+    /// Returns the address through another port.
+    pub(crate) fn url_at(&self, port: u16) -> String {
+        self.server.url_at(port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.server.ingress
+    }
 }
 
 /// Returns a server of its own, which the test may kill.

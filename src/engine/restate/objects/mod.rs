@@ -19,6 +19,7 @@ mod run_head;
 mod run_lease;
 mod run_log;
 mod run_mail;
+mod run_questions;
 mod run_requests;
 mod services;
 mod shell;

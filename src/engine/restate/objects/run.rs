@@ -2,9 +2,9 @@
 
 use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
 use super::run_head::{RunHead, TERMS};
-use super::run_requests::forget;
+use super::run_requests::{forget, reply_key};
 use super::state::{ObjectState, Undecided};
-use super::{run_commands, run_lease, run_log, run_mail};
+use super::{run_commands, run_lease, run_log, run_mail, run_questions};
 
 /// Changes a run.
 pub(super) fn decide(
@@ -37,6 +37,14 @@ pub(super) fn decide(
         }
         RunCall::LeaveCommand { command } => {
             run_commands::leave(&mut head, command, state)?;
+            RunAnswer::Done
+        }
+        RunCall::Ask { question } => {
+            run_questions::ask(run, &mut head, question, state)?;
+            RunAnswer::Done
+        }
+        RunCall::EndQuestion { key } => {
+            run_questions::end(key, state)?;
             RunAnswer::Done
         }
         RunCall::Watch { awakeable, topic, seen } => {
@@ -91,6 +99,7 @@ pub(super) fn look(look: &RunLook, state: &ObjectState<'_>) -> Result<RunAnswer,
         RunLook::Lines { after, limit } => run_log::read(&head, *after, *limit, state)?,
         RunLook::Terms => RunAnswer::Terms(state.get_or_default(TERMS)?),
         RunLook::Commands => run_commands::waiting(state)?,
+        RunLook::QuestionReply { key } => RunAnswer::QuestionReply(state.get(&reply_key(key))?),
         RunLook::Summary => RunAnswer::Summary {
             last: head.last,
             has_ended: head.has_ended,
@@ -143,6 +152,8 @@ pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
         | RunCall::RunOut { .. }
         | RunCall::Leased { .. }
         | RunCall::LeaveCommand { .. }
+        | RunCall::Ask { .. }
+        | RunCall::EndQuestion { .. }
         | RunCall::Watch { .. } => {}
     }
     keys.sort_unstable();

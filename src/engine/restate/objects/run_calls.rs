@@ -105,6 +105,13 @@ pub(in crate::engine::restate) enum RunCall {
     LeaveCommand {
         command: CarriedCommand,
     },
+    /// Calls of whoever looks at the run.
+    Ask {
+        question: CarriedRequest,
+    },
+    EndQuestion {
+        key: String,
+    },
     /// Notes who waits for more than was seen.
     Watch {
         awakeable: String,
@@ -138,6 +145,7 @@ pub(in crate::engine::restate) enum RunLook {
     Terms,
     Commands,
     Summary,
+    QuestionReply { key: String },
 }
 
 /// The fate of a request.
@@ -183,6 +191,7 @@ pub(in crate::engine::restate) enum RunAnswer {
     Requests(Vec<OpenRequest>),
     Begun(Vec<bool>),
     Replies(Vec<CarriedReply>),
+    QuestionReply(Option<String>),
     Summary {
         last: u64,
         holder: Option<String>,

@@ -8,7 +8,7 @@ use super::run_calls::{
 use super::run_head::RunHead;
 use super::run_requests::{
     ANSWERED, AnsweredRequest, KeptRequest, QueuedRequest, RequestState, WITHDRAWN, body_key,
-    forget, load, queue_key, reply_key, request_key, save, set_list, unqueue,
+    forget, is_question, load, queue_key, reply_key, request_key, save, set_list, unqueue,
 };
 use super::state::{ObjectState, Undecided};
 
@@ -24,7 +24,6 @@ pub(super) fn send(
 ) -> Result<(), Undecided> {
     let keys = requests.iter().flat_map(|one| [request_key(&one.key), queue_key(&one.host)]);
     state.need(keys)?;
-    let mut woken = std::collections::BTreeSet::new();
     for request in requests {
         match load(&request.key, state)? {
             None => {}
@@ -39,32 +38,37 @@ pub(super) fn send(
             }
             Some(_) => continue,
         }
-        let kept = KeptRequest {
-            host: request.host.clone(),
-            host_epoch: request.host_epoch,
-            state: RequestState::Open,
-            is_begun: false,
-            epoch: head.epoch,
-        };
-        save(&request.key, &kept, state)?;
-        state.set(&body_key(&request.key), &request.body)?;
-        let queue = queue_key(&request.host);
-        let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-        queued.push(QueuedRequest {
-            key: request.key.clone(),
-            host_epoch: request.host_epoch,
-            is_received: false,
-        });
-        state.set(&queue, &queued)?;
-        woken.insert(request.host.clone());
+        enqueue(run, head, request, state)?;
     }
-    for host in woken {
-        if head.told.insert(host.clone()) {
-            let call = HostCall::AddRun { run: run.to_owned() };
-            state.effect(ObjectEffect::Host(host.clone(), call));
-        }
-        state.effect(ObjectEffect::HostSoon(host, HostCall::Mail));
+    Ok(())
+}
+
+/// Puts a request into the queue of its host, and has the host told.
+pub(super) fn enqueue(
+    run: &str,
+    head: &mut RunHead,
+    request: &CarriedRequest,
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    let CarriedRequest { key, host, host_epoch, body } = request;
+    let kept = KeptRequest {
+        host: host.clone(),
+        host_epoch: *host_epoch,
+        state: RequestState::Open,
+        is_begun: false,
+        epoch: head.epoch,
+    };
+    save(key, &kept, state)?;
+    state.set(&body_key(key), body)?;
+    let queue = queue_key(host);
+    let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
+    queued.push(QueuedRequest { key: key.clone(), host_epoch: *host_epoch, is_received: false });
+    state.set(&queue, &queued)?;
+    if head.told.insert(host.clone()) {
+        let call = HostCall::AddRun { run: run.to_owned() };
+        state.effect(ObjectEffect::Host(host.clone(), call));
     }
+    state.effect_once(ObjectEffect::HostSoon(host.clone(), HostCall::Mail));
     Ok(())
 }
 
@@ -75,7 +79,8 @@ pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String
     let mut keys = Vec::new();
     for queue in of_hosts {
         let queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-        keys.extend(queued.into_iter().map(|one| one.key));
+        let of_supervisor = queued.into_iter().map(|one| one.key);
+        keys.extend(of_supervisor.filter(|key| !is_question(key)));
     }
     let answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
     keys.extend(answered.into_iter().map(|answered| answered.key));
@@ -120,8 +125,13 @@ pub(super) fn forget_all(
     keys.extend(state.get_or_default::<Vec<String>>(WITHDRAWN)?);
     forget(&keys, &mut head.forgotten, state)?;
     for host in std::mem::take(&mut head.told) {
-        let call = HostCall::DropRun { run: run.to_owned() };
-        state.effect(ObjectEffect::Host(host, call));
+        // A question may be there, which is not the supervisor's.
+        if state.get::<Vec<QueuedRequest>>(&queue_key(&host))?.is_some() {
+            head.told.insert(host);
+        } else {
+            let call = HostCall::DropRun { run: run.to_owned() };
+            state.effect(ObjectEffect::Host(host, call));
+        }
     }
     Ok(())
 }
@@ -202,7 +212,9 @@ pub(super) fn reply(
         (request.state, request.is_begun) = (RequestState::Answered, true);
         save(&reply.key, &request, state)?;
         state.set(&reply_key(&reply.key), &reply.body)?;
-        answered.push(AnsweredRequest { key: reply.key.clone(), read_by: None });
+        if !is_question(&reply.key) {
+            answered.push(AnsweredRequest { key: reply.key.clone(), read_by: None });
+        }
     }
     if answered.len() > before {
         state.set(ANSWERED, &answered)?;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::{ObjectState, Undecided};
+use crate::engine::host_questions::QUESTION;
 
 /// The most forgotten requests that are known. A call that was cut off, and comes late, finds its key taken.
 const FORGOTTEN: usize = 10_000;
@@ -55,6 +56,11 @@ pub(super) struct AnsweredRequest {
     pub(super) key: String,
     /// The lease that has received the reply.
     pub(super) read_by: Option<u64>,
+}
+
+/// Returns whether the key of a request is that of a question.
+pub(super) fn is_question(key: &str) -> bool {
+    key.starts_with(QUESTION)
 }
 
 /// The key of the list of requests with a reply.

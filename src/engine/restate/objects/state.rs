@@ -88,6 +88,13 @@ impl<'l> ObjectState<'l> {
         self.changes.effects.push(effect);
     }
 
+    /// Has something done elsewhere, once for a decision.
+    pub(super) fn effect_once(&mut self, effect: ObjectEffect) {
+        if !self.changes.effects.contains(&effect) {
+            self.changes.effects.push(effect);
+        }
+    }
+
     /// Returns what is changed, without values that stay as they were.
     pub(super) fn into_changes(mut self) -> StateChanges {
         self.changes.values.retain(|key, value| self.loaded.get(key) != Some(value));

@@ -10,7 +10,8 @@ use super::args::{CliCommand, DirArgs};
 use super::exit::Error;
 use super::person;
 use crate::domain::id::RunId;
-use crate::engine::connect::connect;
+use crate::engine::connect::{self, connect};
+use crate::engine::serving::{ServedEngine, ServingOptions};
 use crate::engine::{Engine, EngineAddress};
 use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine};
 use crate::runtime::{directories, user_config};
@@ -160,10 +161,23 @@ pub(super) fn must_be_named(dir: &DirArgs, root: &RunsRoot, id: &RunId) -> Resul
 /// # Errors
 /// [`Error::Usage`] if none is named, [`Error`] if it cannot be reached.
 pub(super) fn required(dir: &DirArgs) -> Result<Arc<dyn Engine>, Error> {
-    connected(dir)?.ok_or_else(|| {
-        let how = "name the engine with --engine, in RAYMOND_ENGINE, or as `engine:` in raymond/config.yaml of your configuration directory";
-        Error::Usage(how.to_owned())
-    })
+    connected(dir)?.ok_or_else(unnamed)
+}
+
+/// Serves the engine of a worker what it needs.
+///
+/// # Errors
+/// [`Error::Usage`] if no engine is named, [`Error`] if it cannot be served.
+pub(super) fn serve(dir: &DirArgs, options: &ServingOptions) -> Result<ServedEngine, Error> {
+    let engine = address(dir)?.ok_or_else(unnamed)?;
+    let parsed = EngineAddress::parse(&engine);
+    let served = parsed.and_then(|address| connect::serve(&address, options));
+    Ok(served.map_err(crate::runtime::Error::from)?)
+}
+
+fn unnamed() -> Error {
+    let how = "name the engine with --engine, in RAYMOND_ENGINE, or as `engine:` in raymond/config.yaml of your configuration directory";
+    Error::Usage(how.to_owned())
 }
 
 /// Returns the copies of an engine's runs beside the user's key.

@@ -208,7 +208,6 @@ fn of_engine(error: &EngineError) -> CliExitCode {
     match error {
         EngineError::Address { .. }
         | EngineError::NotBuilt { .. }
-        | EngineError::NotThere { .. }
         | EngineError::NoSuchRun { .. }
         | EngineError::RunExists { .. }
         | EngineError::NoSuchHost { .. } => CliExitCode::Usage,

@@ -12,6 +12,7 @@ use crate::domain::capacity;
 use crate::domain::host::HostName;
 use crate::domain::id::RunId;
 use crate::engine::Engine;
+use crate::engine::serving::{ServedEngine, ServingOptions};
 use crate::process::child::subreaper;
 use crate::process::helper_environment::ENGINE;
 use crate::process::host;
@@ -28,6 +29,7 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
     diagnostics::begin(&args.logging)?;
     // Without a run there is no live view, but there are warnings.
     let _ = diagnostics::terminal(false);
+    let _served = serving(args)?;
     let connected = engine::required(&args.dir)?;
     let host = match &args.host {
         Some(host) => host.clone(),
@@ -70,6 +72,18 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         Ok::<(), Error>(())
     })?;
     Ok(CliExitCode::Success)
+}
+
+/// Has this worker serve its engine, if it listens.
+fn serving(args: &WorkerArgs) -> Result<Option<ServedEngine>, Error> {
+    let Some(listen) = args.listen else { return Ok(None) };
+    let (advertise, server_key) = (args.advertise.clone(), args.server_key.clone());
+    let served = engine::serve(&args.dir, &ServingOptions { listen, advertise, server_key })?;
+    output::tell(&format!(
+        "the worker listens on {listen}; the engine reaches it at {}",
+        served.url
+    ));
+    Ok(Some(served))
 }
 
 /// Returns the takeover of runs, if the worker takes any.

@@ -9,6 +9,7 @@ use super::host_mailbox::HostMailbox;
 use super::host_questions::HostQuestions;
 use super::host_registry::HostRegistry;
 use super::run_space::RunSpace;
+use super::serving::{ServedEngine, ServingOptions};
 use super::shared_log::SharedLog;
 
 /// An engine.
@@ -22,7 +23,7 @@ pub trait Engine:
 /// Connects to an engine.
 ///
 /// # Errors
-/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::NotThere`], [`EngineError::Address`], [`EngineError::Unreachable`],
+/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Address`], [`EngineError::Unreachable`],
 /// [`EngineError::Refused`], [`EngineError::Version`].
 pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> {
     match address.kind() {
@@ -30,6 +31,30 @@ pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> 
         EngineKind::Postgres => Ok(Arc::new(super::postgres::PostgresEngine::connect(address)?)),
         #[cfg(not(feature = "postgres"))]
         kind @ EngineKind::Postgres => Err(EngineError::NotBuilt { kind: kind.into() }),
-        kind @ EngineKind::Restate => Err(EngineError::NotThere { kind: kind.into() }),
+        #[cfg(feature = "restate")]
+        EngineKind::Restate => Ok(Arc::new(super::restate::RestateEngine::connect(address)?)),
+        #[cfg(not(feature = "restate"))]
+        kind @ EngineKind::Restate => Err(EngineError::NotBuilt { kind: kind.into() }),
+    }
+}
+
+/// Serves an engine what it needs of a worker. Returns when somebody serves it: this one, or another one whose place it
+/// takes when that is gone.
+///
+/// # Errors
+/// As [`connect`]; [`EngineError::Refused`] if the engine needs nobody, or the options are not safe.
+pub fn serve(
+    address: &EngineAddress,
+    options: &ServingOptions,
+) -> Result<ServedEngine, EngineError> {
+    match address.kind() {
+        EngineKind::Postgres => Err(EngineError::Refused {
+            engine: address.to_string(),
+            why: format!("it needs nobody who listens on {}; leave out --listen", options.listen),
+        }),
+        #[cfg(feature = "restate")]
+        EngineKind::Restate => super::restate::serving::serve(address, options),
+        #[cfg(not(feature = "restate"))]
+        kind @ EngineKind::Restate => Err(EngineError::NotBuilt { kind: kind.into() }),
     }
 }

@@ -24,12 +24,6 @@ pub enum EngineError {
         /// The name of the engine, which is that of the feature.
         kind: &'static str,
     },
-    /// There is no such engine yet.
-    #[error("raymond has no engine {kind} yet; use PostgreSQL: postgres://USER@HOST/DATABASE")]
-    NotThere {
-        /// The name of the engine.
-        kind: &'static str,
-    },
     /// It cannot be reached, or not now. The same call may succeed later.
     #[error("the engine {engine} cannot be reached: {why}")]
     Unreachable {
@@ -132,7 +126,6 @@ impl EngineError {
             Self::Unreachable { .. } => true,
             Self::Address { .. }
             | Self::NotBuilt { .. }
-            | Self::NotThere { .. }
             | Self::Refused { .. }
             | Self::Version { .. }
             | Self::NoSuchRun { .. }

@@ -15,7 +15,10 @@ pub mod host_questions;
 pub mod host_registry;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "restate")]
+mod restate;
 pub mod run_space;
+pub mod serving;
 pub mod shared_log;
 
 pub use address::EngineAddress;

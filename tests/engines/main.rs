@@ -4,6 +4,10 @@
 //! of its own: servers that die, stand still or are cut off, and addresses that are wrong. `tests/run` skips and counts
 //! the tests whose server is not installed.
 
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the same tests run over each engine, which stands beside them"
+)]
 #![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
 
 #[expect(dead_code, unused_imports, reason = "other tests use the rest")]
@@ -11,6 +15,9 @@
 mod api;
 #[macro_use]
 mod suite;
+mod lost_answers;
 mod on_postgres;
+mod on_restate;
 mod postgres;
+mod restate;
 mod support;

@@ -6,13 +6,16 @@ use raymond::engine::Engine;
 
 use crate::postgres::database::Database;
 
+#[macro_use]
+#[path = "runs/mod.rs"]
+mod runs;
 mod addresses;
+mod backend;
 mod broken;
 mod crash;
 mod encrypted;
 mod fences;
-#[path = "runs/mod.rs"]
-mod runs;
+mod many_slots;
 mod tables;
 
 /// Returns two connections to a database of their own, and the database.

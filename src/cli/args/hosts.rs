@@ -1,5 +1,6 @@
 //! The arguments of the commands about hosts.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -13,6 +14,7 @@ pub(super) const WORKER_HELP: &str = "Examples:
   raymond worker --engine postgres://ray@db/work --host build-1 --slots 8
   raymond worker --engine postgres://ray@db/work --label gpu --allow commands --host-timeout 10m
   RAYMOND_ENGINE=postgres://ray@db/work raymond worker
+  raymond worker --engine restate://restate:8080 --listen 10.0.0.5:9080 --server-key publickeyv1_…
 
 The worker stays until it is interrupted: then it ends once its running turns are over. At the second interrupt it leaves
 them, and the next worker of the same directory takes them up. It keeps what it hosts in hosts/NAME below --dir.";
@@ -84,6 +86,15 @@ pub struct WorkerArgs {
     /// A directory that all hosts have under the same path
     #[arg(long, value_name = "DIR")]
     pub shared_dir: Option<PathBuf>,
+    /// Serve raymond's objects to a Restate server, which dials this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// The URL under which the Restate server reaches that address [default: <http://ADDRESS:PORT>]
+    #[arg(long, value_name = "URL", requires = "listen")]
+    pub advertise: Option<String>,
+    /// The public key of the Restate server: calls without its signature are refused
+    #[arg(long, value_name = "KEY", requires = "listen")]
+    pub server_key: Option<String>,
     /// The logging options.
     #[command(flatten)]
     pub logging: LoggingArgs,

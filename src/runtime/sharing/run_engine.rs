@@ -54,7 +54,6 @@ pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
         EngineError::TakenOver { .. } => store::Error::TakenOver { id: run.clone() },
         EngineError::Address { .. }
         | EngineError::NotBuilt { .. }
-        | EngineError::NotThere { .. }
         | EngineError::Unreachable { .. }
         | EngineError::Refused { .. }
         | EngineError::Version { .. }

@@ -8,8 +8,7 @@ use raymond::engine::Engine;
 use raymond::engine::host_mailbox::MailReceiver;
 use raymond::engine::shared_log::RunLease;
 
-use crate::postgres::database::Database;
-use crate::postgres::server::Server;
+use super::backend::{Backend, own_server};
 use crate::support::{
     OneRequest as _, WAIT_TIMEOUT, begun_run, key, lines, names, reply, request, served_host,
     texts, wait_until,
@@ -53,8 +52,8 @@ impl Writers {
 
 #[test]
 fn a_killed_server_has_what_it_acknowledged() {
-    let server = Arc::new(Server::new(""));
-    let database = Database::on(server.clone());
+    let server = own_server();
+    let database = Backend::on(server.clone());
     let engine = database.engine();
     let writers = Writers {
         engine: engine.clone(),
@@ -96,8 +95,8 @@ fn a_killed_server_has_what_it_acknowledged() {
 
 #[test]
 fn mail_outlives_a_killed_server() {
-    let server = Arc::new(Server::new(""));
-    let database = Database::on(server.clone());
+    let server = own_server();
+    let database = Backend::on(server.clone());
     let (one, other) = (database.engine(), database.engine());
     let (lease, claim) = (begun_run(&*one), served_host(&*other));
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
@@ -121,8 +120,8 @@ fn mail_outlives_a_killed_server() {
 
 #[test]
 fn a_waiter_is_woken_after_a_restart() {
-    let server = Arc::new(Server::new(""));
-    let database = Database::on(server.clone());
+    let server = own_server();
+    let database = Backend::on(server.clone());
     let (one, other) = (database.engine(), database.engine());
     let (lease, claim) = (begun_run(&*one), served_host(&*other));
     let found = AtomicBool::new(false);

@@ -51,6 +51,15 @@ impl Database {
         self.url_of("ray")
     }
 
+    /// Returns the address through another port.
+    pub(crate) fn url_at(&self, port: u16) -> String {
+        format!("postgres://ray:{PASSWORD}@127.0.0.1:{port}/{}", self.name)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.server.port
+    }
+
     /// Connects to the database as the engine.
     pub(crate) fn engine(&self) -> Arc<dyn Engine> {
         connected(&self.url()).expect("an engine")

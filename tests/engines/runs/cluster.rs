@@ -1,4 +1,4 @@
-//! A database, the machines that use it, and the stand-in for Claude Code that all of them start.
+//! An engine, the machines that use it, and the stand-in for Claude Code that all of them start.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,11 +10,10 @@ use raymond::engine::Engine;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::super::backend::{Backend, BackendServer};
 use super::fake::FakeCall;
 use super::machine::Machine;
 use super::process::{self, OwnProcess};
-use crate::postgres::database::Database;
-use crate::postgres::server::Server;
 use crate::support::wait_until;
 
 /// The run of a test, unless it has several.
@@ -24,7 +23,7 @@ pub(crate) const RUN: &str = "t";
 #[derive(Debug)]
 pub(crate) struct Cluster {
     root: tempfile::TempDir,
-    pub(crate) database: Database,
+    pub(crate) backend: Backend,
     pub(crate) engine: Arc<dyn Engine>,
     /// The variables that all commands have besides.
     pub(super) environment: Vec<(String, String)>,
@@ -32,24 +31,24 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Makes a cluster on the server that the tests share.
+    /// Makes a cluster with an engine of its own.
     pub(crate) fn new() -> Self {
-        Self::of(Database::new())
+        Self::of(Backend::new())
     }
 
     /// Makes a cluster on a server of its own, which the test may kill.
-    pub(crate) fn on(server: &Arc<Server>) -> Self {
-        Self::of(Database::on(Arc::clone(server)))
+    pub(crate) fn on(server: &Arc<BackendServer>) -> Self {
+        Self::of(Backend::on(Arc::clone(server)))
     }
 
-    fn of(database: Database) -> Self {
+    fn of(backend: Backend) -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
         for folder in ["flow", "fake", "out"] {
             fs::create_dir(root.path().join(folder)).expect("a folder in it");
         }
-        let engine = database.engine();
+        let engine = backend.engine();
         let cluster =
-            Self { root, database, engine, environment: Vec::new(), outputs: AtomicUsize::new(0) };
+            Self { root, backend, engine, environment: Vec::new(), outputs: AtomicUsize::new(0) };
         cluster.script(&[]);
         cluster
     }

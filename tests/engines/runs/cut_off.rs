@@ -11,7 +11,7 @@ use crate::postgres::network::Network;
 fn worker_that_was_cut_off_and_declared_lost_begins_nothing_more() {
     let cluster = three(Cluster::new());
     cluster.script(&[&[holds("start", "go", &fork())], &held_at_work()[..]].concat());
-    let network = Network::to(cluster.database.server.port);
+    let network = Network::to(cluster.backend.port());
     let mut cut_off = cluster.machine("a").through(&network).worker(3, &[]);
     let supervisor = cluster.machine("s").run(&[]);
     cluster.wait_calls(1);
@@ -34,7 +34,7 @@ fn worker_that_was_cut_off_and_declared_lost_begins_nothing_more() {
 fn supervisor_that_was_cut_off_writes_nothing_after_it_was_taken_over() {
     let cluster = three(Cluster::new());
     cluster.script(&held_at_work());
-    let network = Network::to(cluster.database.server.port);
+    let network = Network::to(cluster.backend.port());
     let _worker = cluster.machine("a").worker(3, &["--takes-runs"]);
     let supervisor = cluster.machine("s").through(&network).run(&[]);
     cluster.wait_calls(4);

@@ -19,5 +19,5 @@ fn large_prompt_and_large_reply_are_contents_of_the_engine() {
     assert_eq!(calls[0].prompt.len(), prompt.len());
     let large = "SELECT count(*) FROM raymond.blob WHERE length(content) > 3000000 \
         AND position('\"version\"'::bytea IN content) + position('\"answer\"'::bytea IN content) > 0";
-    assert_eq!(cluster.database.session().ask(large).as_deref(), Some("2"));
+    assert_eq!(cluster.backend.session().ask(large).as_deref(), Some("2"));
 }

@@ -18,7 +18,7 @@ fn no_process_is_left_on_a_host_and_none_knew_the_engine() {
     };
     let living = of_run();
     assert!(living.len() >= 3, "{living:?}");
-    let url = cluster.database.url();
+    let url = cluster.backend.url();
     for process in &living {
         assert_eq!(process.variable("RAYMOND_ENGINE"), None);
         assert!(!process.has_text(&url), "{process:?}");

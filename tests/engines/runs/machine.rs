@@ -36,7 +36,7 @@ pub(crate) struct Machine<'c> {
 
 impl<'c> Machine<'c> {
     pub(super) fn new(cluster: &'c Cluster, name: &str) -> Self {
-        let (name, url) = (name.to_owned(), cluster.database.url());
+        let (name, url) = (name.to_owned(), cluster.backend.url());
         let machine = Self { cluster, name, url };
         for folder in ["home", "state", "work"] {
             fs::create_dir_all(machine.path(folder)).expect("a folder of the machine");
@@ -46,9 +46,7 @@ impl<'c> Machine<'c> {
 
     /// Returns the machine as it reaches the engine by a network of its own.
     pub(crate) fn through(self, network: &Network) -> Self {
-        let database = &self.cluster.database;
-        let port = format!(":{}/", database.server.port);
-        Self { url: database.url().replace(&port, &format!(":{}/", network.port)), ..self }
+        Self { url: self.cluster.backend.url_at(network.port), ..self }
     }
 
     /// Returns a path of the machine.

@@ -1,7 +1,7 @@
 //! Runs that several machines share, end to end: the real program in several processes, each with a home, a state and a
 //! directory of its own, against a real server.
 //!
-//! A `Cluster` is a database with its machines and the folder of the stand-in for Claude Code, which counts its turns. All
+//! A `Cluster` is an engine with its machines and the folder of the stand-in for Claude Code, which counts its turns. All
 //! of them end with it.
 
 mod claude_code;
@@ -21,7 +21,8 @@ mod outage;
 mod process;
 mod refusals;
 mod results;
-mod samples;
+#[macro_use]
+pub(crate) mod samples;
 mod shown;
 mod storm;
 mod supervisors;

@@ -1,11 +1,9 @@
 //! An engine that is down for a while: running turns go on, and the run does afterwards.
 
-use std::sync::Arc;
-
+use super::super::backend;
 use super::cluster::Cluster;
 use super::ended::Running;
 use super::flows::{TURNS, held_at_work, three};
-use crate::postgres::server::Server;
 use crate::support::wait_until;
 
 const DOWN: &str = "cannot be reached";
@@ -13,7 +11,7 @@ const BACK: &str = "is reached again";
 
 #[test]
 fn run_waits_for_an_engine_that_is_down_and_pays_nothing_twice() {
-    let server = Arc::new(Server::new(""));
+    let server = backend::own_server();
     let cluster = three(Cluster::on(&server));
     cluster.script(&held_at_work());
     let mut worker = cluster.machine("a").worker(3, &[]);

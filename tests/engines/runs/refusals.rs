@@ -99,7 +99,7 @@ fn engine_of_the_configuration_is_used_unless_another_is_named() {
         command.env_remove("RAYMOND_ENGINE");
         machine.launch(command, arguments).wait()
     };
-    std::fs::write(&file, format!("engine: {}\n", cluster.database.url())).expect("written");
+    std::fs::write(&file, format!("engine: {}\n", cluster.backend.url())).expect("written");
     let listed = |arguments: &[&str]| in_config(arguments).ok().json().as_array().map(Vec::len);
     assert_eq!(listed(&["list", "--json"]), Some(1));
     assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(0));

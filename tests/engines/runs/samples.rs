@@ -12,7 +12,7 @@ use super::ended::Ended;
 use super::machine::{AUTHOR, Machine};
 
 /// A sample, the options of its run, and the files that it finds in its directory.
-struct Sample {
+pub(crate) struct Sample {
     name: &'static str,
     options: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
@@ -22,45 +22,47 @@ struct Sample {
     is_timed: bool,
 }
 
-const fn sample(name: &'static str, options: &'static [&'static str]) -> Sample {
+pub(crate) const fn sample(name: &'static str, options: &'static [&'static str]) -> Sample {
     Sample { name, options, files: &[], is_repository: false, is_timed: false }
 }
 
-/// Makes the two tests of each sample.
-macro_rules! samples {
-    ($($test:ident => $sample:expr),* $(,)?) => {
-        mod with_one_slot {
-            $(#[test] fn $test() { super::gives_the_same_journal(&$sample); })*
+/// Makes a test of each sample, which a function judges.
+macro_rules! each_sample {
+    ($judge:path) => {
+        each_sample! { $judge:
+            tour => sample("tour", &[]),
+            classify => sample("classify", &["--input", "What a lovely, quiet library!"]),
+            story => sample("story", &["--input", "a lighthouse keeper"]),
+            research => sample("research", &["--input", "Which file should I read first?"]),
+            compose => sample("compose", &["--input", "a library in a lighthouse"]),
+            dispatch => sample("dispatch", &["--input", "a compass, a kettle, a violin"]),
+            review_folder => sample("review-folder", &["--input", "only what is in src"]),
+            improve => sample("improve", &["--input", "why the sea is salty"]),
+            judge => sample("judge", &["--input", "a library in a lighthouse"]),
+            phases => sample("phases", &["--input", "write three limericks"]),
+            careful_fix => sample("careful-fix", &["--input", "off by one"]),
+            self_review => sample("self-review", &["--input", "A haiku"]),
+            best_of_two => sample("best-of-two", &["--input", "A name for a command"]),
+            three_reviewers => THREE_REVIEWERS,
+            add_source => ADD_SOURCE,
+            release => RELEASE,
         }
-        mod with_many_slots {
-            $(#[test] fn $test() { super::takes_the_same_steps(&$sample); })*
-        }
+    };
+    ($judge:path: $($test:ident => $sample:expr),* $(,)?) => {
+        $(#[test] fn $test() { $judge(&$sample); })*
     };
 }
 
-samples! {
-    tour => super::sample("tour", &[]),
-    classify => super::sample("classify", &["--input", "What a lovely, quiet library!"]),
-    story => super::sample("story", &["--input", "a lighthouse keeper"]),
-    research => super::sample("research", &["--input", "Which file should I read first?"]),
-    compose => super::sample("compose", &["--input", "a library in a lighthouse"]),
-    dispatch => super::sample("dispatch", &["--input", "a compass, a kettle, a violin"]),
-    review_folder => super::sample("review-folder", &["--input", "only what is in src"]),
-    improve => super::sample("improve", &["--input", "why the sea is salty"]),
-    judge => super::sample("judge", &["--input", "a library in a lighthouse"]),
-    phases => super::sample("phases", &["--input", "write three limericks"]),
-    careful_fix => super::sample("careful-fix", &["--input", "off by one"]),
-    self_review => super::sample("self-review", &["--input", "A haiku"]),
-    best_of_two => super::sample("best-of-two", &["--input", "A name for a command"]),
-    three_reviewers => super::THREE_REVIEWERS,
-    add_source => super::ADD_SOURCE,
-    release => super::RELEASE,
+mod with_one_slot {
+    use super::{ADD_SOURCE, RELEASE, THREE_REVIEWERS, sample};
+
+    each_sample!(super::gives_the_same_journal);
 }
 
-const THREE_REVIEWERS: Sample =
+pub(crate) const THREE_REVIEWERS: Sample =
     Sample { is_timed: true, ..sample("three-reviewers", &["--input", "A duration"]) };
 
-const ADD_SOURCE: Sample = Sample {
+pub(crate) const ADD_SOURCE: Sample = Sample {
     files: &[
         ("data/config.yaml", "# Ours.\nname: sea\nsources: []\n"),
         ("data/index.md", "# Index\n\nRun hiivmind-corpus-build to fill it.\n"),
@@ -70,7 +72,7 @@ const ADD_SOURCE: Sample = Sample {
     ..sample("add-source", &[])
 };
 
-const RELEASE: Sample =
+pub(crate) const RELEASE: Sample =
     Sample { files: &[("lamp.txt", "on\n")], is_repository: true, ..sample("release", &[]) };
 
 impl Sample {
@@ -196,12 +198,8 @@ fn gives_the_same_journal(sample: &Sample) {
     assert_eq!(alone.len(), shared.len(), "{}", sample.name);
 }
 
-/// With several turns at once, only the steps of each agent are in a fixed order.
-fn takes_the_same_steps(sample: &Sample) {
-    compare_steps(sample, 16, &[]);
-}
-
-fn compare_steps(sample: &Sample, slots: usize, further: &[&str]) {
+/// Compares the steps of each agent alone: with several turns at once, only they are in a fixed order.
+pub(crate) fn compare_steps(sample: &Sample, slots: usize, further: &[&str]) {
     let [alone, shared] = both(sample, slots, further).map(|log| steps(&log));
     assert_eq!(alone, shared, "{}", sample.name);
 }

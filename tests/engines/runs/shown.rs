@@ -27,7 +27,7 @@ fn texts_of_turns_are_shown_from_a_third_machine() {
     let shown = third.raymond(&["show", RUN, "main.1", "--json"]).ok().json();
     let turn = &shown["steps"][0]["turns"][0];
     assert_eq!((&turn["prompt"], &turn["host"]), (&"work a".into(), &"a".into()), "{shown}");
-    let mut session = cluster.database.session();
+    let mut session = cluster.backend.session();
     let left = "SELECT count(*) FROM raymond.request WHERE key LIKE '?%'";
     assert_eq!(session.ask(left).as_deref(), Some("0"));
 

@@ -1,14 +1,13 @@
 //! Everything dies, again and again: workers, supervisors and the server. Nothing is lost, and nothing is paid twice.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::super::backend;
 use super::cluster::Cluster;
 use super::fake::{answers, works};
 use super::flows::{fork, three};
-use crate::postgres::server::Server;
 use crate::support::wait_until;
 
 /// The variable with the number of kills, and the number without it.
@@ -34,7 +33,7 @@ fn variable<T: std::str::FromStr>((name, otherwise): (&str, T)) -> T {
 
 #[test]
 fn run_survives_kills_of_everything() {
-    let server = Arc::new(Server::new(""));
+    let server = backend::own_server();
     let cluster = three(Cluster::on(&server));
     let round = [
         answers("start", &fork()),

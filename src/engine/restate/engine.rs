@@ -1,0 +1,139 @@
+//! The engine as a value: its address, and the way to its objects.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
+use super::client::{ClientThread, client};
+use super::failure::{damaged, refused, unreachable};
+use super::objects::index_calls::{IndexAnswer, IndexLook};
+use super::objects::names::{ALL, CHANGE, INDEX, LOOK, RUN};
+use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
+use super::objects::version::VERSION;
+use super::seen_news::SeenNews;
+use super::settings::RestateSettings;
+use crate::domain::id::RunId;
+use crate::engine::shared_log::RunLease;
+use crate::engine::{Engine, EngineAddress, EngineError};
+
+/// A Restate server as an engine.
+pub(in crate::engine) struct RestateEngine {
+    pub(super) caller: ObjectCaller,
+    pub(super) seen: SeenNews,
+    /// The last field: the thread outlives what uses it.
+    _thread: ClientThread,
+}
+
+impl fmt::Debug for RestateEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RestateEngine").field(self.address()).finish()
+    }
+}
+
+impl Engine for RestateEngine {
+    fn address(&self) -> &EngineAddress {
+        &self.caller.address
+    }
+}
+
+impl RestateEngine {
+    /// Connects to the server, and asks its objects for their version.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
+    pub(in crate::engine) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
+        let settings = RestateSettings::read(address)?;
+        let thread = ClientThread::start().map_err(|error| {
+            unreachable(address, format!("this machine has no thread for it: {error}"))
+        })?;
+        let client = client().map_err(|why| refused(address, why))?;
+        let handle = thread.handle.clone();
+        let caller = ObjectCaller::new(address.clone(), settings.ingress, client, handle);
+        let engine = Self { caller, seen: SeenNews::default(), _thread: thread };
+        match engine.index(&IndexLook::Version)? {
+            IndexAnswer::Version(VERSION) => Ok(engine),
+            IndexAnswer::Version(found) => {
+                let engine = address.to_string();
+                Err(EngineError::Version { engine, found, known: VERSION })
+            }
+            other => Err(engine.unexpected(&other)),
+        }
+    }
+
+    /// Asks the index.
+    pub(super) fn index(&self, look: &IndexLook) -> Result<IndexAnswer, EngineError> {
+        let called = CalledHandler { service: INDEX, key: ALL, handler: LOOK };
+        self.caller.call(called, look, CALL_LIMIT)
+    }
+
+    /// Calls a run.
+    pub(super) fn run(&self, run: &RunId, call: &RunCall) -> Result<RunAnswer, EngineError> {
+        self.run_within(run, call, CALL_LIMIT)
+    }
+
+    /// Calls a run with more or less time.
+    pub(super) fn run_within(
+        &self,
+        run: &RunId,
+        call: &RunCall,
+        limit: Duration,
+    ) -> Result<RunAnswer, EngineError> {
+        let called = CalledHandler { service: RUN, key: run.as_str(), handler: CHANGE };
+        let answer = self.caller.call(called, call, limit)?;
+        self.judged(run, answer)
+    }
+
+    /// Asks a run.
+    pub(super) fn run_look(&self, run: &RunId, look: &RunLook) -> Result<RunAnswer, EngineError> {
+        let called = CalledHandler { service: RUN, key: run.as_str(), handler: LOOK };
+        let answer = self.caller.call(called, look, super::calls::LARGE_CALL_LIMIT)?;
+        self.judged(run, answer)
+    }
+
+    /// Has a run do what only its newest supervisor may.
+    pub(super) fn leased(
+        &self,
+        lease: &RunLease,
+        deed: LeasedDeed,
+    ) -> Result<RunAnswer, EngineError> {
+        self.run(&lease.run, &RunCall::Leased { epoch: lease.epoch, deed })
+    }
+
+    /// Returns the error that an answer stands for.
+    fn judged(&self, run: &RunId, answer: RunAnswer) -> Result<RunAnswer, EngineError> {
+        let (engine, run) = (self.address().to_string(), run.clone());
+        match answer {
+            RunAnswer::NoSuchRun => Err(EngineError::NoSuchRun { engine, run }),
+            RunAnswer::RunExists => Err(EngineError::RunExists { engine, run }),
+            RunAnswer::Supervised { holder } => {
+                Err(EngineError::Supervised { engine, run, holder })
+            }
+            RunAnswer::TakenOver => Err(EngineError::TakenOver { run }),
+            RunAnswer::Unfit { why } => Err(damaged(self.address(), format!("the run {run}"), why)),
+            RunAnswer::Done
+            | RunAnswer::Epoch(_)
+            | RunAnswer::Lines { .. }
+            | RunAnswer::Terms(_)
+            | RunAnswer::Commands(_)
+            | RunAnswer::Keys(_)
+            | RunAnswer::Fate(_)
+            | RunAnswer::Requests(_)
+            | RunAnswer::Begun(_)
+            | RunAnswer::Replies(_)
+            | RunAnswer::QuestionReply(_)
+            | RunAnswer::Summary { .. } => Ok(answer),
+        }
+    }
+
+    /// Returns the error about an answer that belongs to another call.
+    pub(super) fn unexpected(&self, answer: &impl fmt::Debug) -> EngineError {
+        let shown = format!("{answer:?}");
+        let start: String = shown.chars().take(100).collect();
+        damaged(self.address(), "an object", format!("it gave the answer to another call: {start}"))
+    }
+}
+
+/// Returns a time in milliseconds.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,102 @@
+//! The hosts that the server knows.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::calls::{CALL_LIMIT, CalledHandler};
+use super::engine::RestateEngine;
+use super::failure::{damaged, refused};
+use super::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
+use super::objects::index_calls::{IndexAnswer, IndexLook};
+use super::objects::names::{CHANGE, HOST, LOOK};
+use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
+use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
+use crate::engine::{Engine, EngineError};
+
+impl HostRegistry for RestateEngine {
+    fn register_host(
+        &self,
+        host: &HostName,
+        worker: &str,
+        report: &HostReport,
+    ) -> Result<HostClaim, EngineError> {
+        let (worker, report) = (worker.to_owned(), self.carried(report)?);
+        match self.host(host, HostCall::Register { worker, report })? {
+            HostObjectAnswer::Epoch(epoch) => {
+                Ok(HostClaim { host: host.clone(), epoch: HostEpoch(epoch) })
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn heartbeat(
+        &self,
+        claim: &HostClaim,
+        report: &HostReport,
+    ) -> Result<HostStanding, EngineError> {
+        let call = HostCall::Heartbeat { epoch: claim.epoch.0, report: self.carried(report)? };
+        match self.host(&claim.host, call)? {
+            HostObjectAnswer::Standing(standing) => Ok(standing),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError> {
+        let names = match self.index(&IndexLook::Hosts)? {
+            IndexAnswer::Hosts(names) => names,
+            other => return Err(self.unexpected(&other)),
+        };
+        let mut hosts = Vec::with_capacity(names.len());
+        for name in names {
+            let host = HostName::parse(&name)
+                .map_err(|error| damaged(self.address(), "the index", error.to_string()))?;
+            hosts.extend(self.registered(host)?);
+        }
+        hosts.sort_unstable_by(|one: &RegisteredHost, other| one.host.cmp(&other.host));
+        Ok(hosts)
+    }
+
+    fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError> {
+        self.host(host, HostCall::SetStanding(standing)).map(drop)
+    }
+
+    fn remove_host(&self, host: &HostName) -> Result<(), EngineError> {
+        self.host(host, HostCall::Remove).map(drop)
+    }
+}
+
+impl RestateEngine {
+    fn host(&self, host: &HostName, call: HostCall) -> Result<HostObjectAnswer, EngineError> {
+        let called = CalledHandler { service: HOST, key: host.as_str(), handler: CHANGE };
+        match self.caller.call(called, call, CALL_LIMIT)? {
+            HostObjectAnswer::Fenced => Err(EngineError::HostFenced { host: host.clone() }),
+            HostObjectAnswer::NoSuchHost => {
+                let engine = self.address().to_string();
+                Err(EngineError::NoSuchHost { engine, host: host.clone() })
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// Returns a host; `None` if it was removed.
+    fn registered(&self, host: HostName) -> Result<Option<RegisteredHost>, EngineError> {
+        let called = CalledHandler { service: HOST, key: host.as_str(), handler: LOOK };
+        match self.caller.call(called, HostLook::State, CALL_LIMIT)? {
+            HostObjectAnswer::State { epoch, standing, silent_ms, report } => {
+                let report = serde_json::from_value(report).map_err(|error| {
+                    damaged(self.address(), format!("the host {host}"), error.to_string())
+                })?;
+                let (epoch, silent_for) = (HostEpoch(epoch), Duration::from_millis(silent_ms));
+                Ok(Some(RegisteredHost { host, epoch, standing, silent_for, report }))
+            }
+            HostObjectAnswer::NoSuchHost => Ok(None),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn carried(&self, report: &HostReport) -> Result<Value, EngineError> {
+        serde_json::to_value(report)
+            .map_err(|error| refused(self.address(), format!("the report is no JSON: {error}")))
+    }
+}

@@ -1,0 +1,183 @@
+//! The mailbox of hosts. The requests are in the objects of their runs, so a host asks each run that has some for it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use super::calls::{CALL_LIMIT, CalledHandler};
+use super::engine::RestateEngine;
+use super::failure::damaged;
+use super::objects::host_calls::{HostLook, HostObjectAnswer};
+use super::objects::names::{HOST, LOOK};
+use super::objects::run_calls::{
+    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall,
+};
+use crate::domain::id::RunId;
+use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
+use crate::engine::host_questions::QUESTION;
+use crate::engine::host_registry::HostClaim;
+use crate::engine::shared_log::RunLease;
+use crate::engine::{Engine, EngineError};
+
+impl HostMailbox for RestateEngine {
+    fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {
+        let requests = requests.iter().map(|request| CarriedRequest {
+            key: request.key.clone(),
+            host: request.host.as_str().to_owned(),
+            host_epoch: request.host_epoch.0,
+            body: request.body.clone(),
+        });
+        self.leased(lease, LeasedDeed::Send { requests: requests.collect() }).map(drop)
+    }
+
+    fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError> {
+        match self.leased(lease, LeasedDeed::Sent)? {
+            RunAnswer::Keys(keys) => Ok(keys),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError> {
+        match self.leased(lease, LeasedDeed::Withdraw { key: key.to_owned() })? {
+            RunAnswer::Fate(RequestFate::NotBegun) => Ok(Withdrawal::NotBegun),
+            RunAnswer::Fate(RequestFate::Begun) => Ok(Withdrawal::Begun),
+            RunAnswer::Fate(RequestFate::Answered) => Ok(Withdrawal::Answered),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn requests(
+        &self,
+        claim: &HostClaim,
+        received: &[String],
+        is_first: bool,
+        limit: usize,
+    ) -> Result<Vec<HostRequest>, EngineError> {
+        let runs = self.runs_for(claim)?;
+        let mut requests = Vec::new();
+        for run in runs {
+            let received = received.iter().filter(|key| run_of(key).as_ref() == Some(&run));
+            let (received, limit) = (received.cloned().collect(), limit - requests.len());
+            let call = RunCall::Requests { by: acting(claim), received, is_first, limit };
+            let open = match self.run(&run, &call)? {
+                RunAnswer::Requests(open) => open,
+                other => return Err(self.unexpected(&other)),
+            };
+            requests.extend(open.into_iter().map(|open| HostRequest {
+                key: open.key,
+                run: run.clone(),
+                host: claim.host.clone(),
+                host_epoch: claim.epoch,
+                body: open.body,
+            }));
+        }
+        Ok(requests)
+    }
+
+    /// The host is asked first, and the run decides. A host that is declared lost between the two had asked before that.
+    fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError> {
+        self.runs_for(claim)?;
+        let mut begun = HashSet::new();
+        for (run, keys) in by_run(keys, |key| key) {
+            let given: Vec<String> = keys.iter().map(|key| (*key).clone()).collect();
+            let call = RunCall::Begin { by: acting(claim), keys: given };
+            match self.run(&run, &call) {
+                Ok(RunAnswer::Begun(may)) => {
+                    let may = keys.into_iter().zip(may).filter(|(_, may)| *may);
+                    begun.extend(may.map(|(key, _)| key.clone()));
+                }
+                Ok(other) => return Err(self.unexpected(&other)),
+                Err(EngineError::NoSuchRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(begun)
+    }
+
+    /// Those of a run are all kept, or none. After an error the others may be kept already, and come again.
+    fn reply(&self, claim: &HostClaim, replies: &[HostReply]) -> Result<(), EngineError> {
+        self.runs_for(claim)?;
+        for (run, replies) in by_run(replies, |reply| &reply.key) {
+            let carried = replies
+                .iter()
+                .map(|reply| CarriedReply { key: reply.key.clone(), body: reply.body.clone() });
+            let call = RunCall::Reply { by: acting(claim), replies: carried.collect() };
+            match self.run(&run, &call) {
+                Ok(_) | Err(EngineError::NoSuchRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn replies(
+        &self,
+        lease: &RunLease,
+        received: &[String],
+        limit: usize,
+    ) -> Result<Vec<HostReply>, EngineError> {
+        let received = received.to_vec();
+        let replies = match self.leased(lease, LeasedDeed::Replies { received, limit })? {
+            RunAnswer::Replies(replies) => replies,
+            other => return Err(self.unexpected(&other)),
+        };
+        let carried = |CarriedReply { key, body }| HostReply { key, body };
+        Ok(replies.into_iter().map(carried).collect())
+    }
+
+    fn forget(&self, lease: &RunLease, keys: &[String]) -> Result<(), EngineError> {
+        self.leased(lease, LeasedDeed::Forget { keys: keys.to_vec() }).map(drop)
+    }
+
+    fn forget_all(&self, lease: &RunLease) -> Result<(), EngineError> {
+        self.leased(lease, LeasedDeed::ForgetAll).map(drop)
+    }
+
+    fn wait_for_mail(
+        &self,
+        receiver: MailReceiver<'_>,
+        longest: Duration,
+    ) -> Result<(), EngineError> {
+        self.wait_for_mail_of(receiver, longest)
+    }
+}
+
+impl RestateEngine {
+    /// Returns the runs that have requests for a host, if its claim is the newest.
+    fn runs_for(&self, claim: &HostClaim) -> Result<Vec<RunId>, EngineError> {
+        let called = CalledHandler { service: HOST, key: claim.host.as_str(), handler: LOOK };
+        let look = HostLook::Runs { epoch: claim.epoch.0 };
+        let runs = match self.caller.call(called, look, CALL_LIMIT)? {
+            HostObjectAnswer::Runs(runs) => runs,
+            HostObjectAnswer::Fenced => {
+                return Err(EngineError::HostFenced { host: claim.host.clone() });
+            }
+            other => return Err(self.unexpected(&other)),
+        };
+        let parsed = runs.iter().map(|run| RunId::parse(run));
+        parsed.collect::<Result<_, _>>().map_err(|error| {
+            damaged(self.address(), format!("the host {}", claim.host), error.to_string())
+        })
+    }
+}
+
+fn acting(claim: &HostClaim) -> ActingHost {
+    ActingHost { host: claim.host.as_str().to_owned(), epoch: claim.epoch.0 }
+}
+
+/// Returns the run that a key begins with, behind the mark of a question.
+pub(super) fn run_of(key: &str) -> Option<RunId> {
+    let (run, _) = key.strip_prefix(QUESTION).unwrap_or(key).split_once('/')?;
+    RunId::parse(run).ok()
+}
+
+/// Groups what has keys by the runs that the keys begin with. A key without a run is of none.
+fn by_run<T>(all: &[T], key: impl Fn(&T) -> &String) -> BTreeMap<RunId, Vec<&T>> {
+    let mut groups: BTreeMap<RunId, Vec<&T>> = BTreeMap::new();
+    for one in all {
+        let run = run_of(key(one));
+        if let Some(run) = run {
+            groups.entry(run).or_default().push(one);
+        }
+    }
+    groups
+}

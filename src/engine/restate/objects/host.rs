@@ -1,0 +1,145 @@
+//! The decisions of a host: who serves it since when, and which runs have requests for it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::effect::ObjectEffect;
+use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
+use super::index_calls::IndexCall;
+use super::state::{ObjectState, Undecided};
+use super::waiters::NewsWaiters;
+use crate::domain::host::HostStanding;
+
+const HEAD: &str = "head";
+
+/// A host. One that was removed keeps its epoch, so that its next one is new.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+struct HostHead {
+    /// Zero if it was never served: then only its mail counts.
+    epoch: u64,
+    worker: String,
+    standing: HostStanding,
+    is_removed: bool,
+    /// The time of its last sign of life, in milliseconds.
+    seen: u64,
+    report: Value,
+    #[serde(default)]
+    runs: BTreeSet<String>,
+    #[serde(default)]
+    mail: NewsWaiters,
+}
+
+impl HostHead {
+    fn is_there(&self) -> bool {
+        self.epoch > 0 && !self.is_removed
+    }
+
+    fn is_fenced(&self, epoch: u64) -> bool {
+        let is_in_service = match self.standing {
+            HostStanding::Active | HostStanding::Draining => true,
+            HostStanding::Lost => false,
+        };
+        self.epoch != epoch || !self.is_there() || !is_in_service
+    }
+}
+
+/// Changes a host. `now` is the time, in milliseconds.
+pub(super) fn decide(
+    host: &str,
+    call: &HostCall,
+    now: u64,
+    state: &mut ObjectState<'_>,
+) -> Result<HostObjectAnswer, Undecided> {
+    let mut head: HostHead = state.get_or_default(HEAD)?;
+    let answer = match call {
+        HostCall::Register { worker, report } => {
+            let keeps_epoch = head.worker == *worker && !head.is_fenced(head.epoch);
+            if head.epoch == 0 {
+                state.effect(ObjectEffect::Index(IndexCall::AddHost { host: host.to_owned() }));
+            }
+            head.epoch += u64::from(!keeps_epoch);
+            head.worker.clone_from(worker);
+            (head.standing, head.is_removed) = (HostStanding::Active, false);
+            (head.seen, head.report) = (now, report.clone());
+            HostObjectAnswer::Epoch(head.epoch)
+        }
+        HostCall::Heartbeat { epoch, .. } if head.is_fenced(*epoch) => HostObjectAnswer::Fenced,
+        HostCall::Heartbeat { report, .. } => {
+            (head.seen, head.report) = (now, report.clone());
+            HostObjectAnswer::Standing(head.standing)
+        }
+        HostCall::SetStanding(_) | HostCall::Remove if !head.is_there() => {
+            HostObjectAnswer::NoSuchHost
+        }
+        HostCall::SetStanding(standing) => {
+            let was_lost = head.standing == HostStanding::Lost;
+            head.epoch += u64::from(*standing == HostStanding::Lost && !was_lost);
+            head.standing = *standing;
+            HostObjectAnswer::Done
+        }
+        HostCall::Remove => {
+            (head.is_removed, head.epoch) = (true, head.epoch + 1);
+            HostObjectAnswer::Done
+        }
+        HostCall::AddRun { run } => {
+            head.runs.insert(run.clone());
+            HostObjectAnswer::Done
+        }
+        HostCall::DropRun { run } => {
+            head.runs.remove(run);
+            HostObjectAnswer::Done
+        }
+        HostCall::Mail => {
+            head.mail.tell(head.mail.news + 1, state);
+            HostObjectAnswer::Done
+        }
+        HostCall::Watch { awakeable, seen } => {
+            head.mail.watch(awakeable, *seen, state);
+            HostObjectAnswer::Done
+        }
+    };
+    state.set(HEAD, &head)?;
+    Ok(answer)
+}
+
+/// Answers a question.
+pub(super) fn look(
+    look: &HostLook,
+    now: u64,
+    state: &ObjectState<'_>,
+) -> Result<HostObjectAnswer, Undecided> {
+    let head: HostHead = state.get_or_default(HEAD)?;
+    Ok(match look {
+        HostLook::Runs { epoch } if head.is_fenced(*epoch) => HostObjectAnswer::Fenced,
+        HostLook::Runs { .. } => HostObjectAnswer::Runs(head.runs.into_iter().collect()),
+        HostLook::State if !head.is_there() => HostObjectAnswer::NoSuchHost,
+        HostLook::State => HostObjectAnswer::State {
+            epoch: head.epoch,
+            standing: head.standing,
+            // Another clock may have been ahead.
+            silent_ms: now.saturating_sub(head.seen),
+            report: head.report,
+        },
+    })
+}
+
+/// Returns the number of the mail that somebody has to wait behind; as an error that of mail that was not seen.
+pub(super) fn to_wait(seen: u64, state: &ObjectState<'_>) -> Result<Result<u64, u64>, Undecided> {
+    let news = state.get_or_default::<HostHead>(HEAD)?.mail.news;
+    Ok(if news == seen { Ok(news) } else { Err(news) })
+}
+
+/// Returns whether a call is decided by the time.
+pub(super) fn needs_time(call: &HostCall) -> bool {
+    match call {
+        HostCall::Register { .. } | HostCall::Heartbeat { .. } => true,
+        HostCall::SetStanding(_)
+        | HostCall::Remove
+        | HostCall::AddRun { .. }
+        | HostCall::DropRun { .. }
+        | HostCall::Mail
+        | HostCall::Watch { .. } => false,
+    }
+}

@@ -1,0 +1,31 @@
+//! The objects that a worker serves to the Restate server: decisions without a server, and a thin shell around them.
+//!
+//! All of a run is in one object, so that each call of its supervisor is fenced by the run's own lease, and of a withdrawal
+//! and a begin at the same moment one is first. A run calls its hosts and the index, and none of them calls a run, so that
+//! no two wait for each other.
+
+mod effect;
+pub(super) mod endpoint;
+mod host;
+pub(super) mod host_calls;
+mod identity;
+mod index;
+pub(super) mod index_calls;
+pub(super) mod names;
+mod run;
+pub(super) mod run_calls;
+mod run_commands;
+mod run_head;
+mod run_lease;
+mod run_log;
+mod run_mail;
+mod run_questions;
+mod run_requests;
+mod services;
+mod shell;
+mod state;
+#[cfg(test)]
+mod tests;
+pub(super) mod version;
+pub(super) mod wait_calls;
+mod waiters;

@@ -1,0 +1,162 @@
+//! The decisions of a run: each call, judged by the lease it comes with.
+
+use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
+use super::run_head::{RunHead, TERMS};
+use super::run_requests::{forget, reply_key};
+use super::state::{ObjectState, Undecided};
+use super::{run_commands, run_lease, run_log, run_mail, run_questions};
+
+/// Changes a run.
+pub(super) fn decide(
+    run: &str,
+    call: &RunCall,
+    state: &mut ObjectState<'_>,
+) -> Result<RunAnswer, Undecided> {
+    if let RunCall::Create { terms, holder, lease_ms, lines } = call {
+        return run_lease::create(run, (terms, lines), (holder, *lease_ms), state);
+    }
+    let Some(mut head) = RunHead::load(state)? else { return Ok(RunAnswer::NoSuchRun) };
+    let answer = match call {
+        RunCall::Create { .. } => RunAnswer::RunExists,
+        RunCall::Claim { holder, lease_ms } => {
+            return run_lease::claim(run, (holder, *lease_ms), head, state);
+        }
+        RunCall::RunOut { lease } => {
+            run_lease::run_out(&mut head, *lease);
+            RunAnswer::Done
+        }
+        RunCall::Leased { epoch, .. } if *epoch != head.epoch => return Ok(RunAnswer::TakenOver),
+        RunCall::Leased { deed, .. } => leased(run, &mut head, deed, state)?,
+        RunCall::Requests { by, received, is_first, limit } => {
+            return run_mail::requests(by, received, (*is_first, *limit), state);
+        }
+        RunCall::Begin { by, keys } => return run_mail::begin(by, keys, state),
+        RunCall::Reply { by, replies } => {
+            run_mail::reply(&mut head, by, replies, state)?;
+            RunAnswer::Done
+        }
+        RunCall::LeaveCommand { command } => {
+            run_commands::leave(&mut head, command, state)?;
+            RunAnswer::Done
+        }
+        RunCall::Ask { question } => {
+            run_questions::ask(run, &mut head, question, state)?;
+            RunAnswer::Done
+        }
+        RunCall::EndQuestion { key } => {
+            run_questions::end(key, state)?;
+            RunAnswer::Done
+        }
+        RunCall::Watch { awakeable, topic, seen } => {
+            match topic {
+                RunTopic::Mail => head.mail.watch(awakeable, *seen, state),
+                RunTopic::Lines => head.lines.watch(awakeable, *seen, state),
+            }
+            RunAnswer::Done
+        }
+    };
+    head.save(state)?;
+    Ok(answer)
+}
+
+/// Does what the newest supervisor asks for.
+fn leased(
+    run: &str,
+    head: &mut RunHead,
+    deed: &LeasedDeed,
+    state: &mut ObjectState<'_>,
+) -> Result<RunAnswer, Undecided> {
+    match deed {
+        LeasedDeed::Renew { lease_ms } => run_lease::renew(head, *lease_ms, state),
+        LeasedDeed::Release { has_ended } => run_lease::release(run, head, *has_ended, state),
+        LeasedDeed::Append { first, lines } => {
+            let answer = run_log::append(head, *first, lines, state)?;
+            if head.holder.is_none() && answer == RunAnswer::Done {
+                run_lease::index(run, run_lease::left(head), state);
+            }
+            return Ok(answer);
+        }
+        LeasedDeed::SetTerms { terms } => state.set(TERMS, terms)?,
+        LeasedDeed::RemoveCommand { name } => run_commands::remove(name, state)?,
+        LeasedDeed::Send { requests } => run_mail::send(run, head, requests, state)?,
+        LeasedDeed::Sent => return Ok(RunAnswer::Keys(run_mail::sent(head, state)?)),
+        LeasedDeed::Withdraw { key } => {
+            return Ok(RunAnswer::Fate(run_mail::withdraw(head, key, state)?));
+        }
+        LeasedDeed::Replies { received, limit } => {
+            return run_mail::replies(head, received, *limit, state);
+        }
+        LeasedDeed::Forget { keys } => forget(keys, &mut head.forgotten, state)?,
+        LeasedDeed::ForgetAll => run_mail::forget_all(run, head, state)?,
+    }
+    Ok(RunAnswer::Done)
+}
+
+/// Answers a question.
+pub(super) fn look(look: &RunLook, state: &ObjectState<'_>) -> Result<RunAnswer, Undecided> {
+    let Some(head) = RunHead::load(state)? else { return Ok(RunAnswer::NoSuchRun) };
+    Ok(match look {
+        RunLook::Lines { after, limit } => run_log::read(&head, *after, *limit, state)?,
+        RunLook::Terms => RunAnswer::Terms(state.get_or_default(TERMS)?),
+        RunLook::Commands => run_commands::waiting(state)?,
+        RunLook::QuestionReply { key } => RunAnswer::QuestionReply(state.get(&reply_key(key))?),
+        RunLook::Summary => RunAnswer::Summary {
+            last: head.last,
+            has_ended: head.has_ended,
+            is_abandoned: head.holder.is_some() && head.has_run_out && !head.has_ended,
+            holder: head.holder.filter(|_| !head.has_run_out),
+        },
+    })
+}
+
+/// Returns the number of the news that somebody has to wait behind; as an error that of news that were not seen. Of a log
+/// the records are seen, of the mail its news. A run that is not there has none.
+pub(super) fn to_wait(
+    topic: RunTopic,
+    seen: u64,
+    state: &ObjectState<'_>,
+) -> Result<Result<u64, u64>, Undecided> {
+    let head = RunHead::load(state)?.unwrap_or_default();
+    let (news, is_seen) = match topic {
+        RunTopic::Mail => (head.mail.news, seen == head.mail.news),
+        RunTopic::Lines => (head.lines.news, head.last <= seen),
+    };
+    Ok(if is_seen { Ok(news) } else { Err(news) })
+}
+
+/// Returns the keys that a call needs for certain, so that they are loaded at once.
+pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
+    use super::run_requests::{ANSWERED, queue_key, request_key};
+    let mut keys = vec![super::run_head::HEAD.to_owned()];
+    match call {
+        RunCall::Leased { deed: LeasedDeed::Append { first, .. }, .. } => {
+            keys.push(run_log::chunk_key(*first));
+        }
+        RunCall::Leased { deed: LeasedDeed::Send { requests }, .. } => {
+            keys.extend(requests.iter().map(|one| request_key(&one.key)));
+            keys.extend(requests.iter().map(|one| queue_key(&one.host)));
+        }
+        RunCall::Leased { deed: LeasedDeed::Replies { .. }, .. } => keys.push(ANSWERED.to_owned()),
+        RunCall::Leased { deed: LeasedDeed::Forget { keys: forgotten }, .. } => {
+            keys.extend(forgotten.iter().map(|key| request_key(key)));
+            keys.extend([ANSWERED, super::run_requests::WITHDRAWN].map(str::to_owned));
+        }
+        RunCall::Requests { by, .. } => keys.push(queue_key(&by.host)),
+        RunCall::Begin { keys: begun, .. } => keys.extend(begun.iter().map(|key| request_key(key))),
+        RunCall::Reply { by, replies } => {
+            keys.extend(replies.iter().map(|reply| request_key(&reply.key)));
+            keys.extend([queue_key(&by.host), ANSWERED.to_owned()]);
+        }
+        RunCall::Create { .. }
+        | RunCall::Claim { .. }
+        | RunCall::RunOut { .. }
+        | RunCall::Leased { .. }
+        | RunCall::LeaveCommand { .. }
+        | RunCall::Ask { .. }
+        | RunCall::EndQuestion { .. }
+        | RunCall::Watch { .. } => {}
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,201 @@
+//! The calls of the object of a run, and its answers.
+
+use serde::{Deserialize, Serialize};
+
+/// A command, with a content that is usually text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct CarriedCommand {
+    pub(in crate::engine::restate) name: String,
+    pub(in crate::engine::restate) content: CarriedContent,
+}
+
+/// A content: as text if it is some, since bytes in JSON take four times the room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum CarriedContent {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl CarriedContent {
+    pub(in crate::engine::restate) fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+
+    pub(in crate::engine::restate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// A request as it is carried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct CarriedRequest {
+    pub(in crate::engine::restate) key: String,
+    pub(in crate::engine::restate) host: String,
+    pub(in crate::engine::restate) host_epoch: u64,
+    pub(in crate::engine::restate) body: String,
+}
+
+/// A reply as it is carried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct CarriedReply {
+    pub(in crate::engine::restate) key: String,
+    pub(in crate::engine::restate) body: String,
+}
+
+/// A host in one of its epochs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct ActingHost {
+    pub(in crate::engine::restate) host: String,
+    pub(in crate::engine::restate) epoch: u64,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum RunTopic {
+    Mail,
+    Lines,
+}
+
+/// A call that may change a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum RunCall {
+    Create {
+        terms: String,
+        holder: String,
+        lease_ms: u64,
+        lines: Vec<String>,
+    },
+    Claim {
+        holder: String,
+        lease_ms: u64,
+    },
+    /// The time of a lease is over, unless it was renewed.
+    RunOut {
+        lease: u64,
+    },
+    /// A call of the supervisor, which counts only with the newest lease.
+    Leased {
+        epoch: u64,
+        deed: LeasedDeed,
+    },
+    /// Calls of a host for its own requests.
+    Requests {
+        by: ActingHost,
+        received: Vec<String>,
+        is_first: bool,
+        limit: usize,
+    },
+    Begin {
+        by: ActingHost,
+        keys: Vec<String>,
+    },
+    Reply {
+        by: ActingHost,
+        replies: Vec<CarriedReply>,
+    },
+    LeaveCommand {
+        command: CarriedCommand,
+    },
+    /// Calls of whoever looks at the run.
+    Ask {
+        question: CarriedRequest,
+    },
+    EndQuestion {
+        key: String,
+    },
+    /// Notes who waits for more than was seen.
+    Watch {
+        awakeable: String,
+        topic: RunTopic,
+        seen: u64,
+    },
+}
+
+/// Something that only the newest supervisor may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum LeasedDeed {
+    Renew { lease_ms: u64 },
+    Release { has_ended: bool },
+    Append { first: u64, lines: Vec<String> },
+    SetTerms { terms: String },
+    RemoveCommand { name: String },
+    Send { requests: Vec<CarriedRequest> },
+    Sent,
+    Withdraw { key: String },
+    Replies { received: Vec<String>, limit: usize },
+    Forget { keys: Vec<String> },
+    ForgetAll,
+}
+
+/// A question about a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum RunLook {
+    Lines { after: u64, limit: usize },
+    Terms,
+    Commands,
+    Summary,
+    QuestionReply { key: String },
+}
+
+/// The fate of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum RequestFate {
+    NotBegun,
+    Begun,
+    Answered,
+}
+
+/// A request for its host. The number says when it was sent, among those of its run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct OpenRequest {
+    pub(in crate::engine::restate) key: String,
+    pub(in crate::engine::restate) body: String,
+}
+
+/// The answer of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum RunAnswer {
+    Done,
+    Epoch(u64),
+    NoSuchRun,
+    RunExists,
+    Supervised {
+        holder: String,
+    },
+    TakenOver,
+    /// What was given does not fit to what is there.
+    Unfit {
+        why: String,
+    },
+    Lines {
+        lines: Vec<String>,
+        last: u64,
+    },
+    Terms(String),
+    Commands(Vec<CarriedCommand>),
+    Keys(Vec<String>),
+    Fate(RequestFate),
+    Requests(Vec<OpenRequest>),
+    Begun(Vec<bool>),
+    Replies(Vec<CarriedReply>),
+    QuestionReply(Option<String>),
+    Summary {
+        last: u64,
+        holder: Option<String>,
+        has_ended: bool,
+        is_abandoned: bool,
+    },
+}

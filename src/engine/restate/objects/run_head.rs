@@ -1,0 +1,50 @@
+//! The head of a run: who supervises it, how far its log is, and who waits for it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{ObjectState, Undecided};
+use super::waiters::NewsWaiters;
+
+/// The key of the head.
+pub(super) const HEAD: &str = "head";
+/// The key of the terms.
+pub(super) const TERMS: &str = "terms";
+
+/// The head of a run. It is small: nearly every call reads and writes it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RunHead {
+    /// The number of times that it was taken over.
+    pub(super) epoch: u64,
+    /// The supervisor; `None` if the lease was given back.
+    pub(super) holder: Option<String>,
+    /// The number of the lease's last extension: the end of an earlier one does not count.
+    pub(super) lease: u64,
+    pub(super) has_run_out: bool,
+    pub(super) has_ended: bool,
+    /// The number of the last record.
+    pub(super) last: u64,
+    /// The hosts that know that they have requests of this run.
+    pub(super) told: BTreeSet<String>,
+    /// The first and the next list of forgotten requests, and the number of requests in them.
+    pub(super) forgotten: (u64, u64, usize),
+    pub(super) mail: NewsWaiters,
+    pub(super) lines: NewsWaiters,
+}
+
+impl RunHead {
+    /// Loads the head; `None` if there is no such run.
+    pub(super) fn load(state: &ObjectState<'_>) -> Result<Option<Self>, Undecided> {
+        state.get(HEAD)
+    }
+
+    pub(super) fn save(&self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+        state.set(HEAD, self)
+    }
+
+    /// Tells who waits for mail that there is some.
+    pub(super) fn tell_mail(&mut self, state: &mut ObjectState<'_>) {
+        self.mail.tell(self.mail.news + 1, state);
+    }
+}

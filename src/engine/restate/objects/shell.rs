@@ -1,0 +1,171 @@
+//! The shell around the decisions: it loads what they ask for, and has the server do what they decide.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use restate_sdk::context::RequestTarget;
+use restate_sdk::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::effect::ObjectEffect;
+use super::names::{ALL, CHANGE, HOST, INDEX, RUN};
+use super::state::{LoadedValues, ObjectState, StateChanges, Undecided};
+use super::version::{CallVersion, OTHER_VERSION, VERSION, VersionedCall};
+
+/// The status of an answer about what cannot be read.
+const DAMAGED: u16 = 422;
+
+/// Returns the time, in milliseconds.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Reads a call of this version.
+pub(super) fn read<C: DeserializeOwned>(bytes: &[u8]) -> Result<C, TerminalError> {
+    let unread = |error: serde_json::Error| {
+        TerminalError::new_with_code(DAMAGED, format!("the call cannot be read: {error}"))
+    };
+    let CallVersion { version } = serde_json::from_slice(bytes).map_err(unread)?;
+    if version != VERSION {
+        return Err(TerminalError::new_with_code(OTHER_VERSION, VERSION.to_string()));
+    }
+    let call: VersionedCall<C> = serde_json::from_slice(bytes).map_err(unread)?;
+    Ok(call.call)
+}
+
+pub(super) fn written<A: Serialize>(answer: &A) -> Result<Vec<u8>, TerminalError> {
+    serde_json::to_vec(answer).map_err(|error| {
+        TerminalError::new_with_code(DAMAGED, format!("the answer cannot be written: {error}"))
+    })
+}
+
+fn damaged(why: String) -> TerminalError {
+    TerminalError::new_with_code(DAMAGED, why)
+}
+
+/// Defines a function that loads values, all at once. The futures of the two contexts have no common name.
+macro_rules! loader {
+    ($name:ident, $context:ident) => {
+        async fn $name<'c>(
+            context: &$context<'c>,
+            keys: &'c [String],
+            loaded: &mut LoadedValues,
+        ) -> Result<(), TerminalError> {
+            let values: Vec<_> = keys.iter().map(|key| context.get::<Vec<u8>>(key)).collect();
+            for (key, value) in keys.iter().zip(values) {
+                loaded.insert(key.clone(), value.await?);
+            }
+            Ok(())
+        }
+    };
+}
+
+loader!(load_to_change, ObjectContext);
+loader!(load_to_look, SharedObjectContext);
+
+/// Makes a decision, and has it carried out. `first` are keys that it needs for certain.
+pub(super) async fn changed<A>(
+    context: &ObjectContext<'_>,
+    first: Vec<String>,
+    decide: impl Fn(&mut ObjectState<'_>) -> Result<A, Undecided>,
+) -> Result<A, TerminalError> {
+    let (mut loaded, mut keys) = (LoadedValues::new(), first);
+    loop {
+        load_to_change(context, &keys, &mut loaded).await?;
+        let (decided, changes) = {
+            let mut state = ObjectState::new(&loaded);
+            let decided = decide(&mut state);
+            (decided, state.into_changes())
+        };
+        match decided {
+            Ok(answer) => {
+                carry_out(context, changes).await?;
+                return Ok(answer);
+            }
+            Err(Undecided::Lacks(lacks)) => keys = lacks,
+            Err(Undecided::Damaged(why)) => return Err(damaged(why)),
+        }
+    }
+}
+
+/// Answers a question.
+pub(super) async fn looked<A>(
+    context: &SharedObjectContext<'_>,
+    first: Vec<String>,
+    look: impl Fn(&ObjectState<'_>) -> Result<A, Undecided>,
+) -> Result<A, TerminalError> {
+    let (mut loaded, mut keys) = (LoadedValues::new(), first);
+    loop {
+        load_to_look(context, &keys, &mut loaded).await?;
+        let looked = look(&ObjectState::new(&loaded));
+        match looked {
+            Ok(answer) => return Ok(answer),
+            Err(Undecided::Lacks(lacks)) => keys = lacks,
+            Err(Undecided::Damaged(why)) => return Err(damaged(why)),
+        }
+    }
+}
+
+/// Carries a decision out. What other objects have to know first is told first.
+async fn carry_out(
+    context: &ObjectContext<'_>,
+    changes: StateChanges,
+) -> Result<(), TerminalError> {
+    let mut later = Vec::new();
+    for effect in changes.effects {
+        match effect {
+            ObjectEffect::Index(call) => {
+                let call = written(&VersionedCall::new(call))?;
+                let target = RequestTarget::object(INDEX, ALL, CHANGE);
+                context.request::<_, Vec<u8>>(target, call).call().await?;
+            }
+            ObjectEffect::Host(host, call) => {
+                let call = written(&VersionedCall::new(call))?;
+                let target = RequestTarget::object(HOST, host, CHANGE);
+                context.request::<_, Vec<u8>>(target, call).call().await?;
+            }
+            ObjectEffect::HostSoon(..) | ObjectEffect::OwnRunAfter(..) | ObjectEffect::Wake(..) => {
+                later.push(effect);
+            }
+        }
+    }
+    for (key, value) in changes.values {
+        match value {
+            Some(value) => context.set(&key, value),
+            None => context.clear(&key),
+        }
+    }
+    for effect in later {
+        match effect {
+            ObjectEffect::Index(_) | ObjectEffect::Host(..) => {}
+            ObjectEffect::HostSoon(host, call) => {
+                let call = written(&VersionedCall::new(call))?;
+                let target = RequestTarget::object(HOST, host, CHANGE);
+                context.request::<_, Vec<u8>>(target, call).send();
+            }
+            ObjectEffect::OwnRunAfter(call, time) => {
+                let call = written(&VersionedCall::new(call))?;
+                let target = RequestTarget::object(RUN, context.key(), CHANGE);
+                context.request::<_, Vec<u8>>(target, call).send_after(time);
+            }
+            ObjectEffect::Wake(awakeable, news) => context.resolve_awakeable(&awakeable, news),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until an awakeable is resolved or the time is over; returns the number of the last news.
+pub(super) async fn woken(
+    context: &SharedObjectContext<'_>,
+    (service, watch): (&str, impl FnOnce(String) -> Result<Vec<u8>, TerminalError>),
+    (seen, longest): (u64, Duration),
+) -> Result<u64, TerminalError> {
+    let (id, awakeable) = context.awakeable::<u64>();
+    let target = RequestTarget::object(service, context.key(), CHANGE);
+    context.request::<_, Vec<u8>>(target, watch(id)?).send();
+    restate_sdk::select! {
+        news = awakeable => news,
+        slept = context.sleep(longest) => slept.map(|()| seen)
+    }
+}

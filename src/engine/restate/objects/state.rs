@@ -1,0 +1,134 @@
+//! The state of an object as a decision sees it: values by their keys, and what is to be changed.
+//!
+//! A decision is a function without a server. It names the values that it lacks, is given them, and is made anew from its
+//! beginning, so that only what it needs is loaded.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::effect::ObjectEffect;
+
+/// The values of an object that were loaded so far; `None` for one that is not there.
+pub(super) type LoadedValues = BTreeMap<String, Option<Vec<u8>>>;
+
+/// The reason why nothing was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Undecided {
+    /// Values have to be loaded first.
+    Lacks(Vec<String>),
+    /// A value cannot be read.
+    Damaged(String),
+}
+
+/// What a decision changes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct StateChanges {
+    /// The new values by their keys; `None` removes one.
+    pub(super) values: BTreeMap<String, Option<Vec<u8>>>,
+    /// What is done elsewhere.
+    pub(super) effects: Vec<ObjectEffect>,
+}
+
+/// The state of an object during a decision.
+#[derive(Debug)]
+pub(super) struct ObjectState<'l> {
+    loaded: &'l LoadedValues,
+    changes: StateChanges,
+}
+
+impl<'l> ObjectState<'l> {
+    pub(super) fn new(loaded: &'l LoadedValues) -> Self {
+        Self { loaded, changes: StateChanges::default() }
+    }
+
+    /// Asks for all values of the keys at once.
+    pub(super) fn need(&self, keys: impl IntoIterator<Item = String>) -> Result<(), Undecided> {
+        let lacks: Vec<String> =
+            keys.into_iter().filter(|key| !self.loaded.contains_key(key)).collect();
+        if lacks.is_empty() { Ok(()) } else { Err(Undecided::Lacks(lacks)) }
+    }
+
+    /// Returns a value, as the decision has changed it.
+    pub(super) fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Undecided> {
+        let value = match (self.changes.values.get(key), self.loaded.get(key)) {
+            (Some(changed), _) => changed,
+            (None, Some(loaded)) => loaded,
+            (None, None) => return Err(Undecided::Lacks(vec![key.to_owned()])),
+        };
+        let Some(bytes) = value else { return Ok(None) };
+        let read = serde_json::from_slice(bytes);
+        read.map(Some).map_err(|error| Undecided::Damaged(format!("{key}: {error}")))
+    }
+
+    /// Returns a value, or the one of an object that has none yet.
+    pub(super) fn get_or_default<T: DeserializeOwned + Default>(
+        &self,
+        key: &str,
+    ) -> Result<T, Undecided> {
+        Ok(self.get(key)?.unwrap_or_default())
+    }
+
+    /// Sets a value.
+    pub(super) fn set<T: Serialize>(&mut self, key: &str, value: &T) -> Result<(), Undecided> {
+        let bytes = serde_json::to_vec(value);
+        let bytes = bytes.map_err(|error| Undecided::Damaged(format!("{key}: {error}")))?;
+        self.changes.values.insert(key.to_owned(), Some(bytes));
+        Ok(())
+    }
+
+    /// Removes a value.
+    pub(super) fn clear(&mut self, key: &str) {
+        self.changes.values.insert(key.to_owned(), None);
+    }
+
+    /// Has something done elsewhere.
+    pub(super) fn effect(&mut self, effect: ObjectEffect) {
+        self.changes.effects.push(effect);
+    }
+
+    /// Has something done elsewhere, once for a decision.
+    pub(super) fn effect_once(&mut self, effect: ObjectEffect) {
+        if !self.changes.effects.contains(&effect) {
+            self.changes.effects.push(effect);
+        }
+    }
+
+    /// Returns what is changed, without values that stay as they were.
+    pub(super) fn into_changes(mut self) -> StateChanges {
+        self.changes.values.retain(|key, value| self.loaded.get(key) != Some(value));
+        self.changes
+    }
+}
+
+/// Makes a decision over all values of an object at hand, as the tests do.
+#[cfg(test)]
+pub(super) fn decided<A>(
+    values: &mut BTreeMap<String, Vec<u8>>,
+    decide: impl Fn(&mut ObjectState<'_>) -> Result<A, Undecided>,
+) -> (A, Vec<ObjectEffect>) {
+    let mut loaded = LoadedValues::new();
+    loop {
+        let mut state = ObjectState::new(&loaded);
+        match decide(&mut state) {
+            Ok(answer) => {
+                let changes = state.into_changes();
+                for (key, value) in changes.values {
+                    match value {
+                        Some(value) => values.insert(key, value),
+                        None => values.remove(&key),
+                    };
+                }
+                return (answer, changes.effects);
+            }
+            Err(Undecided::Lacks(keys)) => {
+                for key in keys {
+                    let value = values.get(&key).cloned();
+                    assert!(loaded.insert(key, value).is_none(), "it is asked for once");
+                }
+            }
+            Err(Undecided::Damaged(why)) => panic!("{why}"),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Tests of the decisions, without a server.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::effect::ObjectEffect;
+use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
+use super::index_calls::{IndexCall, IndexedRun};
+use super::run_calls::{
+    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
+    RunTopic,
+};
+use super::state::decided;
+use super::{host, run};
+use crate::domain::host::HostStanding;
+
+/// A run with all its values at hand.
+#[derive(Default)]
+struct TestRun {
+    values: BTreeMap<String, Vec<u8>>,
+    effects: Vec<ObjectEffect>,
+}
+
+impl TestRun {
+    fn begun() -> Self {
+        let mut run = Self::default();
+        assert_eq!(run.call(&create(&["first"])), RunAnswer::Epoch(1));
+        run.effects.clear();
+        run
+    }
+
+    fn call(&mut self, call: &RunCall) -> RunAnswer {
+        let (answer, effects) = decided(&mut self.values, |state| run::decide("r", call, state));
+        self.effects.extend(effects);
+        answer
+    }
+
+    fn deed(&mut self, epoch: u64, deed: LeasedDeed) -> RunAnswer {
+        self.call(&RunCall::Leased { epoch, deed })
+    }
+
+    fn look(&mut self, look: &RunLook) -> RunAnswer {
+        decided(&mut self.values, |state| run::look(look, state)).0
+    }
+
+    fn append(&mut self, epoch: u64, first: u64, lines: &[&str]) -> RunAnswer {
+        self.deed(epoch, LeasedDeed::Append { first, lines: texts(lines) })
+    }
+
+    fn lines(&mut self, after: u64) -> Vec<String> {
+        match self.look(&RunLook::Lines { after, limit: usize::MAX }) {
+            RunAnswer::Lines { lines, .. } => lines,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Lets the time of the newest lease run out.
+    fn run_out(&mut self) {
+        let last = self.effects.iter().rev().find_map(|effect| match effect {
+            ObjectEffect::OwnRunAfter(call, _) => Some(call.clone()),
+            _ => None,
+        });
+        self.call(&last.expect("a lease"));
+    }
+}
+
+fn texts(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn create(lines: &[&str]) -> RunCall {
+    let (terms, holder) = ("{}".to_owned(), "here".to_owned());
+    RunCall::Create { terms, holder, lease_ms: 6_000, lines: texts(lines) }
+}
+
+fn claim(holder: &str) -> RunCall {
+    RunCall::Claim { holder: holder.to_owned(), lease_ms: 6_000 }
+}
+
+fn send(key: &str) -> LeasedDeed {
+    let request = CarriedRequest {
+        key: key.to_owned(),
+        host: "h".to_owned(),
+        host_epoch: 1,
+        body: format!("do {key}"),
+    };
+    LeasedDeed::Send { requests: vec![request] }
+}
+
+fn by(epoch: u64) -> ActingHost {
+    ActingHost { host: "h".to_owned(), epoch }
+}
+
+fn begin(key: &str) -> RunCall {
+    RunCall::Begin { by: by(1), keys: texts(&[key]) }
+}
+
+fn reply(key: &str) -> RunCall {
+    let replies = vec![CarriedReply { key: key.to_owned(), body: format!("done {key}") }];
+    RunCall::Reply { by: by(1), replies }
+}
+
+#[test]
+fn run_is_created_once_and_indexed_before_it_is_answered() {
+    let mut run = TestRun::default();
+    assert_eq!(run.call(&claim("here")), RunAnswer::NoSuchRun);
+    assert_eq!(run.call(&create(&["a", "b"])), RunAnswer::Epoch(1));
+    let index = IndexCall::SetRun { run: "r".to_owned(), state: IndexedRun::Held };
+    let lease = ObjectEffect::OwnRunAfter(RunCall::RunOut { lease: 1 }, Duration::from_secs(6));
+    assert_eq!(run.effects, [ObjectEffect::Index(index), lease]);
+    assert_eq!(run.call(&create(&["a", "b"])), RunAnswer::Epoch(1));
+    assert_eq!(run.call(&create(&["a", "c"])), RunAnswer::RunExists);
+    assert_eq!(run.call(&create(&["a", "b", "c"])), RunAnswer::RunExists);
+}
+
+#[test]
+fn lease_runs_out_unless_it_was_renewed() {
+    let mut run = TestRun::default();
+    run.call(&create(&["a"]));
+    let first = RunCall::RunOut { lease: 1 };
+    assert_eq!(run.deed(1, LeasedDeed::Renew { lease_ms: 6_000 }), RunAnswer::Done);
+    run.call(&first);
+    let held = RunAnswer::Supervised { holder: "here".to_owned() };
+    assert_eq!(run.call(&claim("there")), held);
+    run.run_out();
+    let left = RunAnswer::Summary { last: 1, holder: None, has_ended: false, is_abandoned: true };
+    assert_eq!(run.look(&RunLook::Summary), left);
+    assert_eq!(run.call(&claim("there")), RunAnswer::Epoch(2));
+    assert_eq!(run.append(1, 2, &["late"]), RunAnswer::TakenOver);
+    assert_eq!(run.append(2, 2, &["b"]), RunAnswer::Done);
+}
+
+#[test]
+fn log_of_several_chunks_is_appended_once_and_read_in_any_part() {
+    let mut run = TestRun::begun();
+    let long = "x".repeat(20_000);
+    let all: Vec<String> =
+        (2..=200).map(|seq| if seq % 50 == 0 { long.clone() } else { format!("l{seq}") }).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    for part in [&all[..3], &all[..63], &all[..64], &all[..], &all[10..150]] {
+        let first = 2 + u64::from(std::ptr::eq(&raw const part[0], &raw const all[10])) * 10;
+        assert_eq!(run.append(1, first, part), RunAnswer::Done);
+    }
+    for after in [0_usize, 1, 62, 63, 64, 65, 199, 200] {
+        let lines = run.lines(after as u64);
+        let expected = [&["first"], &all[..]].concat();
+        assert_eq!(lines, expected[after..], "after {after}");
+    }
+    for (first, lines) in [(202, ["y"]), (0, ["y"]), (70, ["y"])] {
+        let RunAnswer::Unfit { why } = run.append(1, first, &lines) else { panic!("{first}") };
+        assert!(why.contains("record"), "{why}");
+    }
+    assert_eq!(run.lines(0).len(), 200);
+    let page = run.look(&RunLook::Lines { after: 60, limit: 10 });
+    assert_eq!(page, RunAnswer::Lines { lines: texts(&all[59..69]), last: 200 });
+}
+
+#[test]
+fn append_rewrites_only_the_last_chunk() {
+    let mut run = TestRun::begun();
+    let all: Vec<String> = (0..640).map(|number| format!("{number}")).collect();
+    run.deed(1, LeasedDeed::Append { first: 2, lines: all });
+    let before = run.values.clone();
+    run.append(1, 642, &["one more"]);
+    let changed: Vec<&String> = run
+        .values
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(value))
+        .map(|(key, _)| key)
+        .collect();
+    assert_eq!(changed, ["chunk/10", "head"]);
+}
+
+#[test]
+fn request_that_was_withdrawn_is_begun_only_if_a_later_supervisor_sends_it() {
+    let mut run = TestRun::begun();
+    run.deed(1, send("r/a"));
+    let fate =
+        |run: &mut TestRun, epoch| run.deed(epoch, LeasedDeed::Withdraw { key: "r/a".to_owned() });
+    assert_eq!(fate(&mut run, 1), RunAnswer::Fate(RequestFate::NotBegun));
+    run.deed(1, send("r/a"));
+    assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![false]));
+    run.run_out_and_claim();
+    run.deed(2, send("r/a"));
+    assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![true]));
+    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(RequestFate::Begun));
+    run.call(&reply("r/a"));
+    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(RequestFate::Answered));
+}
+
+impl TestRun {
+    fn run_out_and_claim(&mut self) {
+        self.deed(1, LeasedDeed::Renew { lease_ms: 0 });
+        assert_eq!(self.call(&claim("there")), RunAnswer::Epoch(2));
+    }
+}
+
+#[test]
+fn hosts_are_told_of_a_run_once_and_of_its_mail_each_time() {
+    let mut run = TestRun::begun();
+    run.deed(1, send("r/a"));
+    run.deed(1, send("r/a"));
+    run.deed(1, send("r/b"));
+    let add = ObjectEffect::Host("h".to_owned(), HostCall::AddRun { run: "r".to_owned() });
+    let mail = ObjectEffect::HostSoon("h".to_owned(), HostCall::Mail);
+    assert_eq!(run.effects, [add, mail.clone(), mail]);
+    run.effects.clear();
+    assert_eq!(run.deed(1, LeasedDeed::ForgetAll), RunAnswer::Done);
+    let drop = ObjectEffect::Host("h".to_owned(), HostCall::DropRun { run: "r".to_owned() });
+    assert_eq!(run.effects, [drop]);
+    assert_eq!(run.deed(1, LeasedDeed::Sent), RunAnswer::Keys(Vec::new()));
+}
+
+#[test]
+fn forgotten_requests_are_known_for_a_while() {
+    let mut run = TestRun::begun();
+    for number in 0..10_100 {
+        let key = format!("r/{number}");
+        run.deed(1, send(&key));
+        run.call(&reply(&key));
+        run.deed(1, LeasedDeed::Forget { keys: vec![key] });
+    }
+    run.deed(1, send("r/10050"));
+    assert_eq!(run.call(&begin("r/10050")), RunAnswer::Begun(vec![false]));
+    let kept =
+        |run: &TestRun, start: &str| run.values.keys().filter(|key| key.starts_with(start)).count();
+    assert_eq!(kept(&run, "request/"), 10_000);
+    for gone in ["body/", "reply/", "queue/", "answered", "withdrawn"] {
+        assert_eq!(kept(&run, gone), 0, "{gone}");
+    }
+}
+
+#[test]
+fn waiters_of_a_run_wait_behind_what_they_have_seen() {
+    let mut run = TestRun::begun();
+    let to_wait = |run: &mut TestRun, topic, seen| {
+        decided(&mut run.values, |state| run::to_wait(topic, seen, state)).0
+    };
+    assert_eq!(to_wait(&mut run, RunTopic::Mail, 0), Ok(0));
+    assert!(to_wait(&mut run, RunTopic::Lines, 0).is_err());
+    let behind = to_wait(&mut run, RunTopic::Lines, 1).expect("it waits");
+    let watch = |awakeable: &str, topic, seen| RunCall::Watch {
+        awakeable: awakeable.to_owned(),
+        topic,
+        seen,
+    };
+    run.call(&watch("line", RunTopic::Lines, behind));
+    run.call(&watch("mail", RunTopic::Mail, 0));
+    run.append(1, 2, &["b"]);
+    run.call(&watch("late", RunTopic::Lines, behind));
+    let woken: Vec<_> =
+        run.effects.iter().filter(|one| matches!(one, ObjectEffect::Wake(..))).collect();
+    assert_eq!(woken.len(), 2, "{woken:?}");
+    assert!(!format!("{woken:?}").contains("mail"), "{woken:?}");
+    assert!(to_wait(&mut run, RunTopic::Lines, 1).is_err());
+}
+
+#[test]
+fn host_keeps_its_epoch_for_the_same_worker_alone() {
+    let mut values = BTreeMap::new();
+    let mut call =
+        |call: &HostCall| decided(&mut values, |state| host::decide("h", call, 5, state)).0;
+    let register =
+        |worker: &str| HostCall::Register { worker: worker.to_owned(), report: json!({}) };
+    let beat = |epoch| HostCall::Heartbeat { epoch, report: json!({}) };
+    assert_eq!(call(&HostCall::Mail), HostObjectAnswer::Done);
+    assert_eq!(call(&HostCall::Remove), HostObjectAnswer::NoSuchHost);
+    assert_eq!(call(&register("w")), HostObjectAnswer::Epoch(1));
+    assert_eq!(call(&register("w")), HostObjectAnswer::Epoch(1));
+    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(2));
+    assert_eq!(call(&beat(1)), HostObjectAnswer::Fenced);
+    assert_eq!(call(&HostCall::SetStanding(HostStanding::Draining)), HostObjectAnswer::Done);
+    assert_eq!(call(&beat(2)), HostObjectAnswer::Standing(HostStanding::Draining));
+    call(&HostCall::SetStanding(HostStanding::Lost));
+    call(&HostCall::SetStanding(HostStanding::Lost));
+    assert_eq!(call(&beat(3)), HostObjectAnswer::Fenced);
+    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(4));
+    call(&HostCall::Remove);
+    assert_eq!(call(&beat(4)), HostObjectAnswer::Fenced);
+    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(6));
+}
+
+#[test]
+fn clock_that_goes_back_gives_no_negative_silence() {
+    let mut values = BTreeMap::new();
+    let register = HostCall::Register { worker: "w".to_owned(), report: json!({ "slots": 1 }) };
+    decided(&mut values, |state| host::decide("h", &register, 60_000, state));
+    for (now, silent) in [(60_500, 500), (1_000, 0)] {
+        let state = decided(&mut values, |state| host::look(&HostLook::State, now, state)).0;
+        let HostObjectAnswer::State { silent_ms, .. } = state else { panic!("{state:?}") };
+        assert_eq!(silent_ms, silent);
+    }
+}

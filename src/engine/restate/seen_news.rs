@@ -1,0 +1,24 @@
+//! What waiters were told of, so that the same news do not wake them twice.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The numbers of the last news that waiters were told of.
+#[derive(Debug, Default)]
+pub(super) struct SeenNews(Mutex<HashMap<(&'static str, String), u64>>);
+
+impl SeenNews {
+    /// Returns the number that a waiter was told of last.
+    pub(super) fn of(&self, receiver: &(&'static str, String)) -> u64 {
+        self.lock().get(receiver).copied().unwrap_or_default()
+    }
+
+    /// Notes what a waiter was told of.
+    pub(super) fn see(&self, receiver: (&'static str, String), news: u64) {
+        self.lock().insert(receiver, news);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(&'static str, String), u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,63 @@
+//! Waits for mail and for lines: the object answers when there are news.
+
+use std::time::{Duration, Instant};
+
+use super::calls::{CALL_LIMIT, CalledHandler};
+use super::engine::{RestateEngine, millis};
+use super::objects::names::{HOST, RUN, WAIT};
+use super::objects::run_calls::RunTopic;
+use super::objects::wait_calls::{LONGEST_WAIT_MS, WaitCall};
+use crate::domain::id::RunId;
+use crate::engine::EngineError;
+use crate::engine::host_mailbox::MailReceiver;
+
+impl RestateEngine {
+    /// Waits for mail of which nobody here was told.
+    pub(super) fn wait_for_mail_of(
+        &self,
+        receiver: MailReceiver<'_>,
+        longest: Duration,
+    ) -> Result<(), EngineError> {
+        let (service, key) = match receiver {
+            MailReceiver::Host(host) => (HOST, host.as_str()),
+            MailReceiver::Run(run) => (RUN, run.as_str()),
+        };
+        let waiter = (service, key.to_owned());
+        let seen = self.seen.of(&waiter);
+        let news = self.wait((service, key), (RunTopic::Mail, seen), longest)?;
+        self.seen.see(waiter, news);
+        Ok(())
+    }
+
+    /// Waits for news of a run.
+    pub(super) fn wait_for_news_of(
+        &self,
+        run: &RunId,
+        (topic, seen): (RunTopic, u64),
+        longest: Duration,
+    ) -> Result<u64, EngineError> {
+        self.wait((RUN, run.as_str()), (topic, seen), longest)
+    }
+
+    fn wait(
+        &self,
+        (service, key): (&'static str, &str),
+        (topic, seen): (RunTopic, u64),
+        longest: Duration,
+    ) -> Result<u64, EngineError> {
+        let start = Instant::now();
+        let called = CalledHandler { service, key, handler: WAIT };
+        loop {
+            let left = longest.saturating_sub(start.elapsed());
+            let longest_ms = millis(left).min(LONGEST_WAIT_MS);
+            let call = WaitCall { topic, seen, longest_ms };
+            let limit = CALL_LIMIT + Duration::from_millis(longest_ms);
+            let news: u64 = self.caller.call(called, call, limit)?;
+            // Of a log other numbers are seen than those of its news. Whoever waits for it looks, and waits again.
+            let is_over = topic == RunTopic::Lines || news != seen;
+            if is_over || start.elapsed() >= longest {
+                return Ok(news);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The engine Restate: the suite, and what only this engine has.
+
+use std::sync::Arc;
+
+use raymond::engine::Engine;
+
+use crate::restate::server::RestateServer;
+
+mod addresses;
+mod backend;
+mod broken;
+#[path = "on_postgres/crash.rs"]
+mod crash;
+#[expect(dead_code, reason = "other tests use the rest")]
+mod runs;
+mod serving;
+mod speed;
+
+/// Returns two connections to the server that the tests share, and the server.
+fn two_machines() -> (Arc<dyn Engine>, Arc<dyn Engine>, Arc<RestateServer>) {
+    let server = RestateServer::shared();
+    (server.engine(), server.engine(), server)
+}
+
+mod keeps {
+    each_property!(crate::on_restate::two_machines);
+}

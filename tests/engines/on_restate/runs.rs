@@ -1,0 +1,36 @@
+//! Runs end to end over Restate. What is left out looks into tables, or needs Claude Code as well.
+
+#[path = "../runs/cluster.rs"]
+mod cluster;
+#[path = "../runs/commands.rs"]
+mod commands;
+#[path = "../runs/cut_off.rs"]
+mod cut_off;
+#[path = "../runs/ended.rs"]
+mod ended;
+#[path = "../runs/fake.rs"]
+mod fake;
+#[path = "../runs/flows.rs"]
+mod flows;
+#[path = "../runs/labels.rs"]
+mod labels;
+#[path = "../runs/leftovers.rs"]
+mod leftovers;
+#[path = "../runs/losses.rs"]
+mod losses;
+#[path = "../runs/machine.rs"]
+mod machine;
+#[path = "../runs/outage.rs"]
+mod outage;
+#[path = "../runs/process.rs"]
+mod process;
+#[path = "../runs/results.rs"]
+mod results;
+#[path = "../runs/samples.rs"]
+mod samples;
+#[path = "../runs/storm.rs"]
+mod storm;
+#[path = "../runs/supervisors.rs"]
+mod supervisors;
+#[path = "../runs/workers.rs"]
+mod workers;

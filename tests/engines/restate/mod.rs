@@ -1,0 +1,3 @@
+//! Real Restate servers for tests.
+
+pub(crate) mod server;

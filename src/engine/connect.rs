@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use super::address::{EngineAddress, EngineKind};
 use super::error::EngineError;
+use super::fact_log::FactLog;
 use super::host_mailbox::HostMailbox;
 use super::host_registry::HostRegistry;
 use super::run_space::RunSpace;
 use super::shared_log::SharedLog;
 
 /// An engine.
-pub trait Engine: SharedLog + RunSpace + HostRegistry + HostMailbox + Debug + Send + Sync {
+pub trait Engine:
+    SharedLog + RunSpace + FactLog + HostRegistry + HostMailbox + Debug + Send + Sync
+{
     /// Returns its address, which never shows a password.
     fn address(&self) -> &EngineAddress;
 }

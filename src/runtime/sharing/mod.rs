@@ -2,6 +2,7 @@
 
 mod commands;
 mod copy;
+mod engine_facts;
 mod engine_log;
 mod mirror;
 mod publish;
@@ -10,6 +11,8 @@ mod shared_terms;
 
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
+pub use engine_facts::facts_of;
+pub(super) use engine_facts::{FactThread, facts_of_run};
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
 pub use run_engine::{CommandRole, HeldRun, RunEngine};

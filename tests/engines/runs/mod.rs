@@ -18,6 +18,7 @@ mod outage;
 mod process;
 mod refusals;
 mod samples;
+mod shared_facts;
 mod storm;
 mod supervisors;
 mod workers;

@@ -10,19 +10,23 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::setsid;
 use rustix::stdio::dup2_stdin;
 
+use super::engine::NONE;
 use super::exit::Error;
 use super::output;
 use crate::domain::id::RunId;
+use crate::engine::Engine;
 use crate::plain_file;
 use crate::process::child::cgroup::leave_turn;
 use crate::process::child::subreaper;
 use crate::process::command::DETACHED;
+use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
 use crate::runtime::RunLauncher;
 use crate::store::layout::RunsRoot;
 use crate::store::{lock, view};
@@ -85,6 +89,8 @@ fn start_detached(
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
     }
+    // The log of the run is here, unless the engine is named, whatever this process works on or the user has set.
+    command.env(ENGINE, NONE).env_remove(FACTS_ENGINE);
     command.env(DETACHED, "1").envs(variables.iter().copied());
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;
     command.stdin(attached).stdout(stdout).stderr(output);
@@ -118,11 +124,16 @@ pub(super) fn detach() -> Result<(), Error> {
 
 /// Executes the runs that programs start, each in a process that outlives this one.
 #[derive(Debug)]
-pub(super) struct DetachedLauncher;
+pub(super) struct DetachedLauncher {
+    /// The engine with the facts that these runs share.
+    pub(super) facts: Option<Arc<dyn Engine>>,
+}
 
 impl RunLauncher for DetachedLauncher {
     fn launch(&self, root: &RunsRoot, id: &RunId) -> Result<(), String> {
-        let mut process = resume_detached(root, id, &[]).map_err(|error| error.to_string())?;
+        let facts = self.facts.as_ref().map(|engine| (FACTS_ENGINE, engine.address().url()));
+        let process = start_detached(root, id, &[], facts.as_slice());
+        let mut process = process.map_err(|error| error.to_string())?;
         let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
         // It is a child of this process until one of them ends.
         std::thread::spawn(move || process.0.wait());

@@ -75,7 +75,7 @@ fn branch_at(
     settings.variables.extend(request.variables.iter().cloned());
     settings::check_budget(options.budget, &settings, &found.cut.run)?;
     if dry_run {
-        let differences = check_branch(root, found, request, &settings, &graph_setup())?;
+        let differences = check_branch(root, found, request, &settings, &graph_setup(None))?;
         return if options.json {
             output::print_json(&as_json(found, request, &differences))
         } else {
@@ -84,7 +84,7 @@ fn branch_at(
         };
     }
     let prepared = confirm::confirmed(options, |starter| {
-        branch_off(root, found, request, settings.clone(), graph_setup(), starter)
+        branch_off(root, found, request, settings.clone(), graph_setup(None), starter)
     })?;
     if !options.json {
         output::tell_fitted(&shared(found, prepared.id().as_str()));

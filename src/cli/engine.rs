@@ -13,19 +13,24 @@ use crate::domain::id::RunId;
 use crate::engine::connect::{self, connect};
 use crate::engine::serving::{ServedEngine, ServingOptions};
 use crate::engine::{Engine, EngineAddress};
-use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine};
+use crate::process::ancestry::ActingAgent;
+use crate::process::helper_environment::FACTS_ENGINE;
+use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine, facts_of};
 use crate::runtime::{directories, user_config};
+use crate::store::dataspace::Dataspace;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 
 /// The address that names no engine, where the environment or the user's configuration names one.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 /// The way in which a command uses an engine.
 enum EngineUse<'command> {
     /// It reads runs of the engine, or leaves commands for them.
     Mirror(&'command mut DirArgs),
+    /// It reads or changes the facts that the runs of the engine share.
+    Facts(&'command mut DirArgs),
     /// It writes runs of the engine.
     Supervise(&'command mut DirArgs),
     /// It works on the runs of this machine.
@@ -36,7 +41,7 @@ enum EngineUse<'command> {
 
 /// Returns the way in which a command uses an engine.
 fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
-    use EngineUse::{Local, Mirror, None, Supervise};
+    use EngineUse::{Facts, Local, Mirror, None, Supervise};
     match command {
         CliCommand::Run(args) => Supervise(&mut args.dir),
         CliCommand::Resume(args) => Mirror(&mut args.dir),
@@ -51,22 +56,20 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Diff(args) => Mirror(&mut args.dir),
         CliCommand::Top(args) => Mirror(&mut args.dir),
         CliCommand::Stop(args) => Mirror(&mut args.one.dir),
+        CliCommand::Signal(args) => Facts(&mut args.dir),
+        CliCommand::Facts(args) => Facts(&mut args.dir),
         CliCommand::Start(args) => Local(&args.dir, "start"),
         CliCommand::Branch(args) => Local(&args.dir, "branch"),
         CliCommand::Rewind(args) => Local(&args.dir, "rewind"),
-        CliCommand::Signal(args) => Local(&args.dir, "signal"),
-        CliCommand::Facts(args) => Local(&args.dir, "facts"),
         CliCommand::Record(args) => Local(&args.dir, "record"),
         CliCommand::Worktrees(args) => Local(&args.one.dir, "worktrees"),
         CliCommand::Clean(args) => Local(&args.dir, "clean"),
         CliCommand::Recover(args) => Local(&args.all_runs.dir, "recover"),
-        CliCommand::Workflow(
-            WorkflowCommand::Define(_)
-            | WorkflowCommand::Start(_)
-            | WorkflowCommand::Watch(_)
-            | WorkflowCommand::List(_),
-        )
-        | CliCommand::Worker(_)
+        CliCommand::Workflow(WorkflowCommand::Define(args)) => Local(&args.dir, "workflow define"),
+        CliCommand::Workflow(WorkflowCommand::Start(args)) => Local(&args.dir, "workflow start"),
+        CliCommand::Workflow(WorkflowCommand::Watch(args)) => Mirror(&mut args.dir),
+        CliCommand::Workflow(WorkflowCommand::List(args)) => Local(&args.dir, "workflow list"),
+        CliCommand::Worker(_)
         | CliCommand::Hosts(_)
         | CliCommand::Trust(_)
         | CliCommand::Check(_)
@@ -82,7 +85,7 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
 /// The copies that a command reads, until it is over.
 pub(super) struct CommandMirror {
     mirror: EngineMirror,
-    _thread: MirrorThread,
+    thread: MirrorThread,
 }
 
 impl CommandMirror {
@@ -90,8 +93,11 @@ impl CommandMirror {
     ///
     /// # Errors
     /// [`Error`] if the engine cannot be reached.
-    pub(super) fn finish(&self) -> Result<(), Error> {
-        Ok(self.mirror.refresh_all()?)
+    pub(super) fn finish(self) -> Result<(), Error> {
+        let Self { mirror, thread } = self;
+        // Both would write the same copies.
+        drop(thread);
+        Ok(mirror.refresh_all()?)
     }
 }
 
@@ -100,10 +106,14 @@ impl CommandMirror {
 /// # Errors
 /// [`Error`] if the engine cannot be reached, or the command does not work on its runs.
 pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>, Error> {
-    let dir = match engine_use(command) {
+    let (dir, leaves_commands) = match engine_use(command) {
         EngineUse::Mirror(dir) => {
             decide(dir)?;
-            dir
+            (dir, true)
+        }
+        EngineUse::Facts(dir) => {
+            decide(dir)?;
+            (dir, false)
         }
         EngineUse::Supervise(dir) => {
             decide(dir)?;
@@ -129,7 +139,8 @@ pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>,
     let mirror = EngineMirror::new(engine, directories::root(&path)?, state);
     mirror.refresh_all()?;
     dir.dir = Some(path);
-    Ok(Some(CommandMirror { _thread: mirror.follow(), mirror }))
+    // A change of a fact is in the engine when it is made, so nothing is left to be done, and nothing more can fail.
+    Ok(leaves_commands.then(|| CommandMirror { thread: mirror.follow(), mirror }))
 }
 
 /// Returns the engine of a run that this process supervises; `None` if it names none.
@@ -153,6 +164,42 @@ pub(super) fn must_be_named(dir: &DirArgs, root: &RunsRoot, id: &RunId) -> Resul
             Err(crate::store::Error::Shared { id: id.clone(), engine: note.engine }.into())
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Returns the engine with the facts of a run: the one of the run, or that of the run which started it.
+///
+/// # Errors
+/// [`Error`] if it cannot be reached.
+pub(super) fn with_facts(own: Option<&Arc<dyn Engine>>) -> Result<Option<Arc<dyn Engine>>, Error> {
+    if own.is_some() {
+        return Ok(own.cloned());
+    }
+    let url = std::env::var(FACTS_ENGINE).ok().filter(|url| !url.is_empty());
+    url.map(|url| connected_to(&url)).transpose()
+}
+
+/// Returns the dataspace of a directory, or the copy of the facts in the engine that is named.
+///
+/// # Errors
+/// [`Error`] if the engine cannot be reached, or there is no key.
+pub(super) fn dataspace(dir: &DirArgs, root: &RunsRoot) -> Result<Dataspace, Error> {
+    let engine = connected(dir)?;
+    if engine.is_none() {
+        refuse_agents(root)?;
+    }
+    Ok(facts_of(root, &directories::user_state()?.key()?, engine.as_ref()))
+}
+
+/// Refuses the facts of an engine to an agent in its turn: those of this machine are others, and nobody looks at them.
+fn refuse_agents(root: &RunsRoot) -> Result<(), Error> {
+    let Some(ActingAgent { run, .. }) = person::acting_agent() else { return Ok(()) };
+    let Ok(id) = RunId::parse(&run) else { return Ok(()) };
+    match EngineNote::of(root.run(&id).path())? {
+        Some(EngineNote { engine, .. }) => Err(Error::Usage(format!(
+            "the facts of the run {run} are in the engine {engine}, and agents do not have its address: say in the reply what is to be asserted, so that the program or a person does it"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -220,9 +267,12 @@ fn decide(dir: &mut DirArgs) -> Result<(), Error> {
 /// # Errors
 /// [`Error`] if the engine cannot be reached.
 pub(super) fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error> {
-    let Some(engine) = address(dir)? else { return Ok(None) };
-    let connected = EngineAddress::parse(&engine).and_then(|address| connect(&address));
-    Ok(Some(connected.map_err(crate::runtime::Error::from)?))
+    address(dir)?.map(|url| connected_to(&url)).transpose()
+}
+
+fn connected_to(url: &str) -> Result<Arc<dyn Engine>, Error> {
+    let connected = EngineAddress::parse(url).and_then(|address| connect(&address));
+    Ok(connected.map_err(crate::runtime::Error::from)?)
 }
 
 /// Returns the directory of the copies: the one that was given, or one for the engine beside the user's key, where no agent

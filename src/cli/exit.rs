@@ -227,8 +227,10 @@ fn of_store(error: &store::Error) -> CliExitCode {
             CliExitCode::Usage
         }
         store::Error::Held { .. } | store::Error::TakenOver { .. } => CliExitCode::Held,
-        store::Error::Shared { .. } => CliExitCode::Usage,
-        store::Error::Engine(_) => CliExitCode::Unavailable,
+        store::Error::Shared { .. }
+        | store::Error::SharedFacts { .. }
+        | store::Error::OwnFacts { .. } => CliExitCode::Usage,
+        store::Error::Engine(_) | store::Error::Unreached(_) => CliExitCode::Unavailable,
         store::Error::Damaged { .. }
         | store::Error::Copied { .. }
         | store::Error::Cut { .. }

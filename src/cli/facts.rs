@@ -3,14 +3,13 @@
 use super::args::NamedRunArgs;
 use super::args::facts::FactsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, person, run_choice};
+use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
 use crate::domain::printable::one_line;
 use crate::domain::time::millis;
-use crate::runtime::directories;
-use crate::store::dataspace::{Dataspace, FactListing};
+use crate::store::dataspace::FactListing;
 use crate::store::layout::RunsRoot;
 use crate::store::view::load_view;
 
@@ -31,7 +30,7 @@ pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
             let facts = load_view(&root, run)?.run.facts.all().collect();
             FactListing { facts, warnings: Vec::new() }
         }
-        None => Dataspace::of(&root).with_key(&directories::user_state()?.key()?).facts()?,
+        None => engine::dataspace(&args.dir, &root)?.facts()?,
     };
     if let Some(label) = &args.label {
         listing.facts.retain(|fact| fact.label == *label);
@@ -67,7 +66,7 @@ fn prune(args: &FactsArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
         (None, false) => None,
         (run, last) => Some(run_choice::chosen(&NamedRunArgs { run: run.clone(), last }, root)?),
     };
-    let space = Dataspace::of(root).with_key(&directories::user_state()?.key()?);
+    let space = engine::dataspace(&args.dir, root)?;
     let FactListing { facts, warnings } = space.facts()?;
     for warning in &warnings {
         output::warn(warning);

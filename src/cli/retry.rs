@@ -37,7 +37,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     if args.dry_run {
         let mut edited = None;
         if takes_files {
-            let mut graphs = graph_setup();
+            let mut graphs = graph_setup(None);
             graphs.migrate = true;
             check_retry(&root, &run, &selection, &graphs, &directories::user_state()?)?;
             edited = Some(seals::edited_files(&root, &run, &graphs)?);

@@ -15,12 +15,13 @@ use super::{background, confirm, dry_run, engine, output, person, run_choice, se
 use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
+use crate::engine::Engine;
 use crate::process::child::cgroup::{RunGroups, prepare_moves};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::graphs::GraphSetup;
+use crate::runtime::sharing::facts_of;
 use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
-use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 
 /// Runs `raymond run`.
@@ -93,9 +94,11 @@ pub(super) fn create_of(
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let engine = engine::of_run(&args.dir)?;
     let git_exchange = settings::git_exchange(&args.new_run)?;
+    let facts = engine::with_facts(engine.as_ref().map(|own| &own.engine))?;
     let request = RunRequest { id, input, program, no_check, engine, git_exchange };
     confirm::confirmed(&args.options, |starter| {
-        runtime::create(root, workflow, &request, settings.clone(), graph_setup(), starter)
+        let graphs = graph_setup(facts.clone());
+        runtime::create(root, workflow, &request, settings.clone(), graphs, starter)
     })
     .map_err(|error| answers::placed(error, &args.options.answers))
 }
@@ -114,7 +117,8 @@ fn resume_target(
             seals::check_ended(&directories::user_state()?, root, &recovered.run)?;
         }
         store.save_last_snapshot(&recovered.run)?;
-        Dataspace::of(root).with_key(&directories::user_state()?.key()?).ended(id)?;
+        let key = directories::user_state()?.key()?;
+        facts_of(root, &key, held.as_ref().map(|held| &held.engine)).ended(id)?;
         sweep(root, id)?;
         recovered.run.settings.strict |= settings.strict;
         if !options.json {
@@ -151,6 +155,7 @@ pub(super) fn prepared_to_resume(
     settings::check_budget(options.budget, settings, &recovered.run)?;
     prepare_processes(settings);
     let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
+    let facts = engine::with_facts(opened.held.as_ref().map(|held| &held.engine))?;
     let mut taken = Some(opened);
     confirm::confirmed(options, |starter| {
         let opened = if let Some(taken) = taken.take() {
@@ -161,7 +166,7 @@ pub(super) fn prepared_to_resume(
             opened
         };
         let OpenedRun { store, recovered, held } = opened;
-        let mut graphs = graph_setup();
+        let mut graphs = graph_setup(facts.clone());
         graphs.migrate = options.answers.migrate;
         let mut prepared =
             runtime::resume(store, recovered, settings.clone(), graphs, root, starter)?;
@@ -171,10 +176,11 @@ pub(super) fn prepared_to_resume(
     .map_err(|error| answers::placed(error, &options.answers))
 }
 
-/// Returns the environment of a run's graphs and programs in this process.
-pub(super) fn graph_setup() -> GraphSetup {
+/// Returns the environment of a run's graphs and programs in this process; `facts` has the facts that it shares.
+pub(super) fn graph_setup(facts: Option<Arc<dyn Engine>>) -> GraphSetup {
     let mut graphs = GraphSetup::default();
-    graphs.launcher = Some(Arc::new(DetachedLauncher));
+    graphs.launcher = Some(Arc::new(DetachedLauncher { facts: facts.clone() }));
+    graphs.facts = facts;
     graphs
 }
 

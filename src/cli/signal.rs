@@ -5,11 +5,10 @@ use serde_json::json;
 use super::answer::from_stdin;
 use super::args::facts::SignalArgs;
 use super::exit::{CliExitCode, Error};
-use super::{awaited_labels, output, person};
+use super::{awaited_labels, engine, output, person};
 use crate::actor::clock::now;
 use crate::domain::printable::one_line;
 use crate::process::ancestry::ActingAgent;
-use crate::runtime::directories;
 use crate::store::dataspace::{AppendOutcome, AssertionOutcome, Dataspace, FactStatement};
 use crate::store::layout::RunsRoot;
 
@@ -22,7 +21,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 /// [`Error::Store`] if the fact is invalid, or cannot be stored.
 pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
-    let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
+    let space = engine::dataspace(&args.dir, &root)?;
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
         let is_new = space.retract(label, key, None)?;

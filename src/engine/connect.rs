@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::address::{EngineAddress, EngineKind};
 use super::error::EngineError;
+use super::fact_log::FactLog;
 use super::host_mailbox::HostMailbox;
 use super::host_questions::HostQuestions;
 use super::host_registry::HostRegistry;
@@ -14,7 +15,15 @@ use super::shared_log::SharedLog;
 
 /// An engine.
 pub trait Engine:
-    SharedLog + RunSpace + HostRegistry + HostMailbox + HostQuestions + Debug + Send + Sync
+    SharedLog
+    + RunSpace
+    + FactLog
+    + HostRegistry
+    + HostMailbox
+    + HostQuestions
+    + Debug
+    + Send
+    + Sync
 {
     /// Returns its address, which never shows a password.
     fn address(&self) -> &EngineAddress;

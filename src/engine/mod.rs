@@ -1,7 +1,7 @@
 //! The room of engines: they keep runs where several machines reach them.
 //!
-//! An engine holds the log of a run for one supervisor at a time, carries requests to hosts and their replies back, and
-//! keeps what commands from any machine leave for the run. It decides nothing: the supervisor is the only reducer, and
+//! An engine holds the log of a run for one supervisor at a time, carries requests to hosts and their replies back, keeps
+//! what commands from any machine leave for the run, and has the changes of the facts that all its runs share. It decides nothing: the supervisor is the only reducer, and
 //! the bodies of what it carries are texts to the engine.
 //!
 //! All calls block, so they are made off the supervisor's thread. Each may be made again after an error: a call that
@@ -10,6 +10,7 @@
 pub mod address;
 pub mod connect;
 pub mod error;
+pub mod fact_log;
 pub mod host_mailbox;
 pub mod host_questions;
 pub mod host_registry;

@@ -17,9 +17,20 @@ const CLAUDE: [&str; 2] = ["ANTHROPIC_", "CLAUDE_"];
 /// The variable with the address of an engine, which may hold a password.
 pub const ENGINE: &str = "RAYMOND_ENGINE";
 
-/// The variables that mark a process as a run's, and the one that is a secret.
-const MARKS: [&str; 6] =
-    ["RAYMOND_RUN", "RAYMOND_DIR", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN", ENGINE];
+/// The variable with the address of the engine that has the facts of a run, whose log is on this machine: a run of that
+/// engine has started it.
+pub const FACTS_ENGINE: &str = "RAYMOND_FACTS";
+
+/// The variables that mark a process as a run's, and those that are secrets.
+const MARKS: [&str; 7] = [
+    "RAYMOND_RUN",
+    "RAYMOND_DIR",
+    "RAYMOND_AGENT",
+    "RAYMOND_TURN",
+    "RAYMOND_PLUGIN",
+    ENGINE,
+    FACTS_ENGINE,
+];
 
 /// The prefixes of names that are passed on: languages, standard directories, and raymond's own.
 const NEEDED_BEGINNINGS: [&str; 3] = ["LC_", "XDG_", "RAYMOND_"];

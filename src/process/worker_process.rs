@@ -14,7 +14,7 @@ use super::child::group::ProcessGroup;
 use super::child::orphans::{self, OrphanProcess};
 use super::child::subreaper::ProcessPurpose;
 use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
-use super::helper_environment::ENGINE;
+use super::helper_environment::{ENGINE, FACTS_ENGINE};
 use super::transcript::OpenProcessFiles;
 use super::working_dirs::REPOSITORY;
 
@@ -76,7 +76,7 @@ impl WorkerProcess {
         }
         let own = start.environment.into_iter();
         added.extend(own.map(|(name, value)| (name.into(), value.into())));
-        let mut removed = vec![ENGINE];
+        let mut removed = vec![ENGINE, FACTS_ENGINE];
         if start.in_tree {
             removed.extend(REPOSITORY);
         }

@@ -16,7 +16,7 @@ use super::preflight::{self, PreflightResult};
 use super::prepared_run::PreparedRun;
 use super::replay;
 use super::request::RunRequest;
-use super::sharing::{SharedFiles, first_home, publish};
+use super::sharing::{self, SharedFiles, first_home, publish};
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
@@ -136,7 +136,7 @@ pub fn create(
         store.share(held.log());
     }
     // A removed run of this name may have left marks there, which must not count for this run.
-    Dataspace::of(root).with_key(&key).ended(&run.workflow_id)?;
+    sharing::facts_of(root, &key, graphs.facts.as_ref()).ended(&run.workflow_id)?;
     let start = SupervisorStart::FirstRecord(Box::new(first));
     Ok(PreparedRun {
         store,

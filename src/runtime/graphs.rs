@@ -14,6 +14,7 @@ use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
+use crate::engine::Engine;
 use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::process::command::EnvironmentMarker;
@@ -41,6 +42,8 @@ pub struct GraphSetup {
     pub stay_up: StayUp,
     /// The launcher of the runs that its programs start; without one they start none.
     pub launcher: Option<Arc<dyn RunLauncher>>,
+    /// The engine with the facts that the run shares with others; `None` if its directory has them alone.
+    pub facts: Option<Arc<dyn Engine>>,
 }
 
 impl GraphSetup {

@@ -36,15 +36,18 @@ impl From<store::Error> for StartFailure {
     /// A disk or a key that fails has nothing to do with the program. What is wrong with a run has.
     fn from(error: store::Error) -> Self {
         match &error {
-            store::Error::Io { .. } | store::Error::Key { .. } | store::Error::Unproven { .. } => {
-                Self::Stuck(error.to_string())
-            }
+            store::Error::Io { .. }
+            | store::Error::Key { .. }
+            | store::Error::Unproven { .. }
+            | store::Error::Unreached(_) => Self::Stuck(error.to_string()),
             store::Error::NoSuchRun { .. }
             | store::Error::Exists { .. }
             | store::Error::Held { .. }
             | store::Error::Shared { .. }
             | store::Error::TakenOver { .. }
             | store::Error::Engine(_)
+            | store::Error::SharedFacts { .. }
+            | store::Error::OwnFacts { .. }
             | store::Error::Damaged { .. }
             | store::Error::Cut { .. }
             | store::Error::Copied { .. }

@@ -15,7 +15,7 @@ use super::plugins::PlugIns;
 use super::prepared_run::PreparedRun;
 use super::run_launcher::ProgramStarter;
 use super::seals;
-use super::sharing::{self, EngineMirror};
+use super::sharing::{self, EngineMirror, FactThread};
 use super::workflow_starter::WorkflowStarter;
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::clock::now;
@@ -27,6 +27,7 @@ use crate::actor::unavailable::UnavailableRunner;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::WorkflowPins;
+use crate::engine::Engine;
 use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
 use crate::process::child::{end_processes_of_run, orphans};
@@ -103,6 +104,8 @@ fn add_debug(plugins: &mut PlugIns, root: &RunsRoot, run: &Run, steps: PathBuf) 
 struct LaunchParts {
     /// The hosts of a run that has its log in an engine.
     hosts: Option<RemoteHosts>,
+    /// The thread that keeps the facts of an engine up to date here.
+    facts: Option<FactThread>,
     scope: WorkflowDir,
     runner: Rc<dyn StepRunner>,
     performer: Rc<dyn ActivityExecutor>,
@@ -134,7 +137,10 @@ fn launch_parts(
         None => runner_here(settings, (run, &scope), steps.clone(), root, proven)?,
     };
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    let space = Dataspace::of(root).with_key(&user_state.key()?);
+    let key = user_state.key()?;
+    let engine = graphs.facts.as_ref();
+    let space = sharing::facts_of_run(root, &key, engine, prepared.held.as_ref());
+    let facts = facts_thread(&space, engine)?;
     let starter = WorkflowStarter {
         root: root.clone(),
         run: id.clone(),
@@ -143,6 +149,7 @@ fn launch_parts(
         pins: pins.clone(),
         user_state: user_state.clone(),
         launcher: graphs.launcher.clone(),
+        facts: graphs.facts.clone(),
         one_at_a_time: Mutex::default(),
     };
     let starting = (settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
@@ -152,7 +159,22 @@ fn launch_parts(
         Some(hosts) => hosts.executor(here),
         None => here,
     };
-    Ok(LaunchParts { hosts, scope, runner, performer, marker })
+    Ok(LaunchParts { hosts, facts, scope, runner, performer, marker })
+}
+
+/// Brings the facts of an engine up to date here, and has a thread keep them so: a program must not decide by what was true
+/// when this machine had the run before.
+fn facts_thread(
+    space: &Dataspace,
+    engine: Option<&Arc<dyn Engine>>,
+) -> Result<Option<FactThread>, Error> {
+    let Some(engine) = engine else { return Ok(None) };
+    match sharing::apart(|| space.pull()) {
+        // Only a program that changes a fact is told.
+        Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(Some(FactThread::start(engine.clone(), space.clone())))
 }
 
 /// Returns the runner of turns on this machine. A run that asks nobody yet may do without the program.
@@ -210,7 +232,7 @@ pub async fn supervised(
 ) -> Result<Run, Error> {
     let settings = prepared.start.settings(&prepared.run).clone();
     let parts = launch_parts(&mut prepared, &settings, root)?;
-    let LaunchParts { mut hosts, scope, runner, performer, marker } = parts;
+    let LaunchParts { mut hosts, facts, scope, runner, performer, marker } = parts;
     if settings.debug {
         add_debug(&mut plugins, root, &prepared.run, prepared.store.dir().steps());
     }
@@ -219,7 +241,7 @@ pub async fn supervised(
     let sweeps_all_processes = runner.sweeps_all_processes();
     let (observers, interceptors) = plugins.take();
     let PreparedRun { store, run, start, graphs, user_state, .. } = prepared;
-    let id = run.workflow_id.clone();
+    let (id, engine) = (run.workflow_id.clone(), graphs.facts.clone());
     let launch = RunLaunch {
         workflows: graphs.cache(),
         hosts: hosts.as_mut().and_then(RemoteHosts::feed),
@@ -236,6 +258,7 @@ pub async fn supervised(
         interceptors,
     };
     let outcome = Box::pin(supervise(launch, interrupts)).await;
+    drop(facts);
     if let Some(hosts) = hosts {
         let has_ended = outcome.as_ref().is_ok_and(|run| !run.can_resume());
         let released = tokio::task::spawn_blocking(move || hosts.release(has_ended));
@@ -253,7 +276,7 @@ pub async fn supervised(
         orphans::sweep_plugins(&marker).await;
     }
     if let Ok(run) = &outcome {
-        clear_up(run, &user_state, root);
+        sharing::apart(|| clear_up(run, &user_state, root, engine.as_ref()));
     }
     outcome.map_err(|error| match error {
         // There is nothing to mend here: the run goes on elsewhere.
@@ -263,17 +286,23 @@ pub async fn supervised(
 }
 
 /// Removes what is kept for a run elsewhere, if it has ended.
-fn clear_up(run: &Run, user_state: &UserState, root: &RunsRoot) {
-    let outcomes = [seals::let_go(user_state, root, run), clear_steps(run, user_state, root)];
+fn clear_up(run: &Run, user_state: &UserState, root: &RunsRoot, engine: Option<&Arc<dyn Engine>>) {
+    let cleared = clear_steps(run, user_state, root, engine);
+    let outcomes = [seals::let_go(user_state, root, run), cleared];
     for error in outcomes.into_iter().filter_map(Result::err) {
         tracing::warn!("{error}");
     }
 }
 
 /// Removes what the steps of a run's programs have left beside the facts, if the run has ended.
-fn clear_steps(run: &Run, user_state: &UserState, root: &RunsRoot) -> Result<(), Error> {
+fn clear_steps(
+    run: &Run,
+    user_state: &UserState,
+    root: &RunsRoot,
+    engine: Option<&Arc<dyn Engine>>,
+) -> Result<(), Error> {
     if run.agents.is_empty() && !run.definitions.is_empty() {
-        Dataspace::of(root).with_key(&user_state.key()?).ended(&run.workflow_id)?;
+        sharing::facts_of(root, &user_state.key()?, engine).ended(&run.workflow_id)?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::plugin_programs::replace_own;
 use super::request::RunRequest;
 use super::run_launcher::{ProgramStarter, RunLauncher, StartFailure};
 use super::settings::settings_of;
+use super::sharing;
 use super::trust::RunStarter;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, RunId, StateName};
@@ -26,6 +27,7 @@ use crate::domain::run_origin::{
 use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::WorkflowPins;
+use crate::engine::Engine;
 use crate::language::hint::closest;
 use crate::language::prompt::step;
 use crate::store;
@@ -53,6 +55,8 @@ pub(super) struct WorkflowStarter {
     pub(super) user_state: UserState,
     /// The launcher of processes; `None` if this host has none.
     pub(super) launcher: Option<Arc<dyn RunLauncher>>,
+    /// The engine with the facts that the runs share; `None` if their directory has them alone.
+    pub(super) facts: Option<Arc<dyn Engine>>,
     /// Held while a run is made, so that two agents do not both make the last one that may be executed.
     pub(super) one_at_a_time: Mutex<()>,
 }
@@ -122,7 +126,8 @@ impl WorkflowStarter {
         self.forget_state(id)?;
         let state = self.user_state.clone();
         let starter = RunStarter { state, confirmation: None, confirmed: [].into() };
-        let graphs = GraphSetup::default();
+        let mut graphs = GraphSetup::default();
+        graphs.facts.clone_from(&self.facts);
         match create(&self.root, &workflow, &request, settings, graphs, &starter) {
             Ok(prepared) => {
                 for warning in &prepared.warnings {
@@ -143,7 +148,8 @@ impl WorkflowStarter {
     /// Retracts the state that an earlier run of this id has published: whoever waits for the new one's must not take
     /// it for that.
     fn forget_state(&self, id: &RunId) -> Result<(), store::Error> {
-        let space = Dataspace::of(&self.root).with_key(&self.user_state.key()?);
+        let key = self.user_state.key()?;
+        let space = sharing::facts_of(&self.root, &key, self.facts.as_ref());
         for label in [INSTANCE_LABEL, STATE_LABEL] {
             space.retract(label, id.as_str(), None)?;
         }

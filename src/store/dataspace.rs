@@ -7,6 +7,7 @@
 //!                    done/                  the last step of each agent that has changed a fact
 //!                    claims/                the facts that steps of programs have taken
 //!                    definitions/           the programs that were defined
+//!                    engine.json            in a copy: the engine with the facts that several machines share
 //! ```
 //!
 //! A change is durable once it is in the change log, at the cost of one flush; then it is made in the files, which are
@@ -19,9 +20,11 @@ mod append;
 mod apply;
 mod boot;
 mod changes;
+mod copied;
 mod definitions;
 mod entry;
 mod fact_file;
+mod last_changes;
 mod listing;
 mod log_content;
 mod logged_facts;
@@ -29,9 +32,11 @@ mod name;
 mod proof;
 mod redo;
 mod run_end;
+mod shared_change;
 mod step;
 mod watch;
 mod write;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +57,7 @@ pub use write::{AssertionOutcome, FactStatement};
 use self::entry::ProvenFact;
 use super::Error;
 use super::layout::RunsRoot;
+use super::shared_facts::SharedFacts;
 use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
@@ -74,6 +80,8 @@ pub struct Dataspace {
     ends: Option<Arc<AtomicBool>>,
     /// The key that proves facts and definitions; without a key they are not checked.
     key: Option<ProofKey>,
+    /// The log of the changes, if several machines share the facts.
+    shared: Option<Arc<dyn SharedFacts>>,
 }
 
 /// Facts that hold.
@@ -103,7 +111,13 @@ impl Dataspace {
     /// Returns the dataspace of a directory of runs.
     #[must_use]
     pub fn of(root: &RunsRoot) -> Self {
-        Self { path: root.dataspace(), room: MAX_CHANGE_LOG_BYTES, ends: None, key: None }
+        Self {
+            path: root.dataspace(),
+            room: MAX_CHANGE_LOG_BYTES,
+            ends: None,
+            key: None,
+            shared: None,
+        }
     }
 
     /// Returns the dataspace for a reader who believes only facts that were written with the user's key.

@@ -73,7 +73,8 @@ impl EngineNote {
     /// [`Error::Io`].
     pub fn replace(&self, run: &Path) -> Result<(), Error> {
         let (path, text) = self.written(run)?;
-        files::replace(&path, &text)
+        // Several commands may bring the copy up to date at the same time.
+        files::replace_among_others(&path, &text)
     }
 
     fn written(&self, run: &Path) -> Result<(PathBuf, Vec<u8>), Error> {

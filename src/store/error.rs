@@ -67,6 +67,25 @@ pub enum Error {
     /// The engine that has the log of the run failed for good.
     #[error("{0}")]
     Engine(String),
+    /// The engine with the facts cannot be reached, or not now.
+    #[error("{0}")]
+    Unreached(String),
+    /// The facts here are a copy, and whoever wants to change one does not name the engine.
+    #[error(
+        "the facts of this directory are a copy of those in the engine {engine}, and are changed there: name it with --engine, or in RAYMOND_ENGINE"
+    )]
+    SharedFacts {
+        /// The engine, without a password.
+        engine: String,
+    },
+    /// The facts here are others than those of the engine that was named.
+    #[error("{}: the facts here are those of {of}, and not of the engine that is named; name another directory with --dir, or leave it out", .path.display())]
+    OwnFacts {
+        /// The directory of the facts.
+        path: PathBuf,
+        /// Their owner.
+        of: String,
+    },
     /// A record in the middle of the journal differs from the one that was written.
     #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted; restore the file from a copy, or drop the rest: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
     Damaged {

@@ -32,6 +32,7 @@ mod replay;
 pub mod run_store;
 pub mod seal;
 pub mod shared_copy;
+pub mod shared_facts;
 pub mod snapshot;
 mod source_text;
 pub mod stop_request;

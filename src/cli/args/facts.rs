@@ -21,6 +21,7 @@ that nobody has taken yet: `:consume` takes the oldest, and the next one holds t
 Programs mostly use their run's id, which --label sets, as the key. `(signal LABEL)` without :key accepts any key,
 also the empty one. A value that is replaced before anybody took it is told; so is a label that no live run of a
 program and no defined program looks at. Inside an agent's turn the directory is that of its run, and the agent is the source.
+With --engine the fact is one of those that all runs of the engine share, on all machines; agents cannot change these.
 
 --json prints { label, key, changed, fact, replaced }: whether anything changed, the fact that holds, and the one that
 was replaced, or null; with --append also `before`, the number of values before this one.";

@@ -21,7 +21,7 @@ use crate::process::child::{
     ChildEnvironment, ChildProcess, ChildProcessSpec, end_processes_of_run,
 };
 use crate::process::command::EnvironmentMarker;
-use crate::process::helper_environment::ENGINE;
+use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
 use crate::process::owner;
 use crate::runtime::OTHER_SCRIPT;
 use crate::runtime::workflow_errors::NO_CHECK_ADVICE;
@@ -100,8 +100,8 @@ impl CaseProcess<'_> {
         // Claude Code needs the user's home and login; what bends scripted runs is left out.
         let mut added = self.own_variables();
         added.push(("XDG_STATE_HOME".into(), self.dir.state().into()));
-        let environment =
-            ChildEnvironment::Inherited { removed: vec![OTHER_SCRIPT, STOP_AFTER, ENGINE], added };
+        let removed = vec![OTHER_SCRIPT, STOP_AFTER, ENGINE, FACTS_ENGINE];
+        let environment = ChildEnvironment::Inherited { removed, added };
         let child =
             CaseChild { program, arguments, environment, limit: live.limit, grace: LIVE_GRACE };
         let end = self.execute(child).await?;

@@ -14,6 +14,7 @@ mod append;
 mod calls;
 mod connection;
 mod engine;
+mod facts;
 mod failure;
 mod hosts;
 mod links;

@@ -54,6 +54,11 @@ CREATE TABLE raymond.command (
     PRIMARY KEY (run, name)
 );
 
+CREATE TABLE raymond.fact (
+    number int8 PRIMARY KEY,
+    change text NOT NULL
+);
+
 CREATE TABLE raymond.blob (
     sha256 text COLLATE "C" PRIMARY KEY,
     content bytea NOT NULL,

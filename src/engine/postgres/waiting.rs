@@ -34,6 +34,9 @@ const MAIL_OF_RUN: &str = "SELECT nullif(concat_ws(' ', \
 /// Returns a text if the log has a later record.
 const LINES: &str = "SELECT max(seq)::text FROM raymond.log WHERE run = $1 AND seq > $2";
 
+/// Returns a text if there is a later change of a fact.
+const CHANGES: &str = "SELECT max(number)::text FROM raymond.fact WHERE number > $1";
+
 /// The mail that receivers were told of, by their channels.
 #[derive(Debug, Default)]
 pub(super) struct ToldMail(Mutex<HashMap<String, String>>);
@@ -81,6 +84,17 @@ impl PostgresEngine {
             Ok(line.is_some())
         };
         self.wait(&Topic::Log(run).channel(), longest, look)
+    }
+
+    /// Waits for a change of a fact after the one with the number `after`.
+    pub(super) fn wait_for_change(&self, after: u64, longest: Duration) -> Result<(), EngineError> {
+        let after = stored(after);
+        let look = async |_| {
+            let rows = self.links().ask(CALL_LIMIT, CHANGES, &[number(&after)]).await?;
+            let change: Option<&str> = rows.first().map_or(Ok(None), |row| self.column(row, 0))?;
+            Ok(change.is_some())
+        };
+        self.wait(&Topic::Facts.channel(), longest, look)
     }
 
     /// Waits until a notification comes, a look finds something, or the time is over.

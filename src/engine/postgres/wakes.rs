@@ -29,6 +29,8 @@ pub(super) enum Topic<'a> {
     Run(&'a RunId),
     /// The log of a run.
     Log(&'a RunId),
+    /// The changes of facts.
+    Facts,
 }
 
 impl Topic<'_> {
@@ -39,6 +41,7 @@ impl Topic<'_> {
             Self::Host(host) => ("host", host.as_str()),
             Self::Run(run) => ("run", run.as_str()),
             Self::Log(run) => ("log", run.as_str()),
+            Self::Facts => ("facts", ""),
         };
         // FNV-1a, the same on all machines and in all versions.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -111,6 +111,7 @@ impl RestateEngine {
             RunAnswer::TakenOver => Err(EngineError::TakenOver { run }),
             RunAnswer::Unfit { why } => Err(damaged(self.address(), format!("the run {run}"), why)),
             RunAnswer::Done
+            | RunAnswer::Crossed
             | RunAnswer::Epoch(_)
             | RunAnswer::Lines { .. }
             | RunAnswer::Terms(_)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::{RestateEngine, millis};
-use super::objects::names::{HOST, RUN, WAIT};
+use super::objects::names::{FACTS, HOST, RUN, WAIT};
 use super::objects::run_calls::RunTopic;
 use super::objects::wait_calls::{LONGEST_WAIT_MS, WaitCall};
 use crate::domain::id::RunId;
@@ -37,6 +37,11 @@ impl RestateEngine {
         longest: Duration,
     ) -> Result<u64, EngineError> {
         self.wait((RUN, run.as_str()), (topic, seen), longest)
+    }
+
+    /// Waits for changes of facts.
+    pub(super) fn wait_for_facts(&self, after: u64, longest: Duration) -> Result<(), EngineError> {
+        self.wait((RUN, FACTS), (RunTopic::Lines, after), longest).map(drop)
     }
 
     fn wait(

@@ -6,12 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::copy::{refresh, terms};
+use super::engine_facts::facts_of;
 use super::run_engine::CommandRole;
 use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::engine::Engine;
 use crate::engine::shared_log::SharedRun;
 use crate::runtime::error::Error;
+use crate::store;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
@@ -39,6 +41,11 @@ impl EngineMirror {
     /// # Errors
     /// [`Error`] if the engine cannot be asked, or a copy cannot be written.
     pub fn refresh_all(&self) -> Result<(), Error> {
+        match facts_of(&self.root, &self.state.key()?, Some(&self.engine)).pull() {
+            // Who asks for facts is told.
+            Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
         self.engine.runs()?.iter().try_for_each(|run| self.refresh_run(run))
     }
 

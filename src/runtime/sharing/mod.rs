@@ -3,6 +3,7 @@
 mod commands;
 mod contents;
 mod copy;
+mod engine_facts;
 mod engine_log;
 mod large_mail;
 mod mirror;
@@ -14,6 +15,8 @@ mod transcripts;
 pub(super) use contents::{fetch_content, put_content};
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
+pub use engine_facts::facts_of;
+pub(super) use engine_facts::{FactThread, facts_of_run};
 pub(super) use large_mail::{fetch_mail, store_if_large};
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};

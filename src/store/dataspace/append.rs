@@ -2,6 +2,7 @@
 
 use super::entry::{LoggedChange, ProvenFact};
 use super::fact_file::{FactFile, LaterValue};
+use super::writer::FactDecision;
 use super::{Dataspace, FACT, FactStatement, name};
 use crate::domain::fact::Fact;
 use crate::store::Error;
@@ -24,19 +25,20 @@ impl Dataspace {
         let FactStatement { label, key, value, source, at } = what;
         let path = self.fact(label, key)?;
         name::check_value(label, key, value)?;
-        let mut writing = self.write()?;
-        let (value, source, seq) = (value.to_owned(), source.to_owned(), writing.log.next);
-        let file = if let Ok(held) = self.proven(&path)? {
-            held.value.followed_by(LaterValue { value, seq, source, at })?
-        } else {
-            let (label, key) = (label.to_owned(), key.to_owned());
-            FactFile { label, key, value, seq, source, at, later: Vec::new() }
-        };
-        let outcome = AppendOutcome { fact: file.fact(), before: file.later.len() };
-        let fact = ProvenFact::new(file, self.key.as_ref(), FACT)
-            .map_err(std::io::Error::other)
-            .map_err(Error::io("write", &path))?;
-        writing.change(label, key, LoggedChange::Asserted { fact, step: None })?;
-        Ok(outcome)
+        self.carry_out(|writer| {
+            let (value, source, seq) = (value.to_owned(), source.to_owned(), writer.log.next);
+            let file = if let Ok(held) = self.proven(&path)? {
+                held.value.followed_by(LaterValue { value, seq, source, at })?
+            } else {
+                let (label, key) = (label.to_owned(), key.to_owned());
+                FactFile { label, key, value, seq, source, at, later: Vec::new() }
+            };
+            let outcome = AppendOutcome { fact: file.fact(), before: file.later.len() };
+            let fact = ProvenFact::new(file, self.key.as_ref(), FACT)
+                .map_err(std::io::Error::other)
+                .map_err(Error::io("write", &path))?;
+            let change = LoggedChange::Asserted { fact, step: None };
+            Ok(FactDecision::change(label, key, change, outcome))
+        })
     }
 }

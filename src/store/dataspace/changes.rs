@@ -38,6 +38,9 @@ pub(super) const MAX_READ: u64 = 64 * 1024 * 1024;
 /// The limit of the facts that a file begins with, in bytes. The files of the others are read.
 const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
 
+/// The number of the first change that machines share.
+pub(super) const FIRST_SHARED: u64 = 1;
+
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChangeLogHeader {
@@ -104,6 +107,16 @@ impl ChangeLog {
         Ok(found)
     }
 
+    /// Returns the number of the last change in a file that others may write; 0 if nothing says it.
+    pub(super) fn last_number_at(path: &Path) -> Result<u64, Error> {
+        match plain_file::open(path).and_then(Self::of) {
+            Ok(Some(log)) if log.last != LastLine::Damaged => Ok(log.last_number()),
+            Ok(_) => Ok(0),
+            Err(error) if error.kind() == ErrorKind::NotFound || is_unusable(&error) => Ok(0),
+            Err(error) => Err(Error::io("read", path)(error)),
+        }
+    }
+
     fn of(file: File) -> std::io::Result<Option<Self>> {
         let Some((header, start)) = header(&file)? else { return Ok(None) };
         let Some((line, length)) = last_line(&file)? else { return Ok(None) };
@@ -116,8 +129,8 @@ impl ChangeLog {
         if length > entries {
             let entry = serde_json::from_slice::<ChangeLogEntry>(&line).ok();
             // Each change takes more than one byte; a forged number would leave none for others.
-            let highest = log.header.from.saturating_add(length);
-            let entry = entry.filter(|entry| entry.0 < highest);
+            let numbers = log.header.from.saturating_sub(1)..log.header.from.saturating_add(length);
+            let entry = entry.filter(|entry| numbers.contains(&entry.0));
             match entry.and_then(|entry| Some((entry.0.checked_add(1)?, entry))) {
                 Some((next, entry)) => {
                     log.next = next;
@@ -172,12 +185,27 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Has all readers read a fact again; returns the number of this.
+    /// Appends a change that is durable elsewhere.
+    pub(super) fn append_copied(
+        &mut self,
+        path: &Path,
+        entry: &ChangeLogEntry,
+    ) -> Result<(), Error> {
+        self.write(entry).map_err(Error::io("append to", path))
+    }
+
+    /// Has all readers read a fact again; returns the number of this. It is that of the last change, because nothing is
+    /// changed: changes that machines share have the same numbers everywhere.
     pub(super) fn touch(&mut self, path: &Path, label: &str, key: &str) -> Result<u64, Error> {
-        let (label, key) = (label.to_owned(), key.to_owned());
-        let entry = ChangeLogEntry(self.next, label, key, Some(LoggedChange::Reread {}));
+        let (last, label, key) = (self.last_number(), label.to_owned(), key.to_owned());
+        let entry = ChangeLogEntry(last, label, key, Some(LoggedChange::Reread {}));
         self.write(&entry).map_err(Error::io("append to", path))?;
         Ok(entry.0)
+    }
+
+    /// Returns the number of the last change; 0 if there is none.
+    pub(super) fn last_number(&self) -> u64 {
+        self.next.saturating_sub(1)
     }
 
     fn write(&mut self, entry: &ChangeLogEntry) -> std::io::Result<()> {

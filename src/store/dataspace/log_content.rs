@@ -47,11 +47,14 @@ impl ChangeLogContent {
         Ok(Some(Self { header, lines, end: start + end as u64 }))
     }
 
-    /// Returns whether a change may be of a step of a run.
+    /// Returns whether a change may be of a step of a run that has not ended since.
     pub(super) fn names(&self, run: &RunId) -> bool {
         let snapshot = usize::try_from(self.header.snapshot).unwrap_or(usize::MAX);
         let changes = self.lines.get(snapshot..).unwrap_or_default();
-        String::from_utf8_lossy(changes).contains(&format!("\"run\":\"{run}\""))
+        let text = String::from_utf8_lossy(changes);
+        let name = format!("\"run\":\"{run}\"");
+        let ended = format!("{{\"run_ended\":{{{name}}}}}");
+        text.rsplit(&ended).next().is_some_and(|since| since.contains(&name))
     }
 
     /// Returns the start of the last line in the file, if it is a change, and the end of the file.

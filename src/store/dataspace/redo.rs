@@ -11,12 +11,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::changes::{self, ChangeLog, LastLine};
-use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
+use super::changes::{self, ChangeLog, FIRST_SHARED, LastLine};
+use super::entry::{ChangeLogEntry, ProvenFact};
+use super::last_changes::LastChanges;
 use super::log_content::ChangeLogContent;
-use super::step::{DataspaceStep, IdempotencyKey};
 use super::{Dataspace, is_unusable};
-use crate::domain::id::RunId;
 use crate::plain_file;
 use crate::store::{Error, files};
 
@@ -33,7 +32,7 @@ impl Dataspace {
         let Some(mut log) = ChangeLog::open(&path)? else {
             // Nothing says which files are not durable yet.
             sync_file_system(&self.path);
-            return self.begin(None, self.highest()?.saturating_add(1));
+            return self.begin_unknown();
         };
         let is_same_boot = log.header.is_of_this_boot();
         let is_sound = match &log.last {
@@ -62,7 +61,7 @@ impl Dataspace {
         }
         self.make_durable(&entries)?;
         if !is_sound {
-            return self.begin(None, self.highest()?.saturating_add(1));
+            return self.begin_unknown();
         }
         self.begin(ChangeLogContent::read(&path)?.as_ref(), log.next)
     }
@@ -80,7 +79,18 @@ impl Dataspace {
         }
     }
 
-    fn begin(&self, old: Option<&ChangeLogContent>, next: u64) -> Result<ChangeLog, Error> {
+    /// Begins the log anew where nobody knows the number of the last change. That of a copy begins at the first one: it is
+    /// copied again as a whole.
+    fn begin_unknown(&self) -> Result<ChangeLog, Error> {
+        let next = if self.is_copy() { FIRST_SHARED } else { self.highest()?.saturating_add(1) };
+        self.begin(None, next)
+    }
+
+    pub(super) fn begin(
+        &self,
+        old: Option<&ChangeLogContent>,
+        next: u64,
+    ) -> Result<ChangeLog, Error> {
         let facts = self.snapshot(old)?;
         ChangeLog::begin(&self.changes(), next, facts.iter().map(AsRef::as_ref))
     }
@@ -101,16 +111,21 @@ impl Dataspace {
         for entry in entries.iter().filter(|entry| entry.is_believed(self.key.as_ref())) {
             last.add(entry);
         }
-        for run in last.ended {
+        for run in &last.ended {
             unless_blocked(self.clear_run(run))?;
         }
-        for ((label, key), (seq, fact)) in last.facts {
-            unless_blocked(self.redo_fact((label, key), seq, fact))?;
+        for ((label, key), (seq, fact)) in &last.facts {
+            unless_blocked(self.redo_fact((label, key), *seq, fact.as_ref()))?;
         }
-        for (step, mark) in last.marks.into_values() {
-            unless_blocked(self.set_mark(step, &mark))?;
+        self.put_steps(&last)
+    }
+
+    /// Writes the marks and the taken facts of steps.
+    pub(super) fn put_steps(&self, last: &LastChanges) -> Result<(), Error> {
+        for (step, mark) in last.marks.values() {
+            unless_blocked(self.set_mark(step, mark))?;
         }
-        for (step, fact) in last.claims.into_values().flat_map(BTreeMap::into_values) {
+        for (step, fact) in last.claims.values().flat_map(BTreeMap::values) {
             unless_blocked(self.put_claim(fact, step))?;
         }
         Ok(())
@@ -164,57 +179,6 @@ impl Dataspace {
     }
 }
 
-/// The last change of each file.
-#[derive(Default)]
-struct LastChanges<'log> {
-    /// The facts by label and key, with the number of the change; `None` for one that does not hold.
-    facts: BTreeMap<(&'log str, &'log str), (u64, Option<&'log ProvenFact>)>,
-    marks: BTreeMap<String, (&'log DataspaceStep, IdempotencyKey)>,
-    /// The taken facts, by agent and step.
-    claims: BTreeMap<String, BTreeMap<u64, (&'log DataspaceStep, &'log ProvenFact)>>,
-    ended: Vec<&'log RunId>,
-}
-
-impl<'log> LastChanges<'log> {
-    fn add(&mut self, entry: &'log ChangeLogEntry) {
-        let ChangeLogEntry(seq, label, key, change) = entry;
-        if let Some(step) = entry.step() {
-            // A later step settles the earlier ones. A mark or a claim of a settled step may come back all the same,
-            // if it was the agent's last: it is garbage that the end of the run removes.
-            let agent = DataspaceStep::agent_file_stem(&step.run, &step.agent);
-            if let Some(claims) = self.claims.get_mut(&agent) {
-                *claims = claims.split_off(&step.step);
-            }
-            if let Some(mark) = entry.mark() {
-                self.marks.insert(agent, mark);
-            }
-        }
-        let name = (label.as_str(), key.as_str());
-        match change {
-            // An earlier raymond has changed it, and says nothing more.
-            None => drop(self.facts.remove(&name)),
-            Some(LoggedChange::Reread {}) => {}
-            Some(LoggedChange::Asserted { fact, .. }) => {
-                self.facts.insert(name, (*seq, Some(fact)));
-            }
-            Some(LoggedChange::Retracted { .. }) => {
-                self.facts.insert(name, (*seq, None));
-            }
-            Some(LoggedChange::Claimed { fact, step, next }) => {
-                self.facts.insert(name, (*seq, next.as_ref()));
-                let agent = DataspaceStep::agent_file_stem(&step.run, &step.agent);
-                self.claims.entry(agent).or_default().insert(step.step, (step, fact));
-            }
-            Some(LoggedChange::RunEnded { run }) => {
-                let own = format!("{run}~");
-                self.marks.retain(|agent, _| !agent.starts_with(&own));
-                self.claims.retain(|agent, _| !agent.starts_with(&own));
-                self.ended.push(run);
-            }
-        }
-    }
-}
-
 fn made(log: &ChangeLog, seq: u64) -> Vec<u8> {
     // Always as long, so that nothing is left of the note before.
     format!("{} {seq:020}\n", log.header.generation).into_bytes()
@@ -228,7 +192,7 @@ fn is_made(lock: &File, log: &ChangeLog, seq: u64) -> bool {
 }
 
 /// Leaves a change undone whose place is taken by something else, such as a directory: nobody could write any more.
-fn unless_blocked(done: Result<(), Error>) -> Result<(), Error> {
+pub(super) fn unless_blocked(done: Result<(), Error>) -> Result<(), Error> {
     match done {
         Err(Error::Io { error, .. }) if is_blocked(&error) => {
             tracing::warn!("a change of a fact cannot be made again: {error}");

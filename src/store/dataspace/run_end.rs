@@ -7,6 +7,7 @@ use super::Dataspace;
 use super::entry::LoggedChange;
 use super::log_content::ChangeLogContent;
 use super::step::STEP_FOLDERS;
+use super::writer::FactDecision;
 use crate::domain::id::RunId;
 use crate::store::Error;
 
@@ -25,6 +26,13 @@ impl Dataspace {
         if !is_named && !self.has_files_of(run)? {
             return Ok(());
         }
+        if self.shared.is_some() {
+            return self.carry_out(|_| {
+                let change = LoggedChange::RunEnded { run: run.clone() };
+                Ok(FactDecision::change("", "", change, ()))
+            });
+        }
+        self.refuse_copy()?;
         if !log.symlink_metadata().is_ok_and(|found| found.is_file()) {
             return self.clear_run(run);
         }
@@ -34,7 +42,7 @@ impl Dataspace {
             );
             return self.clear_run(run);
         };
-        writer.change("", "", LoggedChange::RunEnded { run: run.clone() })
+        writer.change(String::new(), String::new(), LoggedChange::RunEnded { run: run.clone() })
     }
 
     fn has_files_of(&self, run: &RunId) -> Result<bool, Error> {

@@ -151,7 +151,11 @@ impl Dataspace {
         self.clear(&STEP_FOLDERS, |name| name.starts_with(&agent_file_stem))
     }
 
-    fn clear(&self, folders: &[&str], unneeded: impl Fn(&str) -> bool) -> Result<(), Error> {
+    pub(super) fn clear(
+        &self,
+        folders: &[&str],
+        unneeded: impl Fn(&str) -> bool,
+    ) -> Result<(), Error> {
         for folder in folders.iter().map(|folder| self.path.join(folder)) {
             refuse_link(&folder)?;
             for path in super::entries(&folder)? {

@@ -6,6 +6,7 @@ mod killed;
 mod logged;
 mod model;
 mod power;
+mod shared;
 mod together;
 mod watched;
 

@@ -65,6 +65,14 @@ impl<'c> Running<'c> {
         self.child.wait().expect("it can be waited for");
     }
 
+    /// Waits until a failpoint has killed it.
+    #[track_caller]
+    pub(crate) fn killed(mut self) {
+        wait_until("it is killed", || {
+            self.child.try_wait().expect("it can be waited for").is_some()
+        });
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn wait(mut self) -> Ended<'c> {

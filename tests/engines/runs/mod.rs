@@ -23,6 +23,7 @@ mod refusals;
 mod results;
 #[macro_use]
 pub(crate) mod samples;
+mod shared_facts;
 mod shown;
 mod storm;
 mod supervisors;

@@ -1,6 +1,7 @@
 //! What each engine promises. Each function is a property, and gets two connections to the same engine, as two machines
 //! have them.
 
+pub(crate) mod facts;
 pub(crate) mod hosts;
 pub(crate) mod leases;
 pub(crate) mod log;
@@ -58,6 +59,15 @@ macro_rules! each_property {
                 a_removed_command_does_not_come_back
                 commands_need_a_run
                 contents_are_kept_by_their_checksums
+            }
+            facts {
+                changes_are_read_in_their_order
+                a_change_follows_only_the_last_one
+                a_change_is_appended_once
+                one_of_many_changes_has_each_place
+                changes_are_kept_byte_by_byte
+                a_reader_is_woken_by_a_change
+                a_lost_lease_changes_no_fact
             }
             hosts {
                 the_same_worker_keeps_its_epoch

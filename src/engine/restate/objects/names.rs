@@ -8,6 +8,8 @@ pub(in crate::engine::restate) const HOST: &str = "RaymondHost";
 pub(in crate::engine::restate) const INDEX: &str = "RaymondIndex";
 /// A content or a piece of one, by its checksum.
 pub(in crate::engine::restate) const CONTENT: &str = "RaymondContent";
+/// The key of the object of a run that is the log of the changes of facts. It is no id of a run.
+pub(in crate::engine::restate) const FACTS: &str = "~facts";
 /// The key of the index, of which there is one.
 pub(in crate::engine::restate) const ALL: &str = "all";
 

@@ -1,5 +1,6 @@
 //! The decisions of a run: each call, judged by the lease it comes with.
 
+use super::names::FACTS;
 use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
 use super::run_head::{RunHead, TERMS};
 use super::run_requests::{forget, reply_key};
@@ -15,8 +16,14 @@ pub(super) fn decide(
     if let RunCall::Create { terms, holder, lease_ms, lines } = call {
         return run_lease::create(run, (terms, lines), (holder, *lease_ms), state);
     }
-    let Some(mut head) = RunHead::load(state)? else { return Ok(RunAnswer::NoSuchRun) };
+    let is_facts = run == FACTS;
+    let there = RunHead::load(state)?.or_else(|| is_facts.then(RunHead::default));
+    let Some(mut head) = there else { return Ok(RunAnswer::NoSuchRun) };
     let answer = match call {
+        RunCall::AppendFact { change } if is_facts => run_log::append_fact(&mut head, change, state)?,
+        RunCall::AppendFact { .. } => {
+            return Ok(RunAnswer::Unfit { why: "a run has no facts of its own".to_owned() });
+        }
         RunCall::Create { .. } => RunAnswer::RunExists,
         RunCall::Claim { holder, lease_ms } => {
             return run_lease::claim(run, (holder, *lease_ms), head, state);
@@ -87,6 +94,7 @@ fn leased(
             return run_mail::replies(head, received, *limit, state);
         }
         LeasedDeed::Forget { keys } => forget(keys, &mut head.forgotten, state)?,
+        LeasedDeed::ChangeFact { .. } => {}
         LeasedDeed::ForgetAll => run_mail::forget_all(run, head, state)?,
     }
     Ok(RunAnswer::Done)
@@ -141,6 +149,7 @@ pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
             keys.extend(forgotten.iter().map(|key| request_key(key)));
             keys.extend([ANSWERED, super::run_requests::WITHDRAWN].map(str::to_owned));
         }
+        RunCall::AppendFact { change } => keys.push(run_log::chunk_key(change.after + 1)),
         RunCall::Requests { by, .. } => keys.push(queue_key(&by.host)),
         RunCall::Begin { keys: begun, .. } => keys.extend(begun.iter().map(|key| request_key(key))),
         RunCall::Reply { by, replies } => {

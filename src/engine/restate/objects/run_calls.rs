@@ -105,6 +105,10 @@ pub(in crate::engine::restate) enum RunCall {
     LeaveCommand {
         command: CarriedCommand,
     },
+    /// Appends to the log of the changes of facts, which is no run.
+    AppendFact {
+        change: FactChangeCall,
+    },
     /// Calls of whoever looks at the run.
     Ask {
         question: CarriedRequest,
@@ -135,6 +139,15 @@ pub(in crate::engine::restate) enum LeasedDeed {
     Replies { received: Vec<String>, limit: usize },
     Forget { keys: Vec<String> },
     ForgetAll,
+    /// A step changes a fact. The lease is judged here; the change is made by the log of facts, before the run does anything else.
+    ChangeFact { change: FactChangeCall },
+}
+
+/// A change of facts, and the number of the one that it follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct FactChangeCall {
+    pub(in crate::engine::restate) after: u64,
+    pub(in crate::engine::restate) text: String,
 }
 
 /// A question about a run.
@@ -176,6 +189,8 @@ pub(in crate::engine::restate) enum RunAnswer {
         holder: String,
     },
     TakenOver,
+    /// Another change of facts has the place.
+    Crossed,
     /// What was given does not fit to what is there.
     Unfit {
         why: String,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::run_calls::RunAnswer;
+use super::run_calls::{FactChangeCall, RunAnswer};
 use super::run_head::RunHead;
 use super::state::{ObjectState, Undecided};
 
@@ -92,6 +92,27 @@ pub(super) fn append(
         put(head, new, state)?;
         head.lines.tell(head.lines.news + 1, state);
     }
+    Ok(RunAnswer::Done)
+}
+
+/// Appends a change of facts if the one that it follows is the last. The same change in the same place was appended by an
+/// earlier call.
+pub(super) fn append_fact(
+    head: &mut RunHead,
+    FactChangeCall { after, text }: &FactChangeCall,
+    state: &mut ObjectState<'_>,
+) -> Result<RunAnswer, Undecided> {
+    let change = std::slice::from_ref(text);
+    if *after > head.last {
+        let why = format!("a change cannot follow change {after}, which is not there");
+        return Ok(RunAnswer::Unfit { why });
+    }
+    if *after < head.last {
+        let is_same = difference(after + 1, change, None, state)?.is_none();
+        return Ok(if is_same { RunAnswer::Done } else { RunAnswer::Crossed });
+    }
+    put(head, change, state)?;
+    head.lines.tell(head.lines.news + 1, state);
     Ok(RunAnswer::Done)
 }
 

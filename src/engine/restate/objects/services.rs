@@ -7,8 +7,8 @@ use restate_sdk::prelude::*;
 use super::host_calls::{HostCall, HostLook};
 use super::index_calls::{IndexCall, IndexLook};
 use super::names::{HOST, RUN};
-use super::run_calls::{RunCall, RunLook, RunTopic};
-use super::shell::{changed, looked, now, read, woken, written};
+use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
+use super::shell::{changed, changed_fact, looked, now, read, woken, written};
 use super::version::VersionedCall;
 use super::wait_calls::{LONGEST_WAIT_MS, WaitCall};
 use super::{host, index, run, run_head};
@@ -31,7 +31,16 @@ impl RunObject {
         let call: RunCall = read(&call)?;
         let first = run::first_keys(&call);
         let id = ctx.key().to_owned();
-        written(&changed(&ctx, first, |state| run::decide(&id, &call, state)).await?)
+        let answer = changed(&ctx, first, |state| run::decide(&id, &call, state)).await?;
+        match call {
+            // No other call of this run is carried out meanwhile, so the lease is still the newest.
+            RunCall::Leased { deed: LeasedDeed::ChangeFact { change }, .. }
+                if answer == RunAnswer::Done =>
+            {
+                changed_fact(&ctx, change).await
+            }
+            _ => written(&answer),
+        }
     }
 
     #[handler]

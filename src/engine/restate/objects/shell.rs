@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::effect::ObjectEffect;
-use super::names::{ALL, CHANGE, HOST, INDEX, RUN};
+use super::names::{ALL, CHANGE, FACTS, HOST, INDEX, RUN};
+use super::run_calls::{FactChangeCall, RunCall};
 use super::state::{LoadedValues, ObjectState, StateChanges, Undecided};
 use super::version::{CallVersion, OTHER_VERSION, VERSION, VersionedCall};
 
@@ -153,6 +154,16 @@ async fn carry_out(
         }
     }
     Ok(())
+}
+
+/// Has the log of facts make a change, and returns its answer.
+pub(super) async fn changed_fact(
+    context: &ObjectContext<'_>,
+    change: FactChangeCall,
+) -> Result<Vec<u8>, TerminalError> {
+    let call = written(&VersionedCall::new(RunCall::AppendFact { change }))?;
+    let target = RequestTarget::object(RUN, FACTS, CHANGE);
+    context.request::<_, Vec<u8>>(target, call).call().await
 }
 
 /// Waits until an awakeable is resolved or the time is over; returns the number of the last news.

@@ -8,8 +8,9 @@ use serde_json::json;
 use super::effect::ObjectEffect;
 use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::index_calls::{IndexCall, IndexedRun};
+use super::names::FACTS;
 use super::run_calls::{
-    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
+    ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
     RunTopic,
 };
 use super::state::decided;
@@ -292,4 +293,32 @@ fn clock_that_goes_back_gives_no_negative_silence() {
         let HostObjectAnswer::State { silent_ms, .. } = state else { panic!("{state:?}") };
         assert_eq!(silent_ms, silent);
     }
+}
+
+#[test]
+fn change_of_facts_follows_the_last_one_or_crosses() {
+    let mut values = BTreeMap::new();
+    let mut append = |after, text: &str| {
+        let change = FactChangeCall { after, text: text.to_owned() };
+        let call = RunCall::AppendFact { change };
+        decided(&mut values, |state| run::decide(FACTS, &call, state)).0
+    };
+    assert_eq!((append(0, "a"), append(1, "b")), (RunAnswer::Done, RunAnswer::Done));
+    assert_eq!((append(0, "a"), append(1, "b")), (RunAnswer::Done, RunAnswer::Done), "again");
+    assert_eq!((append(0, "c"), append(1, "a")), (RunAnswer::Crossed, RunAnswer::Crossed));
+    assert!(matches!(append(3, "d"), RunAnswer::Unfit { .. }));
+    let read = RunLook::Lines { after: 0, limit: 9 };
+    let found = decided(&mut values, |state| run::look(&read, state)).0;
+    assert_eq!(found, RunAnswer::Lines { lines: texts(&["a", "b"]), last: 2 });
+}
+
+#[test]
+fn change_of_facts_needs_the_newest_lease() {
+    let mut run = TestRun::begun();
+    let change = || FactChangeCall { after: 0, text: "a".to_owned() };
+    let deed = || LeasedDeed::ChangeFact { change: change() };
+    assert_eq!(run.deed(1, deed()), RunAnswer::Done);
+    assert_eq!(run.deed(2, deed()), RunAnswer::TakenOver);
+    let own = run.call(&RunCall::AppendFact { change: change() });
+    assert!(matches!(own, RunAnswer::Unfit { .. }), "a run is no log of facts");
 }

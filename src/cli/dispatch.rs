@@ -123,7 +123,7 @@ fn prepare(command: &CliCommand) -> Result<(), Error> {
 fn on_engine(mut command: CliCommand) -> Result<CliExitCode, Error> {
     let mirror = engine::prepare(&mut command)?;
     let exit = dispatch(command)?;
-    mirror.map_or(Ok(()), |mirror| mirror.finish())?;
+    mirror.map_or(Ok(()), engine::CommandMirror::finish)?;
     Ok(exit)
 }
 

@@ -47,7 +47,9 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Resume(args) => Mirror(&mut args.dir),
         CliCommand::Retry(args) => Mirror(&mut args.dir),
         CliCommand::Answer(args) => Mirror(&mut args.dir),
-        CliCommand::Status(args) => Mirror(&mut args.dir),
+        CliCommand::Status(args) | CliCommand::Workflow(WorkflowCommand::Watch(args)) => {
+            Mirror(&mut args.dir)
+        }
         CliCommand::List(args) => Mirror(&mut args.all_runs.dir),
         CliCommand::Log(args) => Mirror(&mut args.one.dir),
         CliCommand::Tree(args) => Mirror(&mut args.one.dir),
@@ -67,7 +69,6 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Recover(args) => Local(&args.all_runs.dir, "recover"),
         CliCommand::Workflow(WorkflowCommand::Define(args)) => Local(&args.dir, "workflow define"),
         CliCommand::Workflow(WorkflowCommand::Start(args)) => Local(&args.dir, "workflow start"),
-        CliCommand::Workflow(WorkflowCommand::Watch(args)) => Mirror(&mut args.dir),
         CliCommand::Workflow(WorkflowCommand::List(args)) => Local(&args.dir, "workflow list"),
         CliCommand::Worker(_)
         | CliCommand::Hosts(_)

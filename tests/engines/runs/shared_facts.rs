@@ -247,6 +247,7 @@ fn run_that_a_program_starts_shares_the_facts() {
           (wait (signal workflow/state :key @run :equals completed))
           (terminal :result @made)))"#;
     let child = r#"(workflow child
+        (metadata (publish-state true))
         (state s
           (wait (signal wanted :key @workflow-id :consume true :as what))
           (action (assert made :key @workflow-id :value @what))

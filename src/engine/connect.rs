@@ -15,15 +15,7 @@ use super::shared_log::SharedLog;
 
 /// An engine.
 pub trait Engine:
-    SharedLog
-    + RunSpace
-    + FactLog
-    + HostRegistry
-    + HostMailbox
-    + HostQuestions
-    + Debug
-    + Send
-    + Sync
+    SharedLog + RunSpace + FactLog + HostRegistry + HostMailbox + HostQuestions + Debug + Send + Sync
 {
     /// Returns its address, which never shows a password.
     fn address(&self) -> &EngineAddress;

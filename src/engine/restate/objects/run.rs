@@ -20,7 +20,9 @@ pub(super) fn decide(
     let there = RunHead::load(state)?.or_else(|| is_facts.then(RunHead::default));
     let Some(mut head) = there else { return Ok(RunAnswer::NoSuchRun) };
     let answer = match call {
-        RunCall::AppendFact { change } if is_facts => run_log::append_fact(&mut head, change, state)?,
+        RunCall::AppendFact { change } if is_facts => {
+            run_log::append_fact(&mut head, change, state)?
+        }
         RunCall::AppendFact { .. } => {
             return Ok(RunAnswer::Unfit { why: "a run has no facts of its own".to_owned() });
         }

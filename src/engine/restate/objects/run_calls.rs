@@ -128,19 +128,41 @@ pub(in crate::engine::restate) enum RunCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::engine::restate) enum LeasedDeed {
-    Renew { lease_ms: u64 },
-    Release { has_ended: bool },
-    Append { first: u64, lines: Vec<String> },
-    SetTerms { terms: String },
-    RemoveCommand { name: String },
-    Send { requests: Vec<CarriedRequest> },
+    Renew {
+        lease_ms: u64,
+    },
+    Release {
+        has_ended: bool,
+    },
+    Append {
+        first: u64,
+        lines: Vec<String>,
+    },
+    SetTerms {
+        terms: String,
+    },
+    RemoveCommand {
+        name: String,
+    },
+    Send {
+        requests: Vec<CarriedRequest>,
+    },
     Sent,
-    Withdraw { key: String },
-    Replies { received: Vec<String>, limit: usize },
-    Forget { keys: Vec<String> },
+    Withdraw {
+        key: String,
+    },
+    Replies {
+        received: Vec<String>,
+        limit: usize,
+    },
+    Forget {
+        keys: Vec<String>,
+    },
     ForgetAll,
     /// A step changes a fact. The lease is judged here; the change is made by the log of facts, before the run does anything else.
-    ChangeFact { change: FactChangeCall },
+    ChangeFact {
+        change: FactChangeCall,
+    },
 }
 
 /// A change of facts, and the number of the one that it follows.

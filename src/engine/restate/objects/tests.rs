@@ -10,8 +10,8 @@ use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::index_calls::{IndexCall, IndexedRun};
 use super::names::FACTS;
 use super::run_calls::{
-    ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
-    RunTopic,
+    ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer,
+    RunCall, RunLook, RunTopic,
 };
 use super::state::decided;
 use super::{host, run};

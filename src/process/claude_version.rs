@@ -1,33 +1,36 @@
 //! The version of Claude Code on this machine, as the program says it.
 
-use std::process::Stdio;
+use std::ffi::OsString;
+use std::future::pending;
 use std::time::Duration;
 
-use tokio::process::Command;
-use tokio::time::timeout;
-
-use super::helper_environment::{NamedVariables, passed_on};
+use super::captured_output::ProcessSpec;
 
 /// The time for the answer; the program only prints it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns the version that a program says of itself, such as `2.1.330`; `None` if there is no such program, or it says
-/// nothing.
-pub async fn claude_version(program: &str) -> Option<String> {
-    let asked = Command::new(program)
-        .arg("--version")
-        .env_clear()
-        .envs(passed_on(std::env::vars_os(), &NamedVariables::default()))
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = timeout(ANSWER_LIMIT, asked).await.ok()?.ok()?;
-    first_word(&output.stdout)
+/// The number of bytes that are kept of the answer.
+const KEPT: usize = 200;
+
+/// Returns the version that a program says of itself in this environment, such as `2.1.330`; `None` if there is no such
+/// program, or it says nothing.
+pub async fn claude_version(
+    program: &str,
+    environment: Vec<(OsString, OsString)>,
+) -> Option<String> {
+    let asked = ProcessSpec {
+        path: program.into(),
+        arguments: vec!["--version".into()],
+        cwd: "/".into(),
+        environment,
+        longest: ANSWER_LIMIT,
+        kept: KEPT,
+    };
+    let output = asked.run(pending()).await.ok()?;
+    first_word(&output.stdout.text())
 }
 
-fn first_word(output: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(output).ok()?;
+fn first_word(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     word.starts_with(|first: char| first.is_ascii_digit()).then(|| word.chars().take(40).collect())
 }
@@ -38,14 +41,16 @@ mod tests {
 
     #[test]
     fn version_is_the_first_word() {
-        assert_eq!(first_word(b"2.1.330 (Claude Code)\n").as_deref(), Some("2.1.330"));
-        for other in [&b""[..], b"claude 2", b"\xff", b"  \n"] {
+        assert_eq!(first_word("2.1.330 (Claude Code)\n").as_deref(), Some("2.1.330"));
+        for other in ["", "claude 2", "  \n"] {
             assert_eq!(first_word(other), None, "{other:?}");
         }
     }
 
     #[tokio::test]
     async fn program_that_is_not_there_has_no_version() {
-        assert_eq!(claude_version("/no/such/program").await, None);
+        assert_eq!(claude_version("/no/such/program", Vec::new()).await, None);
+        let shell = claude_version("/bin/sh", Vec::new()).await;
+        assert_eq!(shell, None, "an error is no version");
     }
 }

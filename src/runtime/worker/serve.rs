@@ -29,6 +29,7 @@ use crate::engine::Engine;
 use crate::engine::host_mailbox::{HostReply, HostRequest};
 use crate::engine::host_registry::HostClaim;
 use crate::process::claude_version::claude_version;
+use crate::process::helper_environment::{NamedVariables, passed_on};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
@@ -77,7 +78,8 @@ pub async fn serve(
         sessions: 0,
         raymond: env!("CARGO_PKG_VERSION").to_owned(),
         wire: WIRE_VERSION,
-        claude: claude_version(CLAUDE).await,
+        claude: claude_version(CLAUDE, passed_on(std::env::vars_os(), &NamedVariables::default()))
+            .await,
         takes_runs: options.takeover.is_some(),
         timeout_ms: options.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     };

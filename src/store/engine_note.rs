@@ -5,6 +5,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -72,8 +73,10 @@ impl EngineNote {
     /// # Errors
     /// [`Error::Io`].
     pub fn replace(&self, run: &Path) -> Result<(), Error> {
+        // Other commands may do so at the same moment, and another thread of this one.
+        static TURN: Mutex<()> = Mutex::new(());
         let (path, text) = self.written(run)?;
-        // Several commands may bring the copy up to date at the same time.
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         files::replace_among_others(&path, &text)
     }
 
@@ -83,5 +86,27 @@ impl EngineNote {
             Ok(text) => Ok((path, text)),
             Err(error) => Err(Error::io("write", &path)(std::io::Error::other(error))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_that_are_replaced_at_the_same_moment_are_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        EngineNote::new("restate://x", None, 0).create(folder.path()).expect("a note");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for last in 1..50 {
+                        let note = EngineNote::new("restate://x", Some("here"), last);
+                        note.replace(folder.path()).expect("it is replaced");
+                        EngineNote::of(folder.path()).expect("a whole note").expect("a note");
+                    }
+                });
+            }
+        });
     }
 }

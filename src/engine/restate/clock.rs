@@ -1,5 +1,6 @@
-//! The clocks of the worker and of the server: a lease that a handler extends ends by the server's timers at a time that the
-//! worker's clock has said, so both have to agree.
+//! The clocks of the worker and of the server, which have to agree.
+//!
+//! A lease that a handler extends ends by the server's timers, at a time that the worker's clock has said.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

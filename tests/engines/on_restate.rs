@@ -16,9 +16,9 @@ mod runs;
 mod serving;
 mod speed;
 
-/// Returns two connections to the server that the tests share, and the server.
+/// Returns two connections to a server of their own, and the server. The log of facts is one for the whole engine.
 fn two_machines() -> (Arc<dyn Engine>, Arc<dyn Engine>, Arc<RestateServer>) {
-    let server = RestateServer::shared();
+    let server = backend::own_server();
     (server.engine(), server.engine(), server)
 }
 

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,11 +68,7 @@ fn start_detached(
     further: &[OsString],
     variables: &[(&str, &str)],
 ) -> Result<DetachedRun, Error> {
-    let program = std::env::current_exe().map_err(|error| Error::Io {
-        doing: "find the program of",
-        path: "this process".into(),
-        error,
-    })?;
+    let program = own_program()?;
     let path = root.run(id).output();
     let failed = |error| Error::Io {
         doing: "start in the background with the output",
@@ -99,6 +96,16 @@ fn start_detached(
     drop(command);
     detached.read_to_end(&mut Vec::new()).map_err(failed)?;
     Ok(DetachedRun(child))
+}
+
+/// Returns the program of this process. After an update its file may be gone, and a worker that runs for weeks still has
+/// to start supervisors of its own version.
+fn own_program() -> Result<PathBuf, Error> {
+    let failed =
+        |error| Error::Io { doing: "find the program of", path: "this process".into(), error };
+    let program = std::env::current_exe().map_err(failed)?;
+    let running = Path::new("/proc/self/exe");
+    Ok(if !program.exists() && running.exists() { running.to_owned() } else { program })
 }
 
 /// Leaves the session of the terminal that this process was started from, and the turn if it was started in one;

@@ -36,12 +36,11 @@ impl FactLog for RestateEngine {
         text: &str,
     ) -> Result<FactAppend, EngineError> {
         let change = FactChangeCall { after, text: text.to_owned() };
-        let answer = match lease {
-            Some(lease) => self.leased(lease, LeasedDeed::ChangeFact { change })?,
-            None => {
-                let called = CalledHandler { service: RUN, key: FACTS, handler: CHANGE };
-                self.caller.call(called, &RunCall::AppendFact { change }, CALL_LIMIT)?
-            }
+        let answer = if let Some(lease) = lease {
+            self.leased(lease, LeasedDeed::ChangeFact { change })?
+        } else {
+            let called = CalledHandler { service: RUN, key: FACTS, handler: CHANGE };
+            self.caller.call(called, &RunCall::AppendFact { change }, CALL_LIMIT)?
         };
         match answer {
             RunAnswer::Done => Ok(FactAppend::Appended),

@@ -240,18 +240,18 @@ fn copy_of_facts_is_not_changed_without_its_engine() {
 
 #[test]
 fn run_that_a_program_starts_shares_the_facts() {
-    let parent = r#"(workflow parent
+    let parent = r"(workflow parent
         (state s
           (action (start-workflow child.lisp :label feature-42 :as run))
           (wait (signal made :key @run :consume true :as made))
           (wait (signal workflow/state :key @run :equals completed))
-          (terminal :result @made)))"#;
-    let child = r#"(workflow child
+          (terminal :result @made)))";
+    let child = r"(workflow child
         (metadata (publish-state true))
         (state s
           (wait (signal wanted :key @workflow-id :consume true :as what))
           (action (assert made :key @workflow-id :value @what))
-          (terminal :result @what)))"#;
+          (terminal :result @what)))";
     let cluster = Cluster::new().file("workflow.lisp", parent).file("child.lisp", child);
     let _worker = cluster.machine("a").worker(1, &[]);
     let run = cluster.machine("s").run(&[]);

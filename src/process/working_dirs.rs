@@ -98,12 +98,9 @@ impl WorkingDirs {
     /// # Errors
     /// The reason why it cannot be used, and the fix.
     pub fn directory(&self, working_dir: &WorkingDir) -> Result<PathBuf, String> {
-        if working_dir.is_usual() {
-            return Ok(self.root.clone());
-        }
         let top = match &working_dir.tree {
             Some(agent) => self.within(agent)?,
-            None => self.root.clone(),
+            None => self.own_directory()?,
         };
         let Some(below) = &working_dir.cwd else { return Ok(top) };
         let path = top.join(below.as_str());
@@ -117,6 +114,25 @@ impl WorkingDirs {
             return Ok(directory);
         }
         Err(unusable(format!("is not a directory below {}; name one with cwd", top.display())))
+    }
+
+    /// Returns the run's own directory. One in the clone of an exchange may not be led out of it by a link that came from
+    /// there.
+    fn own_directory(&self) -> Result<PathBuf, String> {
+        let Some(copy) = &self.exchange else { return Ok(self.root.clone()) };
+        let real = |path: &Path| {
+            path.canonicalize()
+                .map_err(|error| format!("{} cannot be used: {error}", path.display()))
+        };
+        let (own, top) = (real(&self.root)?, real(&copy.repository())?);
+        if own.starts_with(&top) && own.is_dir() {
+            return Ok(self.root.clone());
+        }
+        Err(format!(
+            "the run's directory {} is {}, which is not in the clone of the exchange: a link there leads out of it; remove the link in the exchange",
+            self.root.display(),
+            own.display()
+        ))
     }
 
     /// Returns the directory in an agent's worktree that corresponds to the run's in its repository.

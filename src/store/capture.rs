@@ -9,6 +9,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::file_version::FileVersion;
+use super::pinned::is_below;
 use super::{Error, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
 use crate::language::checksum::checksum;
@@ -172,6 +173,10 @@ impl WorkflowCapture {
         files::make_draft_dir(directory)?;
         let mut durable = BTreeSet::new();
         for (path, file) in &self.files {
+            if !is_below(path) {
+                let outside = std::io::Error::other("the path leaves the folder");
+                return Err(Error::io("write", &directory.join(path))(outside));
+            }
             let path = directory.join(path);
             if is_large(file.content.len() as u64) {
                 let parents = path.ancestors().skip(1);

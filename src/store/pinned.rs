@@ -227,7 +227,8 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
 }
 
 /// Returns whether the path of a pinned file stays below the folder that it is joined to.
-fn is_below(path: &str) -> bool {
+#[must_use]
+pub fn is_below(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !["", ".", ".."].contains(&part))
 }
 

@@ -186,6 +186,10 @@ impl GitRunner<'_> {
         let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
         let mut environment: Vec<_> = callers.cloned().collect();
         environment.extend(UNATTENDED.map(|(name, value)| (name.into(), value.into())));
+        if self.shared.place.working_dirs.exchange().is_some() {
+            // Agents can write the clone's configuration, which may name a program that would fetch what is missing.
+            environment.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));
+        }
         environment
     }
 

@@ -14,6 +14,7 @@ use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
 use crate::store::layout::RunsRoot;
 use crate::store::log::SharedLine;
+use crate::store::pinned::is_below;
 use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::shared_copy::{self, SharedParts};
 use crate::store::user_state::UserState;
@@ -154,6 +155,10 @@ fn workflow(
     run: &RunId,
     terms: &SharedTerms,
 ) -> Result<WorkflowCapture, Error> {
+    if let Some(outside) = terms.pins.files.keys().find(|path| !is_below(path)) {
+        let why = format!("its terms name the file {outside:?}, which is not below the workflow");
+        return Err(damaged(engine, run, &why));
+    }
     let mut contents = BTreeMap::new();
     for (path, pin) in &terms.pins.files {
         contents.insert(path.clone(), (blob(engine, run, &pin.checksum)?, pin.is_executable));

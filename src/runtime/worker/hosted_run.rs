@@ -104,14 +104,7 @@ impl HostPlaces {
         if let Some(shared) = &self.shared_dir
             && own.starts_with(shared)
         {
-            return if own.is_dir() {
-                Ok(settings.cwd.clone())
-            } else {
-                Err(format!(
-                    "{} is below the shared directory, but is not on this host; mount it",
-                    own.display()
-                ))
-            };
+            return real_below(own, shared);
         }
         let workspace = self.root.path().join("workspaces").join(id.as_str());
         files::make_dir(&workspace).map_err(|error| error.to_string())?;
@@ -158,6 +151,26 @@ impl HostedRun {
     /// Returns why the host does not carry out a request; `None` if it does.
     pub(super) fn refusal_of(&self, work: &HostWork) -> Option<String> {
         self.policy.refusal_of(work, &self.settings)
+    }
+}
+
+/// Returns the real path of a directory, which no `..` and no link may lead out of the shared one.
+fn real_below(directory: &Path, shared: &Path) -> Result<String, String> {
+    let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
+    match (real(directory), real(shared)) {
+        (Ok(own), Ok(top)) if own.starts_with(&top) && own.is_dir() => {
+            own.into_os_string().into_string().map_err(|_| "its path is no text".to_owned())
+        }
+        (Ok(own), Ok(_)) => Err(format!(
+            "{} is {}, which is no directory below the shared one, {}",
+            directory.display(),
+            own.display(),
+            shared.display()
+        )),
+        (Err(why), _) | (_, Err(why)) => Err(format!(
+            "{} is below the shared directory, but is not on this host ({why}); mount it",
+            directory.display()
+        )),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn_options::{PermissionMode, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
+use crate::store::pinned::is_below;
 
 /// The name of Claude Code's program.
 pub(super) const CLAUDE: &str = "claude";
@@ -35,10 +36,13 @@ impl HostPolicy {
     /// Returns why a run with these settings may not be supervised here; `None` if it may.
     #[must_use]
     pub fn refusal_to_supervise(&self, settings: &Settings) -> Option<String> {
-        (!settings.plugins.is_empty() && !self.plugins).then(|| {
-            "it has plug-ins that are programs, which this host does not allow; start its worker with --allow plugins"
-                .to_owned()
-        })
+        let plugins = refused_by([(
+            !settings.plugins.is_empty() && !self.plugins,
+            "it has plug-ins that are programs",
+            "plugins",
+        )]);
+        // What its programs start runs on the machine that supervises it, with the same settings.
+        plugins.or_else(|| self.refusal(settings))
     }
 
     /// Returns why a run with these settings may not work here; `None` if it may.
@@ -46,7 +50,7 @@ impl HostPolicy {
     pub fn refusal(&self, settings: &Settings) -> Option<String> {
         let is_claude = settings.answerer == AnswererKind::Claude;
         let consent = &settings.consent;
-        refused_by([
+        let of_terms = refused_by([
             (
                 is_claude && settings.claude != CLAUDE && !self.program,
                 "it names another program than `claude`",
@@ -77,7 +81,9 @@ impl HostPolicy {
                 "it exchanges work by a git repository",
                 "git-exchange",
             ),
-        ])
+        ]);
+        // They hold for processes that are started ahead of turns, and their variables for git and commands, too.
+        of_terms.or_else(|| self.refusal_of_turn(&settings.options))
     }
 
     /// Returns why a request of a run with these settings is not carried out here; `None` if it is. Whoever can write to
@@ -127,7 +133,13 @@ impl HostPolicy {
                 )
             })
         };
-        beyond.or_else(widening)
+        let outside = || {
+            let file = options.system_prompt_file.as_deref()?;
+            (!is_below(file)).then(|| {
+                format!("its `system_prompt_file` ({file}) is not a file of the workflow; name one below it")
+            })
+        };
+        beyond.or_else(widening).or_else(outside)
     }
 
     /// Returns the permissions that no turn may exceed here.
@@ -223,6 +235,19 @@ mod tests {
         assert!(why.ends_with("--allow commands"), "{why}");
         assert_eq!(turn(HostPolicy { commands: true, ..none }, shell), None);
         assert_eq!(turn(none, json!({ "permission_mode": "plan", "effort": "high" })), None);
+        for file in ["/etc/hostname", "../key", "a/../../key"] {
+            let why = turn(all, json!({ "system_prompt_file": file })).expect("refused");
+            assert!(why.contains(file) && why.contains("below it"), "{why}");
+        }
+        assert_eq!(turn(none, json!({ "system_prompt_file": "roles/reviewer.md" })), None);
+        let options =
+            serde_json::from_value(json!({ "env": { "GIT_SSH_COMMAND": { "set": "x" } } }));
+        let ahead = Settings { options: options.expect("options"), ..claude() };
+        for settings in [ahead.clone(), Settings { answerer: AnswererKind::Scripted, ..ahead }] {
+            let why = none.refusal(&settings).expect("refused");
+            assert!(why.contains("GIT_SSH_COMMAND"), "{why}");
+            assert_eq!(none.refusal_to_supervise(&settings), Some(why));
+        }
         let perform = |activity: serde_json::Value| -> HostWork {
             let step = json!({ "agent": "main", "step": 1, "turn": 0 });
             let work = json!({ "work": "perform", "step": step, "working_dir": {}, "activity": activity, "again": false });

@@ -8,6 +8,9 @@ use crate::actor::runner::StopLevel;
 use crate::domain::home::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
 
+/// The longest text of a file that a host gives, in bytes, whatever it is asked for.
+const LONGEST_TEXT: u64 = 64 * 1024 * 1024;
+
 /// Carries out a request.
 pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
     let performer = Rc::clone(&run.performer);
@@ -21,7 +24,7 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
             HostAnswer::Activity { outcome }
         }
         HostWork::Text { working_dir, file, max_bytes } => {
-            match performer.text(working_dir, file, max_bytes).await {
+            match performer.text(working_dir, file, max_bytes.min(LONGEST_TEXT)).await {
                 LookupOutcome::Done(found) => HostAnswer::Text { found },
                 LookupOutcome::Ended => HostAnswer::Interrupted,
             }

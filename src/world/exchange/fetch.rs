@@ -112,7 +112,15 @@ impl ExchangeRemote<'_> {
         };
         let Some(own) = self.commit("HEAD").await? else { return Ok(()) };
         if own != theirs && self.comes_before(&own, &theirs).await? {
-            self.in_repository(&["merge", "--quiet", "--ff-only", &theirs]).await?;
+            self.in_repository(&[
+                "merge",
+                "--quiet",
+                "--ff-only",
+                // Else the configuration of the clone could name a program that verifies them.
+                "--no-verify-signatures",
+                &theirs,
+            ])
+            .await?;
         }
         Ok(())
     }

@@ -14,8 +14,6 @@ fn commands_on_runs_of_this_machine_refuse_an_engine() {
         "rewind t --to 1",
         "record t -o recorded",
         "recover",
-        "signal l",
-        "facts",
         "worktrees t",
         "clean t",
     ] {
@@ -25,6 +23,9 @@ fn commands_on_runs_of_this_machine_refuse_an_engine() {
             .code(64)
             .says(&format!("`raymond {name}` works on the runs of this machine, not yet on those"));
     }
+    test.raymond(&["workflow", "list", "--engine", ENGINE])
+        .code(64)
+        .says("`raymond workflow list` works on the runs of this machine, not yet on those");
 }
 
 #[test]
@@ -33,7 +34,7 @@ fn commands_that_need_an_engine_ask_for_its_name() {
     for arguments in [&["worker"][..], &["hosts"], &["hosts", "drain", "a"]] {
         test.raymond(arguments)
             .code(64)
-            .says("name the engine with --engine, or in RAYMOND_ENGINE");
+            .says("name the engine with --engine, in RAYMOND_ENGINE, or as `engine:`");
     }
 }
 

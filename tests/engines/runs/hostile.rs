@@ -1,0 +1,53 @@
+//! Terms that somebody has changed in the engine: what leaves its place is refused, on hosts and where a run is only read.
+
+use std::time::Duration;
+
+use raymond::domain::id::RunId;
+
+use super::cluster::{Cluster, RUN};
+use super::fake::{answers, holds};
+
+/// Replaces a part of the run's terms, as who can write the engine's tables could.
+fn change_terms(cluster: &Cluster, from: &str, to: &str) {
+    let run = RunId::parse(RUN).expect("an id");
+    let terms = cluster.engine.terms(&run).expect("the terms");
+    assert!(terms.contains(from), "{from} in {terms}");
+    let lease =
+        cluster.engine.claim_run(&run, "somebody", Duration::from_hours(1)).expect("a lease");
+    cluster.engine.set_terms(&lease, &terms.replace(from, to)).expect("they are changed");
+    cluster.engine.release_run(&lease, true).expect("it is given back");
+}
+
+#[test]
+fn file_of_changed_terms_is_written_nowhere() {
+    let cluster = Cluster::new().file("START.md", "start");
+    cluster.script(&[answers("start", "<result>done</result>")]);
+    let _worker = cluster.machine("a").worker(1, &[]);
+    cluster.machine("s").run(&[]).wait().ok();
+    let outside = cluster.root().join("planted");
+    for path in [outside.to_str().expect("a path"), "../../../../../../planted"] {
+        change_terms(&cluster, "\"START.md\":{", &format!("{path:?}:{{"));
+        let reader = cluster.machine("reader").raymond(&["list"]);
+        reader.code(69).says("not below the workflow");
+        assert!(!outside.exists() && !cluster.machine("reader").path("planted").exists());
+        change_terms(&cluster, &format!("{path:?}:{{"), "\"START.md\":{");
+    }
+    cluster.machine("reader").raymond(&["list"]).ok();
+}
+
+#[test]
+fn directory_of_changed_terms_does_not_leave_the_shared_one() {
+    let cluster = Cluster::new().file("START.md", "start");
+    cluster.script(&[holds("start", "go", "<result>done</result>")]);
+    let machine = cluster.machine("s");
+    let shared = machine.path("");
+    let shared = shared.to_str().expect("a path").trim_end_matches('/');
+    let supervisor = machine.run(&["--shared-dir", shared]);
+    cluster.wait_events("run_started", 1);
+    supervisor.kill9();
+    let work = format!("{shared}/work");
+    change_terms(&cluster, &format!("\"cwd\":{work:?}"), &format!("\"cwd\":\"{shared}/../flow\""));
+    let _worker = cluster.machine("a").worker(1, &["--shared-dir", shared]);
+    cluster.machine("s").raymond(&["resume", RUN]).says("no directory below the shared one");
+    assert!(cluster.calls().is_empty(), "a turn began");
+}

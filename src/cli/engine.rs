@@ -34,7 +34,7 @@ enum EngineUse<'command> {
     /// It writes runs of the engine.
     Supervise(&'command mut DirArgs),
     /// It works on the runs of this machine.
-    Local(&'command DirArgs, &'static str),
+    Local(&'command mut DirArgs, &'static str),
     /// It works on no runs.
     None,
 }
@@ -60,16 +60,20 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Stop(args) => Mirror(&mut args.one.dir),
         CliCommand::Signal(args) => Facts(&mut args.dir),
         CliCommand::Facts(args) => Facts(&mut args.dir),
-        CliCommand::Start(args) => Local(&args.dir, "start"),
-        CliCommand::Branch(args) => Local(&args.dir, "branch"),
-        CliCommand::Rewind(args) => Local(&args.dir, "rewind"),
-        CliCommand::Record(args) => Local(&args.dir, "record"),
-        CliCommand::Worktrees(args) => Local(&args.one.dir, "worktrees"),
-        CliCommand::Clean(args) => Local(&args.dir, "clean"),
-        CliCommand::Recover(args) => Local(&args.all_runs.dir, "recover"),
-        CliCommand::Workflow(WorkflowCommand::Define(args)) => Local(&args.dir, "workflow define"),
-        CliCommand::Workflow(WorkflowCommand::Start(args)) => Local(&args.dir, "workflow start"),
-        CliCommand::Workflow(WorkflowCommand::List(args)) => Local(&args.dir, "workflow list"),
+        CliCommand::Start(args) => Local(&mut args.dir, "start"),
+        CliCommand::Branch(args) => Local(&mut args.dir, "branch"),
+        CliCommand::Rewind(args) => Local(&mut args.dir, "rewind"),
+        CliCommand::Record(args) => Local(&mut args.dir, "record"),
+        CliCommand::Worktrees(args) => Local(&mut args.one.dir, "worktrees"),
+        CliCommand::Clean(args) => Local(&mut args.dir, "clean"),
+        CliCommand::Recover(args) => Local(&mut args.all_runs.dir, "recover"),
+        CliCommand::Workflow(WorkflowCommand::Define(args)) => {
+            Local(&mut args.dir, "workflow define")
+        }
+        CliCommand::Workflow(WorkflowCommand::Start(args)) => {
+            Local(&mut args.dir, "workflow start")
+        }
+        CliCommand::Workflow(WorkflowCommand::List(args)) => Local(&mut args.dir, "workflow list"),
         CliCommand::Worker(_)
         | CliCommand::Hosts(_)
         | CliCommand::Trust(_)
@@ -125,12 +129,14 @@ pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>,
             return Ok(None);
         }
         EngineUse::Local(dir, name) => {
-            return match named(dir) {
-                Some(_) => Err(Error::Usage(format!(
+            if named(dir).is_some() {
+                return Err(Error::Usage(format!(
                     "`raymond {name}` works on the runs of this machine, not yet on those of an engine; leave out --engine, or unset RAYMOND_ENGINE"
-                ))),
-                None => Ok(None),
-            };
+                )));
+            }
+            // Nor does it work on those of the engine that the user has set.
+            dir.engine = Some(NONE.to_owned());
+            return Ok(None);
         }
         EngineUse::None => return Ok(None),
     };

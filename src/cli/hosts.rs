@@ -47,6 +47,13 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
         }
         Some(HostsCommand::Remove(one)) => {
             person::must_act("remove a host")?;
+            let hosts = connected.hosts().map_err(refused)?;
+            if hosts.iter().any(|host| host.host == one.host && is_alive(host)) {
+                return Err(Error::Usage(format!(
+                    "the host {0} is alive: end its worker first, or declare it lost with `raymond hosts lost {0}`",
+                    one.host
+                )));
+            }
             connected.remove_host(&one.host).map_err(refused)?;
             format!("{} is removed", one.host)
         }

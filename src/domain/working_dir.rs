@@ -34,6 +34,12 @@ impl WorkingDir {
         self.tree.is_none() && self.cwd.is_none()
     }
 
+    /// Returns the same directory for another agent, which is given a host of its own: it may need one with a label.
+    #[must_use]
+    pub fn without_home(&self) -> Self {
+        Self { home: Home::default(), ..self.clone() }
+    }
+
     /// Returns a directory below this one, or this one for `None`.
     #[must_use]
     pub fn below(&self, directory: Option<&Folder>) -> Self {

@@ -90,7 +90,7 @@ pub fn create(
         terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
         journal: None,
     };
-    let is_shared_dir = settings.shared_dir.is_some();
+    let (is_shared_dir, label) = (settings.shared_dir.is_some(), options.host.clone());
     let beginning = RunStarted {
         workflow_id,
         scope_dir: seal.scope_dir.clone(),
@@ -103,7 +103,7 @@ pub fn create(
         settings,
     };
     let placed = match &request.engine {
-        Some(to) => first_home(to, is_shared_dir)?,
+        Some(to) => first_home(to, label.as_ref(), is_shared_dir)?,
         None => Vec::new(),
     };
     let first = Record {

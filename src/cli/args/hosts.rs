@@ -25,8 +25,8 @@ pub(super) const HOSTS_HELP: &str = "Examples:
   raymond hosts drain build-1                        it keeps its agents, and gets no others
   raymond hosts lost build-1                         its agents go on elsewhere
 
-Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice, and an agent whose next
-turn resumes its session fails, because sessions do not move to another host yet.
+Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice. Its agents go on elsewhere,
+with the sessions that the engine keeps.
 
 --json prints an array of { host, epoch, standing, alive, silent_ms, slots, room, busy, sessions, labels, raymond, wire, claude }.";
 

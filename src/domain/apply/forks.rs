@@ -38,7 +38,7 @@ pub(super) fn create_children(
             agent.unjoined.add(agent.forked_count, depth);
             let spec = AgentSpec {
                 folder: folder.clone(),
-                working_dir: agent.spec.working_dir.below(child.cwd.as_ref()),
+                working_dir: agent.spec.working_dir.without_home().below(child.cwd.as_ref()),
                 base: group.base.clone(),
                 variables: child.variables.clone(),
                 options: group.options.clone(),

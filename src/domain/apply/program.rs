@@ -127,7 +127,7 @@ pub(super) fn role_requested(
         return Err(ApplyError::NoAgent(role.clone()));
     }
     let agent = due(run, turn)?;
-    let (folder, working_dir) = (agent.folder(), agent.spec.working_dir.clone());
+    let (folder, working_dir) = (agent.folder(), agent.spec.working_dir.without_home());
     let children = agent.forked_count.saturating_add(1);
     let child = agent.id.child(children);
     let execution = agent.execution.program_mut().ok_or_else(no_program)?;

@@ -135,7 +135,7 @@ pub(super) fn role_delegated(
     }
     let spec = AgentSpec {
         folder: folder.clone().or_else(|| agent.folder()),
-        working_dir: agent.spec.working_dir.clone(),
+        working_dir: agent.spec.working_dir.without_home(),
         variables: [("input".to_owned(), input.clone())].into(),
         options,
         ..AgentSpec::plain(start.clone())

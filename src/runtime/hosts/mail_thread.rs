@@ -241,11 +241,10 @@ impl MailSide {
 
     /// Ends the calls to hosts that were declared lost. Nothing that their workers do counts any more.
     fn end_lost_calls(&self, seen: &[HostSighting]) {
+        // One that is not there any more was removed.
         let is_over = |home: &Home| {
-            seen.iter().any(|host| {
-                home.host.as_ref() == Some(&host.host)
-                    && (host.epoch > home.epoch || host.standing == HostStanding::Lost)
-            })
+            let own = seen.iter().find(|host| home.host.as_ref() == Some(&host.host));
+            own.is_none_or(|host| host.epoch > home.epoch || host.standing == HostStanding::Lost)
         };
         let why = "the host was declared lost; what it had begun may be done twice".to_owned();
         self.calls.lose(is_over, &HostAnswer::Lost { why });

@@ -6,6 +6,7 @@ use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
 use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::event::Record;
 use crate::domain::home::PlacedAgent;
+use crate::domain::host::HostLabel;
 use crate::domain::host_work::WIRE_VERSION;
 use crate::domain::id::AgentId;
 use crate::domain::placement::{HostSighting, HostTable, PlacementGroup};
@@ -78,13 +79,14 @@ pub(in crate::runtime) fn publish(
 /// [`Error::Engine`].
 pub(in crate::runtime) fn first_home(
     to: &RunEngine,
+    label: Option<&HostLabel>,
     is_shared_dir: bool,
 ) -> Result<Vec<PlacedAgent>, Error> {
     let mut table = HostTable::new(WIRE_VERSION);
     let seen = to.engine.hosts()?.into_iter().map(sighting).collect();
     let _ = table.observe_all(seen);
     let group = PlacementGroup::of(&WorkingDir::default(), is_shared_dir);
-    let home = table.place(None, group.as_ref()).ok();
+    let home = table.place(label, group.as_ref()).ok();
     let placed = home.and_then(|home| {
         Some(PlacedAgent { agent: AgentId::main(), host: home.host?, epoch: home.epoch })
     });

@@ -104,6 +104,11 @@ fn engine_of_the_configuration_is_used_unless_another_is_named() {
     assert_eq!(listed(&["list", "--json"]), Some(1));
     assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(0));
     in_config(&["hosts"]).ok().says("alive");
+    // A run in the background has its log here, whatever is configured.
+    let flow = cluster.flow();
+    in_config(&["start", flow.to_str().expect("a path"), "--id", "here"]).ok().says("here");
+    assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(1));
+    assert_eq!(cluster.engine.runs().expect("runs").len(), 1);
     std::fs::write(&file, "engine: a\nengin: b\n").expect("written");
     let refused = in_config(&["list"]);
     refused.code(65).says("config.yaml:2:1").says("engin");

@@ -116,6 +116,11 @@ impl HostCalls {
         lock(&self.asked).iter().map(home).collect()
     }
 
+    /// Returns whether an answer of a host is waited for.
+    pub(super) fn waits_for(&self, host: &HostName) -> bool {
+        lock(&self.open).waiting.values().any(|call| call.home.host.as_ref() == Some(host))
+    }
+
     /// Takes calls back that begin with `beginning`; those that were begun go on.
     pub(super) fn withdraw(&self, beginning: &str) {
         let open = lock(&self.open);

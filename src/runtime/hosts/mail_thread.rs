@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::host_calls::{HostCalls, Outgoing};
 use super::large_bodies::{answer_in, store_request};
+use super::silent_hosts::SilentHosts;
 use crate::domain::home::Home;
 use crate::domain::host::HostStanding;
 use crate::domain::host_work::HostAnswer;
@@ -199,11 +200,12 @@ impl MailSide {
     /// Watches the hosts, and exchanges commands.
     fn watch(&self, mirror: &EngineMirror, hosts: &mpsc::UnboundedSender<Vec<HostSighting>>) {
         let lease = self.held.lease.clone();
-        let mut is_reached = true;
+        let (mut is_reached, mut silent) = (true, SilentHosts::default());
         while !self.has_ended() {
             let began = Instant::now();
             if let Ok(seen) = self.held.engine.hosts() {
                 self.lose_overdue(&seen);
+                silent.tell(&seen, |host| self.calls.waits_for(host));
                 let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
                 self.end_lost_calls(&seen);
                 let _ = hosts.send(seen);

@@ -13,10 +13,12 @@ fn worker_that_is_started_again_adopts_its_turns() {
     cluster.script(&held_at_work());
     let machine = cluster.machine("a");
     let worker = machine.worker(3, &[]);
-    let supervisor = cluster.machine("s").run(&[]);
+    let mut supervisor = cluster.machine("s").run(&[]);
     cluster.wait_calls(4);
     worker.kill9();
+    supervisor.wait_stderr("host a has been silent").wait_stderr("`raymond hosts lost a`");
     let _worker = machine.worker(3, &[]);
+    supervisor.wait_stderr("host a is heard of again");
     cluster.release("go");
     supervisor.wait().ok();
     cluster.wait_end();

@@ -114,6 +114,12 @@ fn is_plain_text(path: &str) -> bool {
     is_prompt_path(path) || is_text || name == "replies.yaml"
 }
 
+/// Returns whether the path of a pinned file stays below the folder that it is joined to.
+#[must_use]
+pub fn is_below(path: &str) -> bool {
+    !path.is_empty() && path.split('/').all(|part| !["", ".", ".."].contains(&part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

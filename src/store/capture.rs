@@ -9,9 +9,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::file_version::FileVersion;
-use super::pinned::is_below;
 use super::{Error, files};
-use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
+use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins, is_below};
 use crate::language::checksum::checksum;
 use crate::plain_file;
 

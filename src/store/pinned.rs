@@ -18,7 +18,7 @@ use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
 use crate::domain::json_mistake::placed_mistake;
-use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_prompt_path};
+use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_below, is_prompt_path};
 use crate::language::checksum::checksum;
 use crate::language::source;
 use crate::plain_file;
@@ -224,12 +224,6 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
         return Err(Error::io("read", path)(error));
     }
     Ok(Some(pins))
-}
-
-/// Returns whether the path of a pinned file stays below the folder that it is joined to.
-#[must_use]
-pub fn is_below(path: &str) -> bool {
-    !path.is_empty() && path.split('/').all(|part| !["", ".", ".."].contains(&part))
 }
 
 /// Returns the text of a file of a run's copy; empty, if there is none.

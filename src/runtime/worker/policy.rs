@@ -6,7 +6,7 @@ use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn_options::{PermissionMode, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::store::pinned::is_below;
+use crate::domain::workflow_pins::is_below;
 
 /// The name of Claude Code's program.
 pub(super) const CLAUDE: &str = "claude";

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 2048;
 #[serde(try_from = "String", into = "String")]
 pub struct ExchangeAddress(String);
 
-/// What a person names as the exchange.
+/// The exchange as a person names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeName {
     /// An address.

@@ -1,4 +1,4 @@
-//! What an engine needs of workers that serve it: a Restate server dials them.
+//! The service of workers for an engine that dials them, as a Restate server does.
 
 use std::any::Any;
 use std::fmt;

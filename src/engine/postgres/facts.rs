@@ -32,7 +32,7 @@ const LOOK: &str = "SELECT coalesce(max(number), 0), \
 const CHANGES: &str =
     "SELECT number, change FROM raymond.fact WHERE number > $1 ORDER BY number LIMIT $2";
 
-/// How often an append is made that met another one and finds nothing of it.
+/// The number of tries of an append that met another one and finds nothing of it.
 const ATTEMPTS: u32 = 5;
 
 impl FactLog for PostgresEngine {

@@ -1,4 +1,4 @@
-//! What waiters were told of, so that the same news do not wake them twice.
+//! The news that waiters were told of, so that the same news do not wake them twice.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

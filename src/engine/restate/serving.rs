@@ -33,7 +33,7 @@ struct ObjectServer {
     url: String,
 }
 
-/// What is kept while a worker serves.
+/// The service of a worker, until it is dropped.
 struct ServingParts {
     _endpoint: ObjectEndpoint,
     _thread: ClientThread,

@@ -13,9 +13,9 @@ const ADMIN_PORT: u16 = 9070;
 /// The settings of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestateSettings {
-    /// Where calls go.
+    /// The address of the ingress, for calls.
     pub(super) ingress: Url,
-    /// Where deployments are registered.
+    /// The address of the admin interface, for deployments.
     pub(super) admin: Url,
 }
 

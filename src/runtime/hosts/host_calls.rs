@@ -23,7 +23,7 @@ pub(super) const TURN: &str = "turn";
 /// The kind of the request for an activity.
 pub(super) const ACTIVITY: &str = "activity";
 
-/// What the mail thread is asked to do.
+/// The orders for the mail thread.
 #[derive(Debug)]
 pub(super) enum Outgoing {
     /// Send a request.

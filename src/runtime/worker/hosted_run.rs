@@ -45,7 +45,7 @@ pub(super) struct HostPlaces {
     pub(super) state: UserState,
     /// The epoch of the host.
     pub(super) epoch: HostEpoch,
-    /// What the host allows.
+    /// The permissions that the host gives to runs.
     pub(super) policy: HostPolicy,
     /// The keeper of the sessions of all runs.
     pub(super) sessions: Arc<SessionKeeper>,

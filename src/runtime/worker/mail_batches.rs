@@ -1,4 +1,4 @@
-//! What a worker tells the engine, in batches: all that came about while one call was under way goes with the next.
+//! The notes of a worker for the engine, in batches: all that came about while one call was under way goes with the next.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

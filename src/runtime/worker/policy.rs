@@ -1,4 +1,4 @@
-//! What a host allows: its own person decides it, whatever a run was started with.
+//! The permissions that a host gives to runs: its own person decides them, whatever a run was started with.
 
 use crate::domain::activity::Activity;
 use crate::domain::host_work::{HostWork, SentActivity};

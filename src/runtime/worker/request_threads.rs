@@ -26,7 +26,7 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 /// The pause before an engine that could not be reached is asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// What the threads bring.
+/// The mail that the threads bring.
 #[derive(Debug)]
 pub(super) enum WorkerMail {
     /// A request.

@@ -50,7 +50,7 @@ pub struct WorkerOptions {
     pub root: RunsRoot,
     /// The directory that all hosts share.
     pub shared_dir: Option<PathBuf>,
-    /// What it allows.
+    /// The permissions that it gives to runs.
     pub policy: HostPolicy,
     /// The user's own state.
     pub state: UserState,

@@ -1,4 +1,4 @@
-//! What a decision has done in other objects.
+//! The effects of a decision in other objects.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ pub(in crate::engine::restate) struct ActingHost {
     pub(in crate::engine::restate) epoch: u64,
 }
 
-/// What is waited for.
+/// The news that somebody waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::engine::restate) enum RunTopic {
@@ -213,7 +213,7 @@ pub(in crate::engine::restate) enum RunAnswer {
     TakenOver,
     /// Another change of facts has the place.
     Crossed,
-    /// What was given does not fit to what is there.
+    /// The call does not fit to the content of the object.
     Unfit {
         why: String,
     },

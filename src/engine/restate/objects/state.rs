@@ -22,12 +22,12 @@ pub(super) enum Undecided {
     Damaged(String),
 }
 
-/// What a decision changes.
+/// The changes that a decision makes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct StateChanges {
     /// The new values by their keys; `None` removes one.
     pub(super) values: BTreeMap<String, Option<Vec<u8>>>,
-    /// What is done elsewhere.
+    /// The effects in other objects.
     pub(super) effects: Vec<ObjectEffect>,
 }
 

@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Connection, Socket};
 
 use super::failure::Failure;
 use super::schema;
-use super::settings::Settings;
+use super::settings::PostgresSettings;
 use super::tls::Encrypted;
 use crate::engine::EngineAddress;
 
@@ -23,7 +23,7 @@ type RawConnection = Connection<Socket, Encrypted<Socket>>;
 
 /// Connects to a server.
 pub(super) async fn connect(
-    settings: &Settings,
+    settings: &PostgresSettings,
     address: &EngineAddress,
 ) -> Result<(Client, RawConnection), Failure> {
     let connecting = settings.config.connect(settings.tls.clone());
@@ -44,7 +44,7 @@ pub(super) struct Link {
 impl Link {
     /// Opens a connection.
     pub(super) async fn open(
-        settings: &Settings,
+        settings: &PostgresSettings,
         address: &EngineAddress,
         handle: &Handle,
     ) -> Result<Self, Failure> {
@@ -68,7 +68,7 @@ impl Link {
     }
 
     /// Gives up a connection on which a statement may be under way: the server is asked to cancel that.
-    pub(super) fn give_up(self, settings: &Settings, handle: &Handle) {
+    pub(super) fn give_up(self, settings: &PostgresSettings, handle: &Handle) {
         let token = self.client.cancel_token();
         let tls = settings.tls.clone();
         let is_open = self.is_open();

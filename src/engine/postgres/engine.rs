@@ -11,9 +11,9 @@ use super::failure::Failure;
 use super::links::Links;
 use super::listener::Listener;
 use super::runtime::EngineThread;
-use super::settings::Settings;
+use super::settings::PostgresSettings;
+use super::told_mail::ToldMail;
 use super::values::{Parameter, number, stored, text};
-use super::waiting::ToldMail;
 use super::wakes::Wakes;
 use crate::domain::id::RunId;
 use crate::engine::host_registry::HostClaim;
@@ -48,7 +48,7 @@ impl PostgresEngine {
     /// # Errors
     /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
     pub(in crate::engine) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
-        let settings = Settings::read(address)?;
+        let settings = PostgresSettings::read(address)?;
         let thread = EngineThread::start().map_err(|error| {
             Failure::unreachable(address, format!("this machine has no thread for it: {error}"))
         })?;

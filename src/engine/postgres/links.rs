@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::Link;
 use super::failure::Failure;
-use super::settings::Settings;
+use super::settings::PostgresSettings;
 use crate::engine::EngineAddress;
 
 /// The most connections at the same time, so that ten machines fit into the 100 that a server allows by default.
@@ -20,7 +20,7 @@ const IDLE_LIMIT: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct Links {
     pub(super) address: EngineAddress,
-    pub(super) settings: Settings,
+    pub(super) settings: PostgresSettings,
     pub(super) handle: Handle,
     /// The idle ones with the time since when they are; the last one was used last.
     idle: Mutex<Vec<(Instant, Link)>>,
@@ -29,7 +29,7 @@ pub(super) struct Links {
 
 impl Links {
     /// Returns no connections yet.
-    pub(super) fn new(address: EngineAddress, settings: Settings, handle: Handle) -> Self {
+    pub(super) fn new(address: EngineAddress, settings: PostgresSettings, handle: Handle) -> Self {
         let permits = Semaphore::new(MOST);
         Self { address, settings, handle, idle: Mutex::default(), permits }
     }

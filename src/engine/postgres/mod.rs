@@ -27,6 +27,7 @@ mod schema;
 mod settings;
 mod space;
 mod tls;
+mod told_mail;
 mod values;
 mod waiting;
 mod wakes;

@@ -42,14 +42,14 @@ const PARAMETERS: [&str; 15] = [
 
 /// The settings of a connection.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(super) struct PostgresSettings {
     /// What the client is told. Its `Debug` does not show the password.
     pub(super) config: Config,
     /// TLS, if there may be any.
     pub(super) tls: Tls,
 }
 
-impl Settings {
+impl PostgresSettings {
     /// Reads the settings.
     ///
     /// # Errors
@@ -180,8 +180,8 @@ fn is_this_machine(config: &Config) -> bool {
 mod tests {
     use super::*;
 
-    fn read(url: &str) -> Result<Settings, EngineError> {
-        Settings::read(&EngineAddress::parse(url).expect("an address"))
+    fn read(url: &str) -> Result<PostgresSettings, EngineError> {
+        PostgresSettings::read(&EngineAddress::parse(url).expect("an address"))
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Waits for mail and for lines: until a notification comes, or a look every two seconds finds some.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
@@ -36,18 +34,6 @@ const LINES: &str = "SELECT max(seq)::text FROM raymond.log WHERE run = $1 AND s
 
 /// Returns a text if there is a later change of a fact.
 const CHANGES: &str = "SELECT max(number)::text FROM raymond.fact WHERE number > $1";
-
-/// The mail that receivers were told of, by their channels.
-#[derive(Debug, Default)]
-pub(super) struct ToldMail(Mutex<HashMap<String, String>>);
-
-impl ToldMail {
-    /// Notes that a receiver is told of its mail; returns whether that is other mail than the last time.
-    fn is_other(&self, channel: &str, mail: &str) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(channel.to_owned(), mail.to_owned()).is_none_or(|before| before != mail)
-    }
-}
 
 impl PostgresEngine {
     /// Waits for the mail of a receiver. Mail of which it was told already, and which it has left where it is, counts from

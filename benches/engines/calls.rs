@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use raymond::engine::Engine;
 
-use crate::postgres::database::Database;
+use crate::servers::BenchServer;
 use crate::support::{begun_run, key, lines, reply, request, served_host};
 
 /// The text of a record of the usual size.
 const RECORD: usize = 600;
 
 /// Returns the appends of one record a second.
-pub(crate) fn appends(database: &Database, threads: usize, time: Duration) -> f64 {
-    per_second(database, threads, time, |engine| {
+pub(crate) fn appends(server: &BenchServer, threads: usize, time: Duration) -> f64 {
+    per_second(server, threads, time, |engine| {
         let (lease, text) = (begun_run(engine), "x".repeat(RECORD));
         let mut last = 1;
         move |engine| {
@@ -25,8 +25,8 @@ pub(crate) fn appends(database: &Database, threads: usize, time: Duration) -> f6
 }
 
 /// Returns the requests a second that are sent, received, begun, answered, read and forgotten, one after the other in each thread.
-pub(crate) fn round_trips(database: &Database, threads: usize, time: Duration) -> f64 {
-    per_second(database, threads, time, |engine| {
+pub(crate) fn round_trips(server: &BenchServer, threads: usize, time: Duration) -> f64 {
+    per_second(server, threads, time, |engine| {
         let (lease, claim) = (begun_run(engine), served_host(engine));
         let mut number = 0_u64;
         move |engine| {
@@ -45,14 +45,13 @@ pub(crate) fn round_trips(database: &Database, threads: usize, time: Duration) -
 }
 
 fn per_second<C: FnMut(&dyn Engine)>(
-    database: &Database,
+    server: &BenchServer,
     threads: usize,
     time: Duration,
     prepare: impl Fn(&dyn Engine) -> C + Sync,
 ) -> f64 {
     let count = AtomicU64::new(0);
-    let engines: Vec<Arc<dyn Engine>> =
-        (0..threads.div_ceil(8)).map(|_| database.engine()).collect();
+    let engines: Vec<Arc<dyn Engine>> = (0..threads.div_ceil(8)).map(|_| server.engine()).collect();
     std::thread::scope(|scope| {
         for number in 0..threads {
             let (engine, count, prepare) = (&engines[number / 8], &count, &prepare);

@@ -1,52 +1,90 @@
-//! An engine beside the run on one machine: appends, requests with their replies, and whole runs of scripted turns.
+//! The engines beside a run on one machine: appends, requests with their replies, and whole runs of scripted turns.
 //!
-//! `cargo bench --features postgres --bench engines` takes some minutes; `-- --quick` a part of that. It starts a `PostgreSQL` server
-//! of its own on loopback, with `fsync`. All processes share this machine, so the figures are a lower bound. It measures and
-//! does not judge.
+//! `cargo bench --features postgres,restate --bench engines` takes some minutes; `-- --quick` a part of that. It starts servers
+//! of its own on loopback, with `fsync`; Restate's has to be installed in `tests/restate`. All processes share this machine, so
+//! the figures are a lower bound. It measures and does not judge.
 
 #![expect(clippy::expect_used, reason = "a measurement that cannot be taken stops with its reason")]
 #![expect(clippy::print_stdout, reason = "it prints figures")]
 
 mod calls;
 mod runs;
+mod servers;
 
 #[path = "../../tests/engines/postgres/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod postgres;
+#[path = "../../tests/engines/restate/mod.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod restate;
 #[path = "../../tests/engines/support.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod support;
 
 use std::time::Duration;
 
-use postgres::database::Database;
+use runs::RunSize;
+use servers::{BenchServer, MakeServer};
+
+/// The agents whose cost of a step the others are compared with.
+const FEW: usize = 100;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if !arguments.iter().any(|argument| argument == "--bench") {
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    if !has("--bench") {
         println!("nothing is measured: `cargo bench` does, in a release build");
         return;
     }
-    let is_quick = arguments.iter().any(|argument| argument == "--quick");
-    let time = Duration::from_secs(if is_quick { 2 } else { 6 });
-    println!("PostgreSQL: calls a second, over {} s", time.as_secs());
+    let is_quick = has("--quick");
+    let engines: [(&str, MakeServer); 2] =
+        [("PostgreSQL", BenchServer::postgres), ("Restate", BenchServer::restate)];
+    for (name, make) in engines {
+        calls_of(name, make, Duration::from_secs(if is_quick { 2 } else { 6 }));
+        runs_of(name, make, if is_quick { &[FEW, 1_000] } else { &[FEW, 1_000, 10_000] });
+        if !is_quick {
+            long_turns_of(name, make);
+        }
+    }
+}
+
+fn calls_of(name: &str, make: MakeServer, time: Duration) {
+    println!("{name}: calls a second, over {} s", time.as_secs());
     for threads in [1, 16] {
-        let database = Database::new();
-        let appends = calls::appends(&database, threads, time);
-        let round_trips = calls::round_trips(&database, threads, time);
+        let server = make();
+        let appends = calls::appends(&server, threads, time);
+        let round_trips = calls::round_trips(&server, threads, time);
         println!(
             "  {threads:>2} threads: {appends:>6.0} appends, {round_trips:>6.0} requests with their replies"
         );
     }
-    let sizes: &[usize] = if is_quick { &[100, 1_000] } else { &[100, 1_000, 10_000] };
-    println!("whole runs: two workers with 8 slots each, and one machine with 16 permits");
+}
+
+fn runs_of(name: &str, make: MakeServer, sizes: &[usize]) {
+    println!("{name}: whole runs on two hosts of 8 slots, and on one machine with 16 permits");
+    let mut few = None;
     for &agents in sizes {
-        let alone = runs::on_one_machine(agents);
-        let shared = runs::on_two_hosts(agents);
+        let size = RunSize::of_agents(agents);
+        let alone = runs::on_one_machine(size);
+        let shared = runs::on_two_hosts(make, size);
+        let few = *few.get_or_insert(shared);
         println!(
-            "  {agents:>6} agents, {} turns: {shared:>6.0} steps/s, on one machine {alone:>6.0}: ratio {:.3}",
-            runs::turns(agents),
-            shared / alone
+            "  {agents:>6} agents, {} turns: {shared:>6.0} steps/s, on one machine {alone:>6.0}: ratio {:.3}; a step costs {:.2} of one among {FEW} agents",
+            size.all_turns(),
+            shared / alone,
+            few / shared,
         );
     }
+}
+
+fn long_turns_of(name: &str, make: MakeServer) {
+    let size = RunSize { agents: 10_000, turns: 6, seconds: 20 };
+    let time = runs::on_hosts(make, size, (10, 1_000));
+    println!(
+        "{name}: {} agents with {} turns of {} s on 10 hosts of 1000 slots: {time:.1} s, {:.1} % of the ideal",
+        size.agents,
+        size.turns,
+        size.seconds,
+        100.0 * size.ideal() / time,
+    );
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::postgres::database::Database;
+use crate::servers::MakeServer;
 use crate::support::wait_until;
 
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
@@ -17,45 +17,79 @@ const TURNS: usize = 10;
 /// The agents from which on each has one turn, so that the run does not take too long.
 const MANY: usize = 1_000;
 
-fn turns_of_each(agents: usize) -> usize {
-    if agents < MANY { TURNS } else { 1 }
+/// The size of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunSize {
+    pub(crate) agents: usize,
+    /// The turns of each agent.
+    pub(crate) turns: usize,
+    /// The time of each of these turns, in seconds.
+    pub(crate) seconds: u32,
 }
 
-/// Returns the turns of a run.
-pub(crate) fn turns(agents: usize) -> usize {
-    agents * turns_of_each(agents) + 2
+impl RunSize {
+    /// Returns a run whose turns take no time.
+    pub(crate) fn of_agents(agents: usize) -> Self {
+        let turns = if agents < MANY { TURNS } else { 1 };
+        Self { agents, turns, seconds: 0 }
+    }
+
+    /// Returns the turns of the run.
+    pub(crate) fn all_turns(self) -> usize {
+        self.agents * self.turns + 2
+    }
+
+    /// Returns the shortest time that the run can take if each agent has a slot, in seconds.
+    pub(crate) fn ideal(self) -> f64 {
+        f64::from(u32::try_from(self.turns).unwrap_or(u32::MAX)) * f64::from(self.seconds)
+    }
 }
 
 /// Returns the steps a second of a run on one machine.
-pub(crate) fn on_one_machine(agents: usize) -> f64 {
-    let place = BenchPlace::new(agents);
-    place.timed(place.command("alone", &["--max-procs", "16"], None))
+pub(crate) fn on_one_machine(size: RunSize) -> f64 {
+    let place = BenchPlace::new(size);
+    let time = place.timed(place.command("alone", &["--max-procs", "16"], None));
+    steps(size) / time
 }
 
-/// Returns the steps a second of a run in an engine with two hosts.
-pub(crate) fn on_two_hosts(agents: usize) -> f64 {
-    let (place, database) = (BenchPlace::new(agents), Database::new());
-    let url = database.url();
+/// Returns the steps a second of a run in an engine with two hosts of 8 slots.
+pub(crate) fn on_two_hosts(make: MakeServer, size: RunSize) -> f64 {
+    steps(size) / on_hosts(make, size, (2, 8))
+}
+
+/// Returns the seconds of a run in an engine with these hosts, each with so many slots.
+pub(crate) fn on_hosts(make: MakeServer, size: RunSize, (hosts, slots): (usize, usize)) -> f64 {
+    let (place, server) = (BenchPlace::new(size), make());
+    let url = server.url();
     let shared = place.path().to_str().expect("a path").to_owned();
-    let _workers = ["a", "b"].map(|host| {
-        let mut worker = place.raymond(host, Some(&url));
-        worker.args(["worker", "--host", host, "--slots", "8", "--shared-dir", &shared]);
-        BenchWorker(worker.spawn().expect("a worker"))
-    });
-    let engine = database.engine();
-    wait_until("two hosts", || engine.hosts().is_ok_and(|hosts| hosts.len() == 2));
+    let slots = slots.to_string();
+    let _workers: Vec<BenchWorker> = (0..hosts)
+        .map(|number| {
+            let host = format!("host-{number}");
+            let mut worker = place.raymond(&host, Some(&url));
+            worker.args(["worker", "--host", &host, "--slots", &slots, "--shared-dir", &shared]);
+            BenchWorker(worker.spawn().expect("a worker"))
+        })
+        .collect();
+    let engine = server.engine();
+    wait_until("all hosts", || engine.hosts().is_ok_and(|seen| seen.len() == hosts));
     place.timed(place.command("s", &["--shared-dir", &shared], Some(&url)))
+}
+
+fn steps(size: RunSize) -> f64 {
+    f64::from(u32::try_from(size.all_turns()).unwrap_or(u32::MAX))
 }
 
 /// A folder with the workflow.
 struct BenchPlace {
     root: tempfile::TempDir,
-    agents: usize,
+    size: RunSize,
 }
 
 impl BenchPlace {
-    fn new(agents: usize) -> Self {
-        let place = Self { root: tempfile::tempdir().expect("a folder"), agents };
+    fn new(size: RunSize) -> Self {
+        let place = Self { root: tempfile::tempdir().expect("a folder"), size };
+        let RunSize { agents, turns: last, seconds } = size;
         let flow = place.flow();
         fs::create_dir_all(&flow).expect("a folder");
         let items: Vec<String> = (0..agents).map(|number| number.to_string()).collect();
@@ -64,7 +98,6 @@ impl BenchPlace {
             "START.md:\n  - <fork next=\"JOIN.md\" each=\"[{items}]\" as=\"item\">W1.md</fork>\nJOIN.md:\n  - <result>done</result>\n"
         );
         let start = format!("---\nmax_fan_out: {agents}\n---\nstart");
-        let last = turns_of_each(agents);
         let mut states = vec![
             ("START.md".to_owned(), &*start),
             ("JOIN.md".to_owned(), "---\njoin: all\n---\nsum up"),
@@ -75,8 +108,11 @@ impl BenchPlace {
             } else {
                 format!("<goto>W{}.md</goto>", number + 1)
             };
-            writeln!(replies, "W{number}.md:\n  - reply: {next}\n    repeat: true")
-                .expect("a text");
+            writeln!(
+                replies,
+                "W{number}.md:\n  - reply: {next}\n    delay: {seconds}s\n    repeat: true"
+            )
+            .expect("a text");
             states.push((format!("W{number}.md"), "work"));
         }
         states.push(("replies.yaml".to_owned(), &replies));
@@ -109,7 +145,7 @@ impl BenchPlace {
     }
 
     fn command(&self, home: &str, options: &[&str], engine: Option<&str>) -> Command {
-        let many = (self.agents + 1).to_string();
+        let many = (self.size.agents + 1).to_string();
         let mut command = self.raymond(home, engine);
         command.arg("run").arg(self.flow());
         command.args(["--agent", "scripted", "--id", "t", "--stagger", "0s"]);
@@ -122,7 +158,7 @@ impl BenchPlace {
         let status = command.status().expect("it starts");
         let time = start.elapsed().as_secs_f64();
         assert!(status.success(), "the run failed: {status}");
-        f64::from(u32::try_from(turns(self.agents)).unwrap_or(u32::MAX)) / time
+        time
     }
 }
 

@@ -57,9 +57,9 @@ pub enum AgentActivity {
 }
 
 impl AgentView {
-    /// Returns the view of an agent that waits.
+    /// Returns the view of an agent that waits, in a run whose turns are at hosts if it `is_shared`.
     #[must_use]
-    pub fn of(agent: &Agent) -> Self {
+    pub fn of(agent: &Agent, is_shared: bool) -> Self {
         Self {
             id: agent.id.clone(),
             began: agent.spec.shown_state(),
@@ -67,7 +67,7 @@ impl AgentView {
             item: item_of(agent),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            activity: AgentActivity::of(agent),
+            activity: AgentActivity::of(agent, is_shared),
             cost: agent.cost_usd,
         }
     }
@@ -85,10 +85,11 @@ pub fn item_of(agent: &Agent) -> Option<String> {
 
 impl AgentActivity {
     /// Returns the activity of an agent with no running turn.
-    fn of(agent: &Agent) -> Self {
+    fn of(agent: &Agent, is_shared: bool) -> Self {
+        let due = || WaitReason::of_due_turn(agent, is_shared);
         match WaitReason::of_agent(agent) {
             Some(reason) => Self::Waiting(reason),
-            None => agent.own_work().map_or(Self::Waiting(WaitReason::Permit), Self::Executing),
+            None => agent.own_work().map_or_else(|| Self::Waiting(due()), Self::Executing),
         }
     }
 }
@@ -244,7 +245,7 @@ mod tests {
             scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
         });
         let registry = AgentRegistry::default();
-        scene.run.agents.values().for_each(|agent| registry.show(AgentView::of(agent)));
+        scene.run.agents.values().for_each(|agent| registry.show(AgentView::of(agent, false)));
         let ids = |registry: &AgentRegistry| -> Vec<String> {
             registry.snapshot().0.iter().map(|view| view.id.to_string()).collect()
         };

@@ -271,8 +271,8 @@ impl Supervisor {
             return self.give_up(Some(error), ctx);
         }
         for (record, (effects, total_cost)) in records.into_iter().zip(due_effects) {
-            let agent =
-                record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
+            let agent = record.event.agent().and_then(|id| self.run.agents.get(id));
+            let agent = agent.map(|agent| self.view_of(agent));
             self.queued_effects.add(&effects, &self.run);
             self.pending.push_back(PendingRecord { record, effects, agent, total_cost });
         }

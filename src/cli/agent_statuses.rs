@@ -15,6 +15,8 @@ use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
 use crate::plugin::sentence::wait::{own_work, wait_sentence, waits_of_many};
 use crate::process::transcript::TurnFiles;
+use crate::store;
+use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
 use crate::store::view::RunView;
 
@@ -22,16 +24,21 @@ use crate::store::view::RunView;
 pub struct AgentStatuses<'run> {
     view: &'run RunView,
     steps: PathBuf,
+    /// The note of a run that an engine has.
+    note: Option<EngineNote>,
     seen: RunObservation,
     shortage: OnceCell<BudgetShortage<'run>>,
 }
 
 impl<'run> AgentStatuses<'run> {
     /// Observes a run as it is now.
-    #[must_use]
-    pub fn of(view: &'run RunView, dir: &RunDir) -> Self {
-        let seen = RunObservation { now: now(), held: view.held };
-        Self { view, steps: dir.steps(), seen, shortage: OnceCell::new() }
+    ///
+    /// # Errors
+    /// [`store::Error`] if the note of its engine cannot be read.
+    pub fn of(view: &'run RunView, dir: &RunDir) -> Result<Self, store::Error> {
+        let note = EngineNote::of(dir.path())?;
+        let seen = RunObservation { now: now(), held: view.held, is_shared: note.is_some() };
+        Ok(Self { view, steps: dir.steps(), note, seen, shortage: OnceCell::new() })
     }
 
     /// Returns the status of an agent. Looks for turn files only in a locked run.
@@ -47,7 +54,12 @@ impl<'run> AgentStatuses<'run> {
     }
 
     fn has_begun(&self, agent: &Agent) -> bool {
-        self.seen.held && TurnFiles::of(&self.steps, &agent.turn_id()).are_there()
+        let turn = agent.turn_id();
+        self.seen.held
+            && match &self.note {
+                Some(note) => note.has_begun(&turn),
+                None => TurnFiles::of(&self.steps, &turn).are_there(),
+            }
     }
 
     fn shortage(&self) -> &BudgetShortage<'run> {
@@ -65,8 +77,17 @@ impl<'run> AgentStatuses<'run> {
 /// Returns the status of an agent in words.
 #[must_use]
 pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
+    let host = &agent.spec.working_dir.home.host;
     match status {
-        AgentStatus::Running => own_work(agent).unwrap_or_else(|| "running".to_owned()),
+        AgentStatus::Running => match (own_work(agent), host) {
+            (Some(work), _) => work,
+            (None, None) => "running".to_owned(),
+            (None, Some(host)) => format!("running on {host}"),
+        },
+        AgentStatus::Waiting(WaitReason::Permit) => match host {
+            None => wait_sentence(&WaitReason::Permit, date),
+            Some(host) => format!("waits for a free process on {host}"),
+        },
         AgentStatus::Waiting(reason) => wait_sentence(reason, date),
     }
 }
@@ -80,8 +101,11 @@ pub fn of_many(status: &AgentStatus) -> &'static str {
     }
 }
 
-/// Adds the status of a live agent to its JSON, and what it waits for.
-pub fn add_status(value: &mut Value, status: &AgentStatus) {
+/// Adds the status of a live agent to its JSON, its host if it has one, and what it waits for.
+pub fn add_status(value: &mut Value, agent: &Agent, status: &AgentStatus) {
+    if let Some(host) = &agent.spec.working_dir.home.host {
+        value["host"] = json!(host);
+    }
     value["status"] = json!(status.name());
     if let Some(reason) = status.wait_reason() {
         value["waits_for"] = as_json(reason);
@@ -113,6 +137,7 @@ fn as_json(reason: &WaitReason) -> Value {
             value["until"] = json!(until);
         }
         WaitReason::Program(awaiting) => value["awaiting"] = json!(awaiting),
+        WaitReason::Host(label) => value["label"] = json!(label),
         WaitReason::Permit
         | WaitReason::Budget
         | WaitReason::Request

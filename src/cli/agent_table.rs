@@ -236,7 +236,7 @@ mod tests {
 
     /// Returns the cells of each row: the name, the state and the activity.
     fn said(scene: &Scene) -> Vec<String> {
-        let seen = RunObservation { now: Timestamp(0), held: true };
+        let seen = RunObservation { now: Timestamp(0), held: true, is_shared: false };
         let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, false);
         let table = AgentTable::of(AgentTree::of(&scene.run), of);
         let row = |row: &TreeRow| {

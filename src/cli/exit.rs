@@ -216,7 +216,11 @@ fn of_engine(error: &EngineError) -> CliExitCode {
         | EngineError::Version { .. } => CliExitCode::Unavailable,
         EngineError::Supervised { .. }
         | EngineError::TakenOver { .. }
-        | EngineError::HostFenced { .. } => CliExitCode::Held,
+        | EngineError::HostFenced { .. }
+        | EngineError::HostLost { .. }
+        | EngineError::HostRelieved { .. }
+        | EngineError::HostRemoved { .. }
+        | EngineError::HostTaken { .. } => CliExitCode::Held,
         EngineError::Damaged { .. } => CliExitCode::Invalid,
     }
 }
@@ -233,6 +237,7 @@ fn of_store(error: &store::Error) -> CliExitCode {
         store::Error::Engine(_) | store::Error::Unreached(_) => CliExitCode::Unavailable,
         store::Error::Damaged { .. }
         | store::Error::Copied { .. }
+        | store::Error::OtherRun { .. }
         | store::Error::Cut { .. }
         | store::Error::Empty { .. }
         | store::Error::BaseGone { .. }

@@ -1,6 +1,6 @@
 //! `raymond hosts`: the hosts of an engine, and what people decide about them.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,12 @@ use super::args::hosts::{HostsArgs, HostsCommand};
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
 use super::{engine, output, person};
-use crate::domain::host::{HostLabel, HostStanding};
+use crate::domain::host::{HostLabel, HostName, HostStanding};
 use crate::engine::host_registry::RegisteredHost;
 use crate::plugin::styled::TextTone;
 use crate::runtime;
-
-/// The time without a heartbeat after which a host is shown as silent.
-const SILENCE: Duration = Duration::from_secs(6);
+use crate::runtime::sharing::EngineMirror;
+use crate::store::view::load_view;
 
 /// Runs `raymond hosts`.
 ///
@@ -31,7 +30,11 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
         };
     let connected = engine::required(dir)?;
     let done = match &args.command {
-        None => return list(&connected.hosts().map_err(refused)?, args.json),
+        None => {
+            let hosts = connected.hosts().map_err(refused)?;
+            let agents = LiveAgents::of(&engine::mirror(connected)?)?;
+            return list(&hosts, &agents, args.json);
+        }
         Some(HostsCommand::Drain(one)) => {
             person::must_act("drain a host")?;
             connected.set_standing(&one.host, HostStanding::Draining).map_err(refused)?;
@@ -48,7 +51,7 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
         Some(HostsCommand::Remove(one)) => {
             person::must_act("remove a host")?;
             let hosts = connected.hosts().map_err(refused)?;
-            if hosts.iter().any(|host| host.host == one.host && is_alive(host)) {
+            if hosts.iter().any(|host| host.host == one.host && host.is_alive()) {
                 return Err(Error::Usage(format!(
                     "the host {0} is alive: end its worker first, or declare it lost with `raymond hosts lost {0}`",
                     one.host
@@ -61,9 +64,36 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
     output::print(&format!("{done}\n"))
 }
 
-fn list(hosts: &[RegisteredHost], as_json: bool) -> Result<CliExitCode, Error> {
+/// The number of live agents by their hosts.
+struct LiveAgents(BTreeMap<HostName, usize>);
+
+impl LiveAgents {
+    /// Counts the live agents of all runs of an engine, in the copies of them.
+    fn of(mirror: &EngineMirror) -> Result<Self, Error> {
+        let mut agents = BTreeMap::new();
+        for run in mirror.refresh_going_on()? {
+            let view = load_view(mirror.root(), &run)?;
+            for agent in view.run.agents.values() {
+                if let Some(host) = &agent.spec.working_dir.home.host {
+                    *agents.entry(host.clone()).or_default() += 1;
+                }
+            }
+        }
+        Ok(Self(agents))
+    }
+
+    fn at(&self, host: &HostName) -> usize {
+        self.0.get(host).copied().unwrap_or_default()
+    }
+}
+
+fn list(
+    hosts: &[RegisteredHost],
+    agents: &LiveAgents,
+    as_json: bool,
+) -> Result<CliExitCode, Error> {
     if as_json {
-        let hosts: Vec<Value> = hosts.iter().map(document).collect();
+        let hosts: Vec<Value> = hosts.iter().map(|host| document(host, agents)).collect();
         return output::print_json(&Value::from(hosts));
     }
     if hosts.is_empty() {
@@ -71,51 +101,49 @@ fn list(hosts: &[RegisteredHost], as_json: bool) -> Result<CliExitCode, Error> {
     }
     let head = ["HOST", "STATE", "BUSY", "SLOTS", "AGENTS", "LABELS", "RAYMOND", "CLAUDE"];
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
-    let rows: Vec<Vec<TableCell>> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
+    let rows: Vec<Vec<TableCell>> =
+        std::iter::once(head).chain(hosts.iter().map(|host| row(host, agents))).collect();
     table::print(table::lines(&rows))
 }
 
-fn row(host: &RegisteredHost) -> Vec<TableCell> {
+fn row(host: &RegisteredHost, agents: &LiveAgents) -> Vec<TableCell> {
     let RegisteredHost { host: name, report, .. } = host;
     let labels: Vec<&str> = report.labels.iter().map(HostLabel::as_str).collect();
-    let tone = if is_alive(host) { TextTone::Good } else { TextTone::Bad };
+    let tone = if host.is_alive() { TextTone::Good } else { TextTone::Bad };
     vec![
         name.to_string().into(),
         TableCell::of(tone, &state(host)),
         report.busy.to_string().into(),
         report.slots.to_string().into(),
-        report.sessions.to_string().into(),
+        agents.at(name).to_string().into(),
         labels.join(",").into(),
         report.raymond.clone().into(),
         report.claude.clone().unwrap_or_default().into(),
     ]
 }
 
-fn is_alive(host: &RegisteredHost) -> bool {
-    host.silent_for < SILENCE && host.standing != HostStanding::Lost
-}
-
 fn state(host: &RegisteredHost) -> String {
     match host.standing {
         HostStanding::Lost => "lost".to_owned(),
-        HostStanding::Active if is_alive(host) => "alive".to_owned(),
-        HostStanding::Draining if is_alive(host) => "draining".to_owned(),
+        HostStanding::Active if host.is_alive() => "alive".to_owned(),
+        HostStanding::Draining if host.is_alive() => "draining".to_owned(),
         HostStanding::Active | HostStanding::Draining => {
             format!("silent for {} s", host.silent_for.as_secs())
         }
     }
 }
 
-fn document(host: &RegisteredHost) -> Value {
+fn document(host: &RegisteredHost, agents: &LiveAgents) -> Value {
     json!({
         "host": host.host,
         "epoch": host.epoch,
         "standing": host.standing,
-        "alive": is_alive(host),
+        "alive": host.is_alive(),
         "silent_ms": u64::try_from(host.silent_for.as_millis()).unwrap_or(u64::MAX),
         "slots": host.report.slots,
         "room": host.report.room,
         "busy": host.report.busy,
+        "agents": agents.at(&host.host),
         "sessions": host.report.sessions,
         "labels": host.report.labels,
         "raymond": host.report.raymond,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::agent_selector::check_agent_exists;
 use super::args::readers::LogArgs;
+use super::awaited_takeover::AwaitedTakeover;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
 use crate::domain::event::Record;
@@ -54,8 +55,9 @@ pub(super) fn follow(
         return Err(no_such_run(root, id).into());
     }
     let mut journal = JournalReader::open(&dir.journal())?;
+    let mut takeover = AwaitedTakeover::default();
     loop {
-        let held = stays && lock::is_held(&dir.lock())?.is_some();
+        let held = stays && (lock::is_held(&dir.lock())?.is_some() || takeover.is_due(&dir)?);
         while let Some((seq, line)) = journal.read()? {
             let text = text(&line).map_err(|flaw| journal.damaged(seq, &flaw))?;
             if !text.map_or(Ok(true), |text| output::print_printable_line(&text))? {

@@ -185,7 +185,7 @@ impl AgentDetails<'_> {
                 is_cut |= self.quote(&mut text, "answer of a person", turn.given.as_deref());
                 is_cut |= self.script(&mut text, step, turn)?;
             }
-            self.end(&mut text, turn);
+            self.end(&mut text, turn)?;
         }
         if is_cut {
             let (run, agent) = (&self.view.run.workflow_id, self.agent);
@@ -215,21 +215,23 @@ impl AgentDetails<'_> {
     }
 
     /// Writes the end of a turn, or the agent's wait reason.
-    fn end(&self, out: &mut String, turn: &HistoryTurn) {
+    fn end(&self, out: &mut String, turn: &HistoryTurn) -> Result<(), Error> {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
-            let statuses = AgentStatuses::of(self.view, &self.dir);
+            let statuses = AgentStatuses::of(self.view, &self.dir)?;
             let status = live.map(|agent| agent_statuses::sentence(agent, &statuses.status(agent)));
             let status = status.as_deref().unwrap_or("not finished yet");
             let _ = writeln!(out, "    {}", printable_line(status));
-            return;
+            return Ok(());
         };
         let prompt_and_reply = sentence(record);
         let prompt_and_reply = prompt_and_reply
             .strip_prefix(&format!("{}  ", self.agent))
             .unwrap_or(&prompt_and_reply);
         let _ = writeln!(out, "    {}  {prompt_and_reply}", date(record.at));
-        let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else { return };
+        let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else {
+            return Ok(());
+        };
         if !matches!(record.event, Event::StepFinished(_)) && charge.cost.amount > Usd::ZERO {
             let known =
                 if charge.cost.estimated { "it reported no cost, estimated at" } else { "it cost" };
@@ -245,6 +247,7 @@ impl AgentDetails<'_> {
         for (model, used) in charge.cost.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));
         }
+        Ok(())
     }
 }
 

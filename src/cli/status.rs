@@ -26,7 +26,7 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let id = run_choice::chosen(&args.named, &root)?;
     let view = load_view(&root, &id)?;
-    let statuses = AgentStatuses::of(&view, &root.run(&id));
+    let statuses = AgentStatuses::of(&view, &root.run(&id))?;
     if args.json {
         return output::print_json(&as_json(&view, &statuses));
     }
@@ -53,7 +53,7 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     }
     let agents = value["agents"].as_array_mut().into_iter().flatten();
     for (agent, live) in agents.zip(view.run.agents.values()) {
-        agent_statuses::add_status(agent, &statuses.status(live));
+        agent_statuses::add_status(agent, live, &statuses.status(live));
         if let Some(folder) = live.folder() {
             agent["folder"] = json!(folder);
         }

@@ -13,6 +13,7 @@ use super::args::StopArgs;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::status_word::word;
+use super::waited_hosts::WaitedHosts;
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
 use crate::proof::ProofKey;
@@ -52,7 +53,9 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     let mut state = StopRequestState::NotHeld;
     if is_held(&root, id)? {
         state = await_taken(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
+        let mut hosts = WaitedHosts::of(&args.one.dir)?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
+            hosts.look(&dir)?;
             std::thread::sleep(POLL_INTERVAL);
         }
     }

@@ -25,7 +25,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.root();
     let id = run_choice::chosen(&args.one.named, &root)?;
     let view = load_view(&root, &id)?;
-    let statuses = AgentStatuses::of(&view, &root.run(&id));
+    let statuses = AgentStatuses::of(&view, &root.run(&id))?;
     let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
     if args.one.json {
         return output::print_json(&as_json(&view, &table));
@@ -92,7 +92,7 @@ fn node_json((node, status): (&AgentNode<'_>, Option<&AgentStatus>)) -> Value {
                 value["folder"] = json!(folder);
             }
             if let Some(status) = status {
-                agent_statuses::add_status(&mut value, status);
+                agent_statuses::add_status(&mut value, agent, status);
             }
         }
         TreeMember::Ended(agent) => output::add_ending(&mut value, agent),

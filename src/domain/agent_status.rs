@@ -24,6 +24,8 @@ pub struct RunObservation {
     pub now: Timestamp,
     /// True if a raymond process holds the run.
     pub held: bool,
+    /// True if the turns of the run are at hosts.
+    pub is_shared: bool,
 }
 
 impl AgentStatus {
@@ -48,7 +50,7 @@ impl AgentStatus {
         } else if let Some(until) = run.limited(seen.now) {
             WaitReason::UsageLimit(until)
         } else {
-            WaitReason::Permit
+            WaitReason::of_due_turn(agent, seen.is_shared)
         })
     }
 
@@ -77,11 +79,13 @@ mod tests {
     use crate::domain::agent::TurnHold;
     use crate::domain::apply::tests::scene::{Scene, result, tag};
     use crate::domain::event::Event;
+    use crate::domain::host::{HostLabel, HostName};
     use crate::domain::join::{JoinCondition, PendingJoin};
     use crate::domain::run::PauseReason;
     use crate::domain::transition::TagName;
 
-    const NOW: RunObservation = RunObservation { now: Timestamp(100_000), held: true };
+    const NOW: RunObservation =
+        RunObservation { now: Timestamp(100_000), held: true, is_shared: false };
 
     fn status(scene: &Scene, seen: RunObservation, begun: bool) -> AgentStatus {
         AgentStatus::of(&scene.run, scene.agent("main"), seen, begun)
@@ -141,6 +145,24 @@ mod tests {
         assert_eq!(status(&scene, NOW, false), backoff);
         let later = RunObservation { now: until, ..NOW };
         assert_eq!(status(&scene, later, false), AgentStatus::Waiting(WaitReason::Permit));
+    }
+
+    #[test]
+    fn agent_of_shared_run_waits_for_host_until_it_has_one() {
+        let mut scene = Scene::begin();
+        let shared = RunObservation { is_shared: true, ..NOW };
+        assert_eq!(names(&scene, shared), ["running", "host"]);
+        let mut agent = scene.agent("main").clone();
+        agent.spec.options.host = Some(HostLabel::parse("gpu").expect("a label"));
+        scene.run.agents.insert(agent.clone());
+        let AgentStatus::Waiting(WaitReason::Host(Some(label))) = status(&scene, shared, false)
+        else {
+            panic!("it waits for a host with its label")
+        };
+        assert_eq!(label.as_str(), "gpu");
+        agent.spec.working_dir.home.host = Some(HostName::parse("a").expect("a name"));
+        scene.run.agents.insert(agent);
+        assert_eq!(names(&scene, shared), ["running", "permit"]);
     }
 
     #[test]

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::activity::{Activity, ActivityOutcome};
 use super::body_command::CommandId;
 use super::git_exchange::ExchangeDirection;
-use super::id::AgentId;
+use super::home::Home;
+use super::host::HostName;
+use super::id::{AgentId, RunId};
 use super::operation::Operation;
 use super::turn::{TurnId, TurnInput, TurnOutcome};
 use super::turn_texts::TurnTexts;
@@ -22,6 +24,25 @@ pub const WIRE_VERSION: u32 = 2;
 
 /// The largest request or answer that the mailbox carries itself, in bytes. A larger one is a content of the engine.
 pub const MAX_MAIL_BYTES: usize = 1024 * 1024;
+
+/// The kind of the request for a turn, in its key.
+pub const TURN: &str = "turn";
+
+/// Returns the key of a request: of its run, its kind and its name, and the home that it is for.
+#[must_use]
+pub fn request_key(run: &RunId, kind: &str, name: &str, home: &Home) -> String {
+    let host = home.host.as_ref().map_or("", HostName::as_str);
+    format!("{run}/{kind}/{name}/{host}.{}", home.epoch.0)
+}
+
+/// Returns the stem of the turn that a request is for, and its host; `None` if it is for something else.
+#[must_use]
+pub fn requested_turn(key: &str) -> Option<(&str, HostName)> {
+    let mut parts = key.split('/');
+    let (_, kind, stem, home) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let (host, _) = home.rsplit_once('.')?;
+    (kind == TURN).then_some((stem, HostName::parse(host).ok()?))
+}
 
 /// A request or an answer that is a content of the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,6 +20,9 @@ pub const MAX_KEPT_SESSION_BYTES: u64 = 64 * 1024 * 1024;
 /// The largest part of a session, in bytes.
 pub const MAX_SESSION_PART_BYTES: u64 = 8 * 1024 * 1024;
 
+/// The largest manifest that is read, in bytes: a session has few parts.
+pub const MAX_MANIFEST_BYTES: u64 = 64 * 1024;
+
 /// A session with all its finished turns, as an engine keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptSession {

@@ -199,7 +199,7 @@ pub enum PauseReason {
         message: String,
     },
     /// Claude Code cannot be started.
-    #[error("Claude Code cannot be started: {message}")]
+    #[error("no turn can be started: {message}")]
     Unavailable {
         /// The error.
         message: String,

@@ -3,6 +3,7 @@
 use strum::{IntoStaticStr, VariantNames};
 
 use super::agent::{Agent, AgentWait, TurnHold};
+use super::host::HostLabel;
 use super::id::AgentId;
 use super::join::{JoinTally, PendingJoin};
 use super::time::Timestamp;
@@ -13,6 +14,8 @@ use super::time::Timestamp;
 pub enum WaitReason {
     /// A permit. Only the turns before it are in the way.
     Permit,
+    /// A host, with this label if it asks for one.
+    Host(Option<HostLabel>),
     /// The rest of a budget, which running turns have reserved.
     Budget,
     /// The backoff before its next try, until this time.
@@ -73,6 +76,16 @@ impl WaitReason {
         Self::of_step(agent).or_else(|| agent.hold.as_ref().map(Self::of_hold))
     }
 
+    /// Returns the wait of an agent whose turn is due: for a permit, or in a run that `is_shared` first for a host.
+    #[must_use]
+    pub fn of_due_turn(agent: &Agent, is_shared: bool) -> Self {
+        if is_shared && agent.spec.working_dir.home.is_here() {
+            Self::Host(agent.spec.options.host.clone())
+        } else {
+            Self::Permit
+        }
+    }
+
     /// Returns the reason that lies in the agent's step: a question, other agents, its program, or a missing request.
     fn of_step(agent: &Agent) -> Option<Self> {
         let of_wait = |wait: &AgentWait| match wait {
@@ -119,6 +132,7 @@ impl WaitReason {
                 Some(*until)
             }
             Self::Permit
+            | Self::Host(_)
             | Self::Budget
             | Self::UsageLimit(_)
             | Self::Person(_)

@@ -42,6 +42,11 @@ impl EngineAddress {
             .map_err(|_| wrong(&format!("there is no engine `{scheme}`")))?;
         let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+        if ends_in_password(rest) {
+            return Err(wrong(
+                "its user name or password has a sign in it that means something else there: write `@` as %40, `/` as %2F, `?` as %3F and `#` as %23",
+            ));
+        }
         if host.is_empty() && !rest.contains("host=") {
             return Err(wrong("it names no machine"));
         }
@@ -77,6 +82,15 @@ impl fmt::Debug for EngineAddress {
     }
 }
 
+/// Returns whether the machine would be looked for in the user name or the password, because of a sign in them.
+fn ends_in_password(rest: &str) -> bool {
+    let (place, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let is_parameter =
+        |before: &str| before.split_once('?').is_some_and(|(_, set)| set.contains('='));
+    place.matches('@').count() > 1
+        || path.split_once('@').is_some_and(|(before, _)| !is_parameter(before))
+}
+
 /// Returns an address without the password of its user, and without its parameters, which can hold another.
 fn without_password(whole: &str) -> String {
     let url = whole.split(['?', '#']).next().unwrap_or_default();
@@ -105,10 +119,8 @@ mod tests {
     fn password_of_an_address_is_never_shown() {
         for (url, shown) in [
             ("postgres://ray:s3cret@db.example:5432/work", "postgres://ray@db.example:5432/work"),
-            ("postgresql://ray:a/b@c@db/work?sslmode=require", "postgresql://ray@db/work"),
+            ("postgresql://ray:a%2Fb%40c@db/work?sslmode=require", "postgresql://ray@db/work"),
             ("postgres://db/work?user=ray&password=s3cret", "postgres://db/work"),
-            ("postgres://ray:s3c?ret@db/work", "postgres://ray"),
-            ("postgres://ray:s3c#ret@db/work", "postgres://ray"),
             ("postgres://db/work?user=ray@example", "postgres://db/work"),
             ("restate://10.0.0.7:8080", "restate://10.0.0.7:8080"),
         ] {
@@ -127,6 +139,10 @@ mod tests {
             ("postgres://", "names no machine"),
             ("postgres:///work", "names no machine"),
             ("restate://a b", "a space in it"),
+            ("postgres://ray:s3cret@x@db/work", "write `@` as %40"),
+            ("postgres://ray:s3cret/x=y@db/work", "`/` as %2F"),
+            ("postgres://ray:s3cret?x@db/work", "`?` as %3F"),
+            ("postgres://ray:s3cret#x@db/work", "`#` as %23"),
         ] {
             let error = EngineAddress::parse(text).expect_err("no address").to_string();
             assert!(error.contains(why) && error.contains("postgres://USER@HOST"), "{error}");

@@ -51,7 +51,7 @@ pub enum EngineError {
         known: u32,
     },
     /// It has no such run.
-    #[error("the engine {engine} has no run {run}; `raymond list --engine {engine}` shows all")]
+    #[error("the engine {engine} has no run {run}; `raymond list` shows those that it has")]
     NoSuchRun {
         /// Its address.
         engine: String,
@@ -60,7 +60,7 @@ pub enum EngineError {
     },
     /// The id is taken.
     #[error(
-        "the engine {engine} has a run {run} already; continue it with `raymond resume {run} --engine {engine}` if it has not ended, or choose another --id"
+        "the engine {engine} has a run {run} already; continue it with `raymond resume {run}` if it has not ended, or choose another --id"
     )]
     RunExists {
         /// Its address.
@@ -70,7 +70,7 @@ pub enum EngineError {
     },
     /// Another raymond supervises the run.
     #[error(
-        "the run {run} is supervised by another raymond, {holder}; `raymond stop {run} --engine {engine}` stops that"
+        "the run {run} is supervised by another raymond, {holder}; `raymond stop {run}` stops that"
     )]
     Supervised {
         /// Its address.
@@ -96,10 +96,40 @@ pub enum EngineError {
         /// The host.
         host: HostName,
     },
-    /// There is no such host.
+    /// The host was declared lost.
     #[error(
-        "the engine {engine} knows no host {host}; `raymond hosts --engine {engine}` shows all"
+        "the host {host} was declared lost, and this one begins nothing more: start it again to take it back into service"
     )]
+    HostLost {
+        /// The host.
+        host: HostName,
+    },
+    /// Another worker serves the host now.
+    #[error(
+        "another worker serves the host {host} now, and this one begins nothing more: give one of them another name with --host"
+    )]
+    HostRelieved {
+        /// The host.
+        host: HostName,
+    },
+    /// The host was removed.
+    #[error(
+        "the host {host} was removed, and this one begins nothing more: start it again to take it back into service"
+    )]
+    HostRemoved {
+        /// The host.
+        host: HostName,
+    },
+    /// Another worker serves the host.
+    #[error(
+        "another worker serves the host {host}, and was heard of a moment ago: give this one another name with --host, or end the other one first"
+    )]
+    HostTaken {
+        /// The host.
+        host: HostName,
+    },
+    /// There is no such host.
+    #[error("the engine {engine} knows no host {host}; `raymond hosts` shows those that it knows")]
     NoSuchHost {
         /// Its address.
         engine: String,
@@ -133,6 +163,10 @@ impl EngineError {
             | Self::Supervised { .. }
             | Self::TakenOver { .. }
             | Self::HostFenced { .. }
+            | Self::HostLost { .. }
+            | Self::HostRelieved { .. }
+            | Self::HostRemoved { .. }
+            | Self::HostTaken { .. }
             | Self::NoSuchHost { .. }
             | Self::Damaged { .. } => false,
         }

@@ -70,6 +70,12 @@ pub trait HostMailbox {
     /// [`EngineError::TakenOver`] if the lease is not the newest.
     fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError>;
 
+    /// Returns the keys of a run's requests that hosts carry out now: they were begun, and have no reply. Everyone may ask.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot be asked.
+    fn begun(&self, run: &RunId) -> Result<Vec<String>, EngineError>;
+
     /// Takes a request back unless it was begun: then it never is, unless a later supervisor sends it again.
     /// A key that is not there is taken back, too: a call that sends it, and is still under way, comes too late.
     ///
@@ -78,7 +84,7 @@ pub trait HostMailbox {
     fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError>;
 
     /// Returns requests for a host without a reply, oldest first, at most `limit` of them, that were not among `received` in this or an
-    /// earlier call with the same claim since `is_first`. The first call of a worker returns all.
+    /// earlier call with the same claim since `is_first`, nor begun since. The first call of a worker returns all.
     ///
     /// # Errors
     /// [`EngineError::HostFenced`] if the claim is not the newest.

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::EngineError;
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
 
+/// The time without a heartbeat after which a host counts as silent.
+pub const HOST_SILENCE: Duration = Duration::from_secs(6);
+
 /// The right of a worker to act for a host, until the host is declared lost or another worker takes the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostClaim {
@@ -29,18 +32,28 @@ pub struct RegisteredHost {
     pub report: HostReport,
 }
 
+impl RegisteredHost {
+    /// Returns whether its worker was heard of a moment ago, and may act for it.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.silent_for < HOST_SILENCE && self.standing != HostStanding::Lost
+    }
+}
+
 /// The hosts.
 pub trait HostRegistry {
     /// Takes a host into service with a new epoch; a draining or lost host becomes active. `worker` is a value that the worker
-    /// keeps over its restarts: a host that was not lost, and is served by the same worker again, keeps its epoch.
+    /// keeps over its restarts: a host that was not lost, and is served by the same worker again, keeps its epoch. Of
+    /// another worker the host is taken once it was silent for `silence`, by the clock of the engine.
     ///
     /// # Errors
-    /// [`EngineError`] if the engine cannot be asked.
+    /// [`EngineError::HostTaken`] if another worker was heard of since then.
     fn register_host(
         &self,
         host: &HostName,
         worker: &str,
         report: &HostReport,
+        silence: Duration,
     ) -> Result<HostClaim, EngineError>;
 
     /// Reports that a host is alive, and returns its standing.

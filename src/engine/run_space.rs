@@ -39,9 +39,15 @@ pub trait RunSpace {
     /// [`EngineError`] if it cannot be kept.
     fn put_blob(&self, sha256: &str, content: &[u8]) -> Result<(), EngineError>;
 
-    /// Returns the content with a checksum.
+    /// Returns the content with a checksum. One of more than `most` bytes is not loaded.
     ///
     /// # Errors
-    /// [`EngineError`] if the engine cannot be asked.
-    fn blob(&self, sha256: &str) -> Result<Option<Vec<u8>>, EngineError>;
+    /// [`EngineError::Damaged`] if it is larger, [`EngineError`] if the engine cannot be asked.
+    fn blob(&self, sha256: &str, most: u64) -> Result<Option<Vec<u8>>, EngineError>;
+}
+
+/// Returns why a content is not loaded.
+#[cfg(any(feature = "postgres", feature = "restate"))]
+pub(super) fn too_large(bytes: u64, most: u64) -> String {
+    format!("it has at least {bytes} bytes, and at most {most} are loaded")
 }

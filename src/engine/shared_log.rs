@@ -117,11 +117,4 @@ pub trait SharedLog {
     /// # Errors
     /// [`EngineError`] if the engine cannot be asked.
     fn runs(&self) -> Result<Vec<SharedRun>, EngineError>;
-
-    /// Waits until the log of a run may have grown beyond `after`, or the time is over.
-    ///
-    /// # Errors
-    /// [`EngineError`] if the engine cannot be asked.
-    fn wait_for_lines(&self, run: &RunId, after: u64, longest: Duration)
-    -> Result<(), EngineError>;
 }

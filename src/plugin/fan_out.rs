@@ -70,6 +70,7 @@ impl ActivityKind {
             | WaitReason::Program(_)
             | WaitReason::Request => Self::Waiting,
             WaitReason::Permit
+            | WaitReason::Host(_)
             | WaitReason::Budget
             | WaitReason::Backoff(_)
             | WaitReason::Stagger(_)

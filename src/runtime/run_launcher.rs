@@ -51,6 +51,7 @@ impl From<store::Error> for StartFailure {
             | store::Error::Damaged { .. }
             | store::Error::Cut { .. }
             | store::Error::Copied { .. }
+            | store::Error::OtherRun { .. }
             | store::Error::Empty { .. }
             | store::Error::BaseGone { .. }
             | store::Error::Newer { .. }

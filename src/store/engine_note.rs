@@ -3,6 +3,7 @@
 //! The note is as new as the last look at the engine. A run's own lock says nothing of a copy: its supervisor may be on
 //! another machine, and a reader of this machine holds the lock while it writes the copy.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +11,15 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{Error, files};
+use crate::domain::host::HostName;
+use crate::domain::turn::TurnId;
 use crate::plain_file;
 
 /// The version of [`EngineNote`].
 const NOTE_VERSION: u32 = 1;
 
 /// The longest note, in bytes.
-const MAX_NOTE: u64 = 64 * 1024;
+const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
 /// The name of the note in a run's directory.
 const NAME: &str = "engine.json";
@@ -33,6 +36,12 @@ pub struct EngineNote {
     /// The number of the last record that the copy is known to have.
     #[serde(default)]
     pub last: u64,
+    /// True if its last supervisor did not say that it ended: another one may take it over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_abandoned: bool,
+    /// The turns that run at hosts, by their stems, and their hosts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    begun: BTreeMap<String, HostName>,
 }
 
 impl EngineNote {
@@ -40,7 +49,26 @@ impl EngineNote {
     #[must_use]
     pub fn new(engine: &str, holder: Option<&str>, last: u64) -> Self {
         let holder = holder.map(str::to_owned);
-        Self { version: NOTE_VERSION, engine: engine.to_owned(), holder, last }
+        let (engine, begun) = (engine.to_owned(), BTreeMap::new());
+        Self { version: NOTE_VERSION, engine, holder, last, is_abandoned: false, begun }
+    }
+
+    /// Returns the note of a run that may be abandoned, with the stems of the turns that run at hosts, and these hosts.
+    #[must_use]
+    pub fn seen(self, is_abandoned: bool, begun: BTreeMap<String, HostName>) -> Self {
+        Self { is_abandoned, begun, ..self }
+    }
+
+    /// Returns whether a turn runs at a host.
+    #[must_use]
+    pub fn has_begun(&self, turn: &TurnId) -> bool {
+        self.begun.contains_key(&turn.stem())
+    }
+
+    /// Returns whether turns run at a host.
+    #[must_use]
+    pub fn waits_for(&self, host: &HostName) -> bool {
+        self.begun.values().any(|at| at == host)
     }
 
     /// Returns the note in a run's directory; `None` if the run has its log here.

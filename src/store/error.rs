@@ -110,6 +110,14 @@ pub enum Error {
         /// The file with that number.
         note: PathBuf,
     },
+    /// A copy is not of the engine's run, or does not bear the proofs of this user.
+    #[error("{} is no copy of the run {id} of this engine: a run of this id of another engine was there, or the key of the user was lost; give the worker another --dir, or remove the directory", .dir.display())]
+    OtherRun {
+        /// The run.
+        id: RunId,
+        /// The directory of the copy.
+        dir: PathBuf,
+    },
     /// The directory of a run was copied.
     #[error("{id} is a copy of the run {of}; resume {of}, or rename this directory back")]
     Copied {

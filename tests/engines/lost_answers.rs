@@ -1,5 +1,7 @@
 //! Answers that are lost: each call is made again, and changes nothing the second time.
 
+use std::time::Duration;
+
 use raymond::engine::Engine;
 use raymond::engine::host_mailbox::Withdrawal;
 use raymond::engine::run_space::SharedCommand;
@@ -29,7 +31,7 @@ pub(crate) fn change_nothing(network: &Network, engine: &dyn Engine, other: &dyn
     lose();
     engine.set_terms(&lease, "{}").expect("terms");
     lose();
-    let claim = engine.register_host(&served_host(other).host, "w", &report(0));
+    let claim = engine.register_host(&served_host(other).host, "w", &report(0), Duration::ZERO);
     let claim = claim.expect("a claim");
     lose();
     engine.heartbeat(&claim, &report(1)).expect("a heartbeat");

@@ -87,7 +87,7 @@ pub(crate) fn report(busy: u32) -> HostReport {
 
 /// Takes a new host into service.
 pub(crate) fn served_host(engine: &dyn Engine) -> HostClaim {
-    engine.register_host(&new_host(), "worker", &report(0)).expect("a claim")
+    engine.register_host(&new_host(), "worker", &report(0), Duration::ZERO).expect("a claim")
 }
 
 pub(crate) fn request(lease: &RunLease, claim: &HostClaim, name: &str) -> HostRequest {

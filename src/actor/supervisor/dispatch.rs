@@ -10,7 +10,6 @@ use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::AdvanceAgent;
-use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::Agent as State;
@@ -76,7 +75,7 @@ impl Supervisor {
         let parent = ended.parent().and_then(|parent| AgentId::parse(parent).ok());
         let parent = parent.and_then(|parent| self.run.agents.get(&parent));
         if let Some(parent) = parent.filter(|parent| parent.pending_join().is_some()) {
-            self.context.registry.show(AgentView::of(parent));
+            self.context.registry.show(self.view_of(parent));
         }
     }
 
@@ -96,7 +95,7 @@ impl Supervisor {
         }
         self.actor_of(id);
         let Some(agent) = self.run.agents.get(id) else { return };
-        self.context.registry.show(AgentView::of(agent));
+        self.context.registry.show(self.view_of(agent));
         if agent.question().is_some() {
             return self.await_answer(id, ctx);
         }

@@ -9,6 +9,7 @@ use actix::{Context as Ctx, Handler};
 
 use super::Supervisor;
 use crate::actor::message::HostsSeen;
+use crate::actor::registry::AgentView;
 use crate::domain::admission::PermitRequest;
 use crate::domain::agent::Agent;
 use crate::domain::apply::take_homes;
@@ -111,6 +112,11 @@ impl RunHosts {
 }
 
 impl Supervisor {
+    /// Returns the view of an agent for observers.
+    pub(super) fn view_of(&self, agent: &Agent) -> AgentView {
+        AgentView::of(agent, self.hosts.is_some())
+    }
+
     /// Gives the agents that a record lets begin a host, and takes those off the hosts that it ends.
     pub(super) fn place_agents(&mut self, effects: &[Effect]) -> Vec<PlacedAgent> {
         let Some(hosts) = &mut self.hosts else { return Vec::new() };

@@ -7,7 +7,6 @@ use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use super::{PendingRecord, ShutdownPhase, Supervisor, SupervisorStart};
 use crate::actor::message::{CancelConsult, InterruptRun};
-use crate::actor::registry::AgentView;
 use crate::actor::runner::StopLevel;
 use crate::domain::apply::begin;
 use crate::domain::event::Event;
@@ -25,7 +24,8 @@ impl Supervisor {
         match std::mem::replace(&mut self.start, SupervisorStart::Done) {
             SupervisorStart::FirstRecord(first) => match begin(&first) {
                 Ok((_, effects)) => {
-                    let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
+                    let agent = self.run.agents.get(&AgentId::main());
+                    let agent = agent.map(|agent| self.view_of(agent));
                     let total_cost = self.run.total_cost_usd;
                     self.committed(
                         PendingRecord { record: *first, effects, agent, total_cost },

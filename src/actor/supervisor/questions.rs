@@ -5,7 +5,6 @@ use actix::Context as Ctx;
 use super::Supervisor;
 use super::advance::new_session;
 use crate::actor::clock::now;
-use crate::actor::registry::AgentView;
 use crate::domain::decide::{answer, first_prepared_answer, retry_agents, timed_out};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
@@ -17,7 +16,7 @@ impl Supervisor {
     /// is kept for it.
     pub(super) fn await_answer(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        self.context.registry.show(AgentView::of(agent));
+        self.context.registry.show(self.view_of(agent));
         let Some(asked) = agent.question() else { return };
         self.context.runner.keep(id, &|_| false);
         let Some(late) = &asked.late else { return };

@@ -57,7 +57,7 @@ pub(super) fn list(args: &ShowArgs, root: &RunsRoot, id: &RunId) -> Result<CliEx
         )));
     }
     let view = load_view(root, id)?;
-    let statuses = AgentStatuses::of(&view, &root.run(id));
+    let statuses = AgentStatuses::of(&view, &root.run(id))?;
     table::print(commands(&view.run, &statuses))
 }
 

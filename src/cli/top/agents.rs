@@ -35,6 +35,8 @@ pub(super) struct MonitoredRun<'run> {
     pub(super) run: &'run Run,
     /// True if a raymond holds it.
     pub(super) held: bool,
+    /// True if its turns are at hosts.
+    pub(super) is_shared: bool,
     /// The observed turns that are due and have been begun.
     pub(super) seen: &'run HashMap<AgentId, MonitoredTurn>,
     /// The current time.
@@ -192,8 +194,9 @@ fn status(
     agent: &Agent,
     seen: Option<&MonitoredTurn>,
 ) -> TopAgentStatus {
-    let MonitoredRun { run, held, now, .. } = known;
-    let status = AgentStatus::of(run, agent, RunObservation { now, held }, seen.is_some());
+    let MonitoredRun { run, held, is_shared, now, .. } = known;
+    let observed = RunObservation { now, held, is_shared };
+    let status = AgentStatus::of(run, agent, observed, seen.is_some());
     match (shortage.refine(agent, status), seen) {
         (AgentStatus::Running, Some(seen)) if is_silent(run, agent, seen, now) => {
             TopAgentStatus::Silent

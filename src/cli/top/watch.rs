@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 
 use super::agents::{MonitoredRun, MonitoredTurn};
 use crate::actor::clock::now;
+use crate::domain::agent::Agent;
 use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 use crate::process::stream::activity::ConversationItem;
 use crate::process::turn_tail::{self, TurnTail};
+use crate::store::engine_note::EngineNote;
 use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
 use crate::store::{Error, lock};
@@ -37,6 +39,8 @@ pub(super) struct RunWatcher {
     dir: RunDir,
     follow: RunFollower,
     held: bool,
+    /// The note of a run that an engine has.
+    note: Option<EngineNote>,
     next_look: Instant,
     /// The change time of the directory of the turns at the last search; `None` if another search is due.
     steps: Option<Timestamp>,
@@ -63,6 +67,7 @@ impl RunWatcher {
             dir,
             follow,
             held: false,
+            note: None,
             next_look: Instant::now(),
             steps: None,
             turns: HashMap::new(),
@@ -75,7 +80,9 @@ impl RunWatcher {
 
     /// Returns the current observation.
     pub(super) fn known(&self) -> MonitoredRun<'_> {
-        MonitoredRun { run: self.follow.run(), held: self.held, seen: &self.seen, now: now() }
+        let is_shared = self.note.is_some();
+        let (run, held, seen) = (self.follow.run(), self.held, &self.seen);
+        MonitoredRun { run, held, is_shared, seen, now: now() }
     }
 
     /// Returns the run's directory.
@@ -98,8 +105,9 @@ impl RunWatcher {
         if self.next_look <= Instant::now() {
             let begin = Instant::now();
             let held = lock::is_held(&self.dir.lock())?.is_some();
-            changed |= held != self.held;
-            self.held = held;
+            let note = EngineNote::of(self.dir.path())?;
+            changed |= held != self.held || note != self.note;
+            (self.held, self.note) = (held, note);
             changed |= self.look_for_turns().map_err(Error::io("read", &self.dir.steps()))?;
             self.next_look = Instant::now() + MIN_POLL_INTERVAL.max(begin.elapsed() * PAUSE_FACTOR);
         }
@@ -139,6 +147,11 @@ impl RunWatcher {
     fn look_at_turns(&mut self) -> bool {
         let mut changed = false;
         self.seen.retain(|agent, _| self.turns.contains_key(agent));
+        if let Some(note) = &self.note {
+            let agents = self.follow.run().agents.values();
+            let hosted = agents.filter(|agent| note.has_begun(&agent.turn_id()));
+            self.seen.extend(hosted.map(|agent| (agent.id.clone(), hosted_turn(agent))));
+        }
         for (agent, (_, tail)) in &mut self.turns {
             changed |= tail.read_new().unwrap_or(false);
             let seen = MonitoredTurn {
@@ -185,6 +198,18 @@ impl RunWatcher {
         }
         let tail = self.reading.as_mut().and_then(|reading| reading.tail.as_mut());
         tail.is_some_and(|tail| tail.read_new().unwrap_or(false))
+    }
+}
+
+/// Returns what is known of a turn at a host: where it runs.
+fn hosted_turn(agent: &Agent) -> MonitoredTurn {
+    let host = agent.spec.working_dir.home.host.as_ref();
+    MonitoredTurn {
+        doing: host.map(|host| format!("runs on {host}")),
+        tokens: 0,
+        // Its progress is not seen from here, so it does not count as silent.
+        at_work: true,
+        progressed: agent.since,
     }
 }
 

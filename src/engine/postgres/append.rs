@@ -2,8 +2,8 @@
 
 use super::engine::PostgresEngine;
 use super::failure::{Failure, FailureKind};
+use super::stored_statement::StoredStatement;
 use super::values::{number, numbers, stored, text, texts};
-use super::wakes::Topic;
 use crate::engine::shared_log::{LogLine, RunLease};
 use crate::engine::{Engine, EngineError};
 
@@ -11,13 +11,18 @@ use crate::engine::{Engine, EngineError};
 ///
 /// The last number may be an older one than that of the newest log. Then the first line has the number of one that is
 /// there, so the key of the table refuses all. It is never a newer one, since no line is ever removed: there is no gap.
-const APPEND: &str = concat!(
-    held_run!(),
-    ", put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
-     SELECT $1, new.seq, $2, new.line FROM held, unnest($3, $4) AS new (seq, line) \
-     WHERE coalesce((SELECT max(seq) FROM raymond.log WHERE run = $1), 0) = $5 - 1 \
-     RETURNING 1) \
-     SELECT (SELECT count(*) FROM put) FROM held"
+pub(super) const APPEND: StoredStatement = stored_statement!(
+    "append",
+    ("text, int8, int8[], text[], int8", "$1, $2, $3, $4, $5"),
+    "appended int8",
+    concat!(
+        held_run!(),
+        ", put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
+         SELECT $1, new.seq, $2, new.line FROM held, unnest($3, $4) AS new (seq, line) \
+         WHERE coalesce((SELECT max(seq) FROM raymond.log WHERE run = $1), 0) = $5 - 1 \
+         RETURNING 1) \
+         SELECT (SELECT count(*) FROM put) FROM held"
+    )
 );
 
 /// Returns the last number, and the lines with the numbers from `$2` to `$3`.
@@ -52,7 +57,7 @@ impl PostgresEngine {
             let (run, epoch, first) = (lease.run.as_str(), stored(lease.epoch), stored(first.seq));
             let parameters =
                 [text(&run), number(&epoch), numbers(&seqs), texts(&texts_of), number(&first)];
-            let has_appended = match self.rows(APPEND, &parameters) {
+            let has_appended = match self.rows(APPEND.call, &parameters) {
                 Ok(rows) => match rows.first() {
                     None => return Err(self.taken_over(lease)?),
                     Some(row) => self.count(row, 0)? > 0,
@@ -61,7 +66,6 @@ impl PostgresEngine {
                 Err(failure) => return Err(failure.into()),
             };
             if has_appended {
-                self.wakes.wake([Topic::Log(&lease.run)]);
                 return Ok(());
             }
             if let Found::Appended(count) = self.look_at(lease, rest)? {

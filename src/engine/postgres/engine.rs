@@ -10,6 +10,7 @@ use super::calls::{CALL_LIMIT, LARGE_CALL_LIMIT};
 use super::failure::Failure;
 use super::links::Links;
 use super::listener::Listener;
+use super::received_mail::ReceivedMail;
 use super::runtime::EngineThread;
 use super::settings::PostgresSettings;
 use super::told_mail::ToldMail;
@@ -26,6 +27,7 @@ pub(in crate::engine) struct PostgresEngine {
     pub(super) wakes: Wakes,
     pub(super) listener: Listener,
     pub(super) told: ToldMail,
+    pub(super) received: ReceivedMail,
     /// The last field: the thread outlives what uses it.
     _thread: EngineThread,
 }
@@ -55,8 +57,8 @@ impl PostgresEngine {
         let handle = thread.handle().clone();
         let links = Arc::new(Links::new(address.clone(), settings, handle));
         let (wakes, listener) = (Wakes::new(links.clone()), Listener::new(links.clone()));
-        let told = ToldMail::default();
-        let engine = Self { links, wakes, listener, told, _thread: thread };
+        let (told, received) = (ToldMail::default(), ReceivedMail::default());
+        let engine = Self { links, wakes, listener, told, received, _thread: thread };
         engine.warn_of_losses()?;
         Ok(engine)
     }

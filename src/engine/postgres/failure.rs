@@ -34,7 +34,11 @@ impl From<Failure> for EngineError {
 }
 
 /// The remedy for rights that are missing.
-const GRANTS: &str = "the owner of the schema gives them with `GRANT USAGE ON SCHEMA raymond TO …` and `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA raymond TO …`; whoever is to make it needs `GRANT CREATE ON DATABASE … TO …`";
+const GRANTS: &str = "the owner of the schema gives them: GRANT USAGE ON SCHEMA raymond TO …; \
+    GRANT SELECT ON ALL TABLES IN SCHEMA raymond TO …; \
+    GRANT INSERT ON raymond.run, raymond.log, raymond.fact, raymond.command, raymond.blob, raymond.host, raymond.request TO …; \
+    GRANT UPDATE ON raymond.run, raymond.command, raymond.host, raymond.request TO …; \
+    GRANT DELETE ON raymond.command, raymond.request TO …; whoever is to make it needs GRANT CREATE ON DATABASE … TO …";
 
 impl Failure {
     /// Returns an error of the connection: it may pass.
@@ -55,6 +59,17 @@ impl Failure {
         Self {
             kind: FailureKind::Final,
             error: EngineError::Damaged { engine, what, why: why.into() },
+        }
+    }
+
+    /// Judges an error of the statements that change the tables of the version before.
+    pub(super) fn of_migration(address: &EngineAddress, error: &Error) -> Self {
+        match error.as_db_error() {
+            Some(refused) if *refused.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
+                let why = "its tables are of an earlier version, and only their owner can change them: run `raymond hosts` once with the owner's address";
+                Self::refused(address, why)
+            }
+            _ => Self::of_statement(address, error),
         }
     }
 

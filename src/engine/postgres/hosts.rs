@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::engine::PostgresEngine;
 use super::failure::Failure;
-use super::values::text;
+use super::values::{number, stored, text};
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
 use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
 use crate::engine::{Engine, EngineError};
@@ -16,6 +16,8 @@ const REGISTER: &str = "INSERT INTO raymond.host AS host (host, epoch, worker, s
     ON CONFLICT (host) DO UPDATE SET epoch = host.epoch + CASE \
     WHEN host.worker = excluded.worker AND host.standing IN ('active', 'draining') THEN 0 ELSE 1 END, \
     worker = excluded.worker, standing = 'active', seen = clock_timestamp(), report = excluded.report \
+    WHERE host.worker = excluded.worker OR host.standing NOT IN ('active', 'draining') \
+    OR host.seen <= clock_timestamp() - $4 * interval '1 millisecond' \
     RETURNING epoch";
 
 const HEARTBEAT: &str = "UPDATE raymond.host SET seen = clock_timestamp(), report = $3::jsonb \
@@ -39,10 +41,14 @@ impl HostRegistry for PostgresEngine {
         host: &HostName,
         worker: &str,
         report: &HostReport,
+        silence: Duration,
     ) -> Result<HostClaim, EngineError> {
         let report = self.stored_report(report)?;
-        let row = self.row(REGISTER, &[text(&host.as_str()), text(&worker), text(&report)])?;
-        let row = row.ok_or_else(|| self.no_such_host(host))?;
+        let silence = stored(u64::try_from(silence.as_millis()).unwrap_or(u64::MAX));
+        let name = host.as_str();
+        let parameters = [text(&name), text(&worker), text(&report), number(&silence)];
+        let row = self.row(REGISTER, &parameters)?;
+        let row = row.ok_or_else(|| EngineError::HostTaken { host: host.clone() })?;
         Ok(HostClaim { host: host.clone(), epoch: HostEpoch(self.count(&row, 0)?) })
     }
 

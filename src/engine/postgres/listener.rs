@@ -1,10 +1,10 @@
-//! Listens for notifications on a connection of its own, from the first wait on.
+//! Listens for notifications on a connection of its own, from the first time that mail is asked or waited for.
 //!
 //! A pooler may keep notifications back, and a connection may be down: whoever waits looks for himself now and then.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,12 +25,27 @@ pub(super) struct Channel {
     /// Told when there is news, or when news may have been missed.
     pub(super) told: Notify,
     news: AtomicU64,
+    /// True while notifications come.
+    is_heard: AtomicBool,
+    /// The number of notifications before the last call that asked for what the channel tells of.
+    asked_at: AtomicU64,
 }
 
 impl Channel {
     /// Returns the number of notifications up to now.
     pub(super) fn news(&self) -> u64 {
         self.news.load(Ordering::Acquire)
+    }
+
+    /// Notes that somebody is about to ask for what the channel tells of.
+    pub(super) fn ask(&self) {
+        self.asked_at.store(self.news(), Ordering::Release);
+    }
+
+    /// Returns whether nothing can have come about since somebody asked last.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_heard.load(Ordering::Acquire)
+            && self.asked_at.load(Ordering::Acquire) == self.news()
     }
 }
 
@@ -96,6 +111,9 @@ async fn listen(links: Arc<Links>, shared: Arc<Shared>) {
         if let Err(failure) = listen_once(&links, &shared).await {
             tracing::debug!(error = %failure.error, "no notifications from the engine");
         }
+        for channel in shared.channels().by_name.values() {
+            channel.is_heard.store(false, Ordering::Release);
+        }
         sleep(RETRY).await;
     }
 }
@@ -123,6 +141,8 @@ async fn listen_once(links: &Links, shared: &Arc<Shared>) -> Result<(), Failure>
             listening.map_err(|error| Failure::of_statement(&links.address, &error))?;
             known.push(name);
             // What came before was missed, so it is looked for.
+            channel.news.fetch_add(1, Ordering::AcqRel);
+            channel.is_heard.store(true, Ordering::Release);
             channel.told.notify_waiters();
         }
         tokio::select! {

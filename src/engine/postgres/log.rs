@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::engine::PostgresEngine;
 use super::failure::Failure;
 use super::values::{number, numbers, seconds, stored, stored_limit, text, texts};
-use super::wakes::Topic;
 use crate::domain::id::RunId;
 use crate::engine::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
 use crate::engine::{Engine, EngineError};
@@ -80,7 +79,6 @@ impl SharedLog for PostgresEngine {
             texts(&lines),
         ];
         if self.row(CREATE, &made)?.is_some() {
-            self.wakes.wake([Topic::Log(&new.run)]);
             return Ok(lease);
         }
         let compared = [text(&run), text(&new.terms), text(&holder), texts(&lines)];
@@ -122,9 +120,7 @@ impl SharedLog for PostgresEngine {
     }
 
     fn release_run(&self, lease: &RunLease, has_ended: bool) -> Result<(), EngineError> {
-        self.rows_of_run(lease, RELEASE, &[super::values::flag(&has_ended)])?;
-        self.wakes.wake([Topic::Log(&lease.run)]);
-        Ok(())
+        self.rows_of_run(lease, RELEASE, &[super::values::flag(&has_ended)]).map(drop)
     }
 
     fn append(&self, lease: &RunLease, lines: &[LogLine]) -> Result<(), EngineError> {
@@ -180,14 +176,5 @@ impl SharedLog for PostgresEngine {
             })
         };
         rows.iter().map(run).collect()
-    }
-
-    fn wait_for_lines(
-        &self,
-        run: &RunId,
-        after: u64,
-        longest: Duration,
-    ) -> Result<(), EngineError> {
-        self.wait_for_record(run, after, longest)
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::engine::PostgresEngine;
 use super::failure::Failure;
+use super::stored_statement::StoredStatement;
 use super::values::{flag, number, numbers, stored, stored_limit, text, texts};
 use super::wakes::Topic;
 use crate::domain::id::RunId;
@@ -17,15 +18,20 @@ use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 
 /// What an earlier supervisor took back is open again: the run was stopped then, and goes on now.
-const SEND: &str = concat!(
-    held_run!(),
-    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state) \
-     SELECT new.key, $1, new.host, new.host_epoch, new.body, 'open' \
-     FROM held, unnest($3, $4, $5, $6) WITH ORDINALITY AS new (key, host, host_epoch, body, place) \
-     ORDER BY new.place ON CONFLICT (key) DO UPDATE SET state = 'open', host = excluded.host, \
-     host_epoch = excluded.host_epoch, body = excluded.body, received = false, read_by = NULL \
-     WHERE old.run = $1 AND old.state = 'withdrawn' AND NOT old.begun AND old.read_by < $2) \
-     SELECT 1 FROM held"
+pub(super) const SEND: StoredStatement = stored_statement!(
+    "send",
+    ("text, int8, text[], text[], int8[], text[]", "$1, $2, $3, $4, $5, $6"),
+    "held int4",
+    concat!(
+        held_run!(),
+        ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state) \
+         SELECT new.key, $1, new.host, new.host_epoch, new.body, 'open' \
+         FROM held, unnest($3, $4, $5, $6) WITH ORDINALITY AS new (key, host, host_epoch, body, place) \
+         ORDER BY new.place ON CONFLICT (key) DO UPDATE SET state = 'open', host = excluded.host, \
+         host_epoch = excluded.host_epoch, body = excluded.body, sent = DEFAULT, withdrawn_by = NULL \
+         WHERE old.run = $1 AND old.state = 'withdrawn' AND NOT old.begun AND old.withdrawn_by < $2) \
+         SELECT 1 FROM held"
+    )
 );
 
 const SENT: &str = concat!(
@@ -35,79 +41,102 @@ const SENT: &str = concat!(
      WHERE run = $1 AND state IN ('open', 'answered') AND key NOT LIKE '?%') AS next ON true"
 );
 
+const BEGUN: &str = "SELECT key FROM raymond.request \
+    WHERE run = $1 AND state = 'open' AND begun AND key NOT LIKE '?%' ORDER BY key";
+
 /// A key that is not there is withdrawn, too, so that a request which is still under way is not begun.
 const WITHDRAW: &str = concat!(
     held_run!(),
-    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state, read_by) \
+    ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state, withdrawn_by) \
      SELECT $3, $1, '', 0, '', 'withdrawn', $2 FROM held \
      ON CONFLICT (key) DO UPDATE SET state = \
      CASE WHEN old.state = 'open' AND NOT old.begun THEN 'withdrawn' ELSE old.state END, \
-     read_by = CASE WHEN old.state = 'open' AND NOT old.begun THEN $2 ELSE old.read_by END \
+     withdrawn_by = CASE WHEN old.state = 'open' AND NOT old.begun THEN $2 ELSE old.withdrawn_by END \
      WHERE old.run = $1 \
      RETURNING state = 'answered', begun) \
      SELECT * FROM held LEFT JOIN put ON true"
 );
 
-/// The rows that an update marks are seen as they were before, so the condition names them again.
-const REQUESTS: &str = concat!(
-    held_host!(unflushed),
-    ", marked AS (UPDATE raymond.request SET received = (key = ANY ($3)) \
-     WHERE host = $1 AND host_epoch = $2 AND state = 'open' AND EXISTS (SELECT FROM held) \
-     AND CASE WHEN $4 THEN received <> (key = ANY ($3)) ELSE key = ANY ($3) AND NOT received END) \
-     SELECT next.key, next.run, next.body FROM held LEFT JOIN LATERAL \
+/// What was begun had been received. It only reads, so it locks nothing.
+pub(super) const REQUESTS: StoredStatement = stored_statement!(
+    "requests",
+    ("text, int8, int8[], text[], bool, int8", "$1, $2, $3, $4, $5, $6"),
+    "key text, run text, body text, sent int8",
+    "WITH held AS (SELECT 1 FROM raymond.host WHERE host = $1 AND epoch = $2 \
+     AND standing IN ('active', 'draining')) \
+     SELECT next.key, next.run, next.body, next.sent FROM held LEFT JOIN LATERAL \
      (SELECT key, run, body, sent FROM raymond.request \
-     WHERE host = $1 AND host_epoch = $2 AND state = 'open' AND key <> ALL ($3) \
-     AND ($4 OR NOT received) ORDER BY sent LIMIT $5) AS next ON true ORDER BY next.sent"
+     WHERE host = $1 AND host_epoch = $2 AND state = 'open' AND ($5 OR NOT begun) \
+     AND sent <> ALL ($3) AND key <> ALL ($4) ORDER BY sent LIMIT $6) AS next ON true ORDER BY next.sent"
 );
 
+/// Returns the numbers of the requests that a host has not begun.
+const NOT_BEGUN: &str = "SELECT sent FROM raymond.request \
+    WHERE host = $1 AND host_epoch = $2 AND state = 'open' AND NOT begun";
+
 /// Rows are locked in the order of their keys, as everywhere where one statement locks several.
-const BEGIN: &str = concat!(
-    held_host!(),
-    ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
-     WHERE key = ANY ($3) AND host = $1 AND host_epoch = $2 AND state IN ('open', 'answered') \
-     AND EXISTS (SELECT FROM held) ORDER BY key FOR UPDATE), \
-     put AS (UPDATE raymond.request AS old SET begun = true FROM picked WHERE old.key = picked.key) \
-     SELECT picked.key FROM held LEFT JOIN picked ON true"
+pub(super) const BEGIN: StoredStatement = stored_statement!(
+    "begin_requests",
+    ("text, int8, text[]", "$1, $2, $3"),
+    "key text",
+    concat!(
+        held_host!(),
+        ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
+         WHERE key = ANY ($3) AND host = $1 AND host_epoch = $2 AND state IN ('open', 'answered') \
+         AND EXISTS (SELECT FROM held) ORDER BY key FOR UPDATE), \
+         put AS (UPDATE raymond.request AS old SET begun = true FROM picked WHERE old.key = picked.key) \
+         SELECT picked.key FROM held LEFT JOIN picked ON true"
+    )
 );
 
 /// The first reply stays.
-const REPLY: &str = concat!(
-    held_host!(),
-    ", picked AS MATERIALIZED (SELECT old.key, new.body FROM unnest($3, $4) AS new (key, body) \
-     JOIN raymond.request AS old ON old.key = new.key \
-     WHERE old.host = $1 AND old.host_epoch = $2 AND old.state = 'open' \
-     AND EXISTS (SELECT FROM held) ORDER BY old.key FOR UPDATE OF old), \
-     put AS (UPDATE raymond.request AS old \
-     SET state = 'answered', reply = picked.body, answered = clock_timestamp(), begun = true \
-     FROM picked WHERE old.key = picked.key RETURNING old.run) \
-     SELECT DISTINCT put.run FROM held LEFT JOIN put ON true"
+pub(super) const REPLY: StoredStatement = stored_statement!(
+    "reply",
+    ("text, int8, text[], text[]", "$1, $2, $3, $4"),
+    "run text",
+    concat!(
+        held_host!(),
+        ", picked AS MATERIALIZED (SELECT old.key, new.body FROM unnest($3, $4) AS new (key, body) \
+         JOIN raymond.request AS old ON old.key = new.key \
+         WHERE old.host = $1 AND old.host_epoch = $2 AND old.state = 'open' \
+         AND EXISTS (SELECT FROM held) ORDER BY old.key FOR UPDATE OF old), \
+         put AS (UPDATE raymond.request AS old \
+         SET state = 'answered', reply = picked.body, answered = clock_timestamp(), begun = true \
+         FROM picked WHERE old.key = picked.key RETURNING old.run) \
+         SELECT DISTINCT put.run FROM held LEFT JOIN put ON true"
+    )
 );
 
-const REPLIES: &str = concat!(
-    held_run!(unflushed),
-    ", marked AS (UPDATE raymond.request SET read_by = $2 \
-     WHERE key = ANY ($3) AND run = $1 AND state = 'answered' AND read_by IS DISTINCT FROM $2 \
-     AND EXISTS (SELECT FROM held)) \
+/// It only reads, so it locks nothing.
+pub(super) const REPLIES: StoredStatement = stored_statement!(
+    "replies",
+    ("text, int8, text[], int8", "$1, $2, $3, $4"),
+    "key text, reply text",
+    "WITH held AS (SELECT 1 FROM raymond.run WHERE run = $1 AND epoch = $2) \
      SELECT next.key, next.reply FROM held LEFT JOIN LATERAL \
      (SELECT key, reply, answered FROM raymond.request \
-     WHERE run = $1 AND state = 'answered' AND key <> ALL ($3) AND read_by IS DISTINCT FROM $2 \
-     AND key NOT LIKE '?%' \
+     WHERE run = $1 AND state = 'answered' AND key <> ALL ($3) AND key NOT LIKE '?%' \
      ORDER BY answered, key LIMIT $4) AS next ON true ORDER BY next.answered, next.key"
 );
 
 /// Rows are locked in the order of their keys. Old ones, of any run, are deleted by the way.
-const FORGET: &str = concat!(
-    held_run!(unflushed),
-    ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
-     WHERE key = ANY ($3) AND run = $1 AND state <> 'forgotten' AND EXISTS (SELECT FROM held) \
-     ORDER BY key FOR UPDATE), \
-     gone AS (UPDATE raymond.request AS old \
-     SET state = 'forgotten', forgotten = clock_timestamp(), body = '', reply = NULL \
-     FROM picked WHERE old.key = picked.key), \
-     purged AS (DELETE FROM raymond.request WHERE key IN (SELECT key FROM raymond.request \
-     WHERE state = 'forgotten' AND forgotten < clock_timestamp() - interval '10 minutes' \
-     AND EXISTS (SELECT FROM held) ORDER BY forgotten LIMIT 500 FOR UPDATE SKIP LOCKED)) \
-     SELECT 1 FROM held"
+pub(super) const FORGET: StoredStatement = stored_statement!(
+    "forget",
+    ("text, int8, text[]", "$1, $2, $3"),
+    "held int4",
+    concat!(
+        held_run!(unflushed),
+        ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
+         WHERE key = ANY ($3) AND run = $1 AND state <> 'forgotten' AND EXISTS (SELECT FROM held) \
+         ORDER BY key FOR UPDATE), \
+         gone AS (UPDATE raymond.request AS old \
+         SET state = 'forgotten', forgotten = clock_timestamp(), body = '', reply = NULL \
+         FROM picked WHERE old.key = picked.key), \
+         purged AS (DELETE FROM raymond.request WHERE key IN (SELECT key FROM raymond.request \
+         WHERE state = 'forgotten' AND forgotten < clock_timestamp() - interval '10 minutes' \
+         AND EXISTS (SELECT FROM held) ORDER BY forgotten LIMIT 500 FOR UPDATE SKIP LOCKED)) \
+         SELECT 1 FROM held"
+    )
 );
 
 const FORGET_ALL: &str = concat!(
@@ -133,7 +162,7 @@ impl HostMailbox for PostgresEngine {
             requests.iter().map(|request| stored(request.host_epoch.0)).collect();
         let bodies: Vec<&str> = requests.iter().map(|request| request.body.as_str()).collect();
         let parameters = [texts(&keys), texts(&hosts), numbers(&epochs), texts(&bodies)];
-        self.rows_of_run(lease, SEND, &parameters)?;
+        self.rows_of_run(lease, SEND.call, &parameters)?;
         self.wakes.wake(requests.iter().map(|request| Topic::Host(&request.host)));
         Ok(())
     }
@@ -146,6 +175,11 @@ impl HostMailbox for PostgresEngine {
             keys.push(key);
         }
         Ok(keys)
+    }
+
+    fn begun(&self, run: &RunId) -> Result<Vec<String>, EngineError> {
+        let rows = self.many_rows(BEGUN, &[text(&run.as_str())])?;
+        rows.iter().map(|row| Ok(self.column(row, 0)?)).collect()
     }
 
     fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError> {
@@ -167,14 +201,17 @@ impl HostMailbox for PostgresEngine {
         is_first: bool,
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
-        let most = stored_limit(limit);
-        let parameters = [texts(&received), flag(&is_first), number(&most)];
-        let rows = self.rows_of_host(claim, REQUESTS, &parameters)?;
-        let mut requests = Vec::with_capacity(rows.len());
+        self.listener.channel(&Topic::Host(&claim.host).channel()).ask();
+        let (known, most) =
+            (self.received.requests(claim, received, is_first), stored_limit(limit));
+        let parameters = [numbers(&known), texts(&received), flag(&is_first), number(&most)];
+        let rows = self.rows_of_host(claim, REQUESTS.call, &parameters)?;
+        let (mut requests, mut handed_out) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in &rows {
             // One row without a key says that the claim holds, and there is none.
-            let Some(key) = self.column(row, 0)? else { break };
+            let Some(key): Option<String> = self.column(row, 0)? else { break };
             let run: &str = self.column(row, 1)?;
+            handed_out.push((key.clone(), self.column(row, 3)?));
             requests.push(HostRequest {
                 key,
                 run: RunId::parse(run).map_err(|error| {
@@ -185,11 +222,15 @@ impl HostMailbox for PostgresEngine {
                 body: self.column(row, 2)?,
             });
         }
+        self.received.hand_out(claim, handed_out.into_iter());
+        if self.received.has_many(claim) {
+            self.drop_begun(claim)?;
+        }
         Ok(requests)
     }
 
     fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError> {
-        let rows = self.rows_of_host(claim, BEGIN, &[texts(&keys)])?;
+        let rows = self.rows_of_host(claim, BEGIN.call, &[texts(&keys)])?;
         let mut begun = HashSet::with_capacity(rows.len());
         for row in &rows {
             let Some(key) = self.column(row, 0)? else { break };
@@ -205,7 +246,7 @@ impl HostMailbox for PostgresEngine {
             replies.iter().filter(|reply| seen.insert(reply.key.as_str())).collect();
         let keys: Vec<&str> = replies.iter().map(|reply| reply.key.as_str()).collect();
         let bodies: Vec<&str> = replies.iter().map(|reply| reply.body.as_str()).collect();
-        let rows = self.rows_of_host(claim, REPLY, &[texts(&keys), texts(&bodies)])?;
+        let rows = self.rows_of_host(claim, REPLY.call, &[texts(&keys), texts(&bodies)])?;
         let mut runs = Vec::with_capacity(rows.len());
         for row in &rows {
             let run: Option<&str> = self.column(row, 0)?;
@@ -221,8 +262,9 @@ impl HostMailbox for PostgresEngine {
         received: &[String],
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
-        let most = stored_limit(limit);
-        let rows = self.rows_of_run(lease, REPLIES, &[texts(&received), number(&most)])?;
+        self.listener.channel(&Topic::Run(&lease.run).channel()).ask();
+        let (known, most) = (self.received.replies(lease, received), stored_limit(limit));
+        let rows = self.rows_of_run(lease, REPLIES.call, &[texts(&known), number(&most)])?;
         let mut replies = Vec::with_capacity(rows.len());
         for row in &rows {
             let Some(key) = self.column(row, 0)? else { break };
@@ -232,11 +274,15 @@ impl HostMailbox for PostgresEngine {
     }
 
     fn forget(&self, lease: &RunLease, keys: &[String]) -> Result<(), EngineError> {
-        self.rows_of_run(lease, FORGET, &[texts(&keys)]).map(drop)
+        self.rows_of_run(lease, FORGET.call, &[texts(&keys)])?;
+        self.received.forget(lease, keys);
+        Ok(())
     }
 
     fn forget_all(&self, lease: &RunLease) -> Result<(), EngineError> {
-        self.rows_of_run(lease, FORGET_ALL, &[]).map(drop)
+        self.rows_of_run(lease, FORGET_ALL, &[])?;
+        self.received.forget_all(lease);
+        Ok(())
     }
 
     fn wait_for_mail(
@@ -245,5 +291,17 @@ impl HostMailbox for PostgresEngine {
         longest: Duration,
     ) -> Result<(), EngineError> {
         self.wait_for_news(receiver, longest)
+    }
+}
+
+impl PostgresEngine {
+    /// Drops those of the received requests of a host that were begun: they are not handed out again.
+    fn drop_begun(&self, claim: &HostClaim) -> Result<(), EngineError> {
+        let (host, epoch) = (claim.host.as_str(), stored(claim.epoch.0));
+        let rows = self.many_rows(NOT_BEGUN, &[text(&host), number(&epoch)])?;
+        let numbers: Result<HashSet<i64>, Failure> =
+            rows.iter().map(|row| self.column(row, 0)).collect();
+        self.received.keep(claim, &numbers?);
+        Ok(())
     }
 }

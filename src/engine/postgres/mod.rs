@@ -4,11 +4,13 @@
 //! A statement that writes for a run or a host locks the row of that run or host in the epoch of its lease or claim. A
 //! claim changes that row, so it waits for what is under way, and nothing with the old epoch follows.
 //!
-//! No statement is prepared, and nothing is set for a session: a pooler that lends a connection for one transaction may
-//! stand between. `NOTIFY` only makes waiting shorter, and nothing depends on it.
+//! No statement is prepared by its client, and nothing is set for a session: a pooler that lends a connection for one
+//! transaction may stand between. The statements of each step are functions of the schema. `NOTIFY` only makes waiting shorter, and nothing depends on it.
 
 #[macro_use]
 mod fence;
+#[macro_use]
+mod stored_statement;
 
 mod append;
 mod calls;
@@ -22,6 +24,7 @@ mod listener;
 mod log;
 mod mailbox;
 mod questions;
+mod received_mail;
 mod runtime;
 mod schema;
 mod settings;

@@ -2,25 +2,26 @@
 
 use tokio_postgres::Client;
 
+use super::append::APPEND;
 use super::failure::{Failure, FailureKind, STANDBY};
+use super::mailbox::{BEGIN, FORGET, REPLIES, REPLY, REQUESTS, SEND};
+use super::stored_statement::StoredStatement;
 use crate::engine::{EngineAddress, EngineError};
 
 /// The version of the tables.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
-/// Makes the tables if there are none. One machine makes them while others that start at the same time wait.
+/// Begins a change of the tables. One machine makes it while others that start at the same time wait.
+const BEGINNING: &str = "BEGIN; SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '8s'; \
+    SELECT pg_advisory_xact_lock(8241893021337261);";
+
+/// Makes the tables if there are none.
 ///
 /// The collation "C" has texts in the order of their bytes, whatever the database is set to.
 ///
 /// `request` keeps what is forgotten for a while without its content, and `command` does so with what is removed: a
 /// statement that was cut off, and reaches the server after it was made again, finds the key taken.
 const MAKE: &str = r#"
-BEGIN;
-SET LOCAL lock_timeout = '8s';
-SET LOCAL statement_timeout = '8s';
-SELECT pg_advisory_xact_lock(8241893021337261);
-DO $make$
-BEGIN
 IF to_regclass('raymond.version') IS NOT NULL THEN
     RETURN;
 END IF;
@@ -82,26 +83,44 @@ CREATE TABLE raymond.request (
     sent int8 GENERATED ALWAYS AS IDENTITY,
     state text NOT NULL CHECK (state IN ('open', 'answered', 'withdrawn', 'forgotten')),
     begun bool NOT NULL DEFAULT false,
-    received bool NOT NULL DEFAULT false,
-    read_by int8,
+    withdrawn_by int8,
     answered timestamptz,
     forgotten timestamptz,
     body text NOT NULL,
     reply text
 ) WITH (fillfactor = 80);
 CREATE INDEX request_open ON raymond.request (host, host_epoch, sent) WHERE state = 'open';
-CREATE INDEX request_of_run ON raymond.request (run, state);
+CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forgotten';
 CREATE INDEX request_forgotten ON raymond.request (forgotten) WHERE state = 'forgotten';
 
 CREATE TABLE raymond.version (
     is_only bool PRIMARY KEY DEFAULT true CHECK (is_only),
     version int8 NOT NULL
 );
-INSERT INTO raymond.version (version) VALUES (1);
-END
-$make$;
-COMMIT;
+INSERT INTO raymond.version (version) VALUES (2);
 "#;
+
+/// Changes the tables of version 1 into those of version 2.
+const MIGRATE: &str = r#"
+IF NOT EXISTS (SELECT FROM raymond.version WHERE version = 1) THEN
+    RETURN;
+END IF;
+DROP INDEX IF EXISTS raymond.request_of_run;
+ALTER TABLE raymond.request DROP COLUMN received;
+ALTER TABLE raymond.request RENAME COLUMN read_by TO withdrawn_by;
+CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forgotten';
+UPDATE raymond.version SET version = 2;
+"#;
+
+/// The functions that the statements of each step are.
+const FUNCTIONS: [StoredStatement; 7] = [APPEND, SEND, REQUESTS, BEGIN, REPLY, REPLIES, FORGET];
+
+/// Returns the script that makes the tables and the functions, if there are none or they are of the version before.
+fn script(is_new: bool) -> String {
+    let functions = FUNCTIONS.map(|function| function.definition).concat();
+    let tables = if is_new { MAKE } else { MIGRATE };
+    format!("{BEGINNING} DO $make$ BEGIN {tables}{functions} END $make$; COMMIT;")
+}
 
 /// Asks a server what it is. The columns are those that `greet` reads.
 const ASK: &str = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), \
@@ -125,20 +144,30 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
         return Err(Failure::refused(address, why));
     }
     if !row.get::<_, bool>(2) {
-        client.batch_execute(MAKE).await.map_err(failed)?;
+        client.batch_execute(&script(true)).await.map_err(failed)?;
     }
-    let found = "SELECT version FROM raymond.version";
-    let row = client.query_typed_opt(found, &[]).await.map_err(failed)?;
-    let Some(row) = row else {
-        return Err(Failure::damaged(address, "the schema raymond", "it has no version"));
-    };
-    let found = u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX);
+    let mut found = version(client, address).await?;
+    if found == 1 {
+        let changed = client.batch_execute(&script(false)).await;
+        changed.map_err(|error| Failure::of_migration(address, &error))?;
+        found = version(client, address).await?;
+    }
     if found != VERSION {
         let engine = address.to_string();
         let error = EngineError::Version { engine, found, known: VERSION };
         return Err(Failure { kind: FailureKind::Final, error });
     }
     Ok(())
+}
+
+/// Returns the version of the tables.
+async fn version(client: &Client, address: &EngineAddress) -> Result<u32, Failure> {
+    let row = client.query_typed_opt("SELECT version FROM raymond.version", &[]).await;
+    let row = row.map_err(|error| Failure::of_statement(address, &error))?;
+    let Some(row) = row else {
+        return Err(Failure::damaged(address, "the schema raymond", "it has no version"));
+    };
+    Ok(u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::engine::PostgresEngine;
 use super::failure::Failure;
-use super::values::{content, text};
+use super::values::{content, number, stored, text};
 use super::wakes::Topic;
 use crate::domain::id::RunId;
-use crate::engine::EngineError;
-use crate::engine::run_space::{RunSpace, SharedCommand};
+use crate::engine::run_space::{RunSpace, SharedCommand, too_large};
 use crate::engine::shared_log::RunLease;
+use crate::engine::{Engine, EngineError};
 
 const LEAVE: &str = "WITH put AS (INSERT INTO raymond.command (run, name, content) \
     SELECT run, $2, $3 FROM raymond.run WHERE run = $1 ON CONFLICT (run, name) DO NOTHING) \
@@ -62,10 +62,16 @@ impl RunSpace for PostgresEngine {
         Ok(())
     }
 
-    fn blob(&self, sha256: &str) -> Result<Option<Vec<u8>>, EngineError> {
-        let statement = "SELECT content FROM raymond.blob WHERE sha256 = $1";
-        let rows = self.many_rows(statement, &[text(&sha256)])?;
-        let bytes = rows.first().map(|row| self.column(row, 0));
-        bytes.transpose().map_err(|failure: Failure| failure.into())
+    fn blob(&self, sha256: &str, most: u64) -> Result<Option<Vec<u8>>, EngineError> {
+        let statement = "SELECT CASE WHEN octet_length(content) <= $2 THEN content END, \
+            octet_length(content)::int8 FROM raymond.blob WHERE sha256 = $1";
+        let limit = stored(most);
+        let rows = self.many_rows(statement, &[text(&sha256), number(&limit)])?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        if let Some(content) = self.column(row, 0)? {
+            return Ok(Some(content));
+        }
+        let why = too_large(self.count(row, 1)?, most);
+        Err(Failure::damaged(self.address(), &format!("the content {sha256}"), why).into())
     }
 }

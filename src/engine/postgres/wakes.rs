@@ -18,7 +18,7 @@ use crate::domain::host::HostName;
 use crate::domain::id::RunId;
 
 /// The time between two notifications, so that much news at once wakes the server's processes once.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What somebody may wait for.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +27,6 @@ pub(super) enum Topic<'a> {
     Host(&'a HostName),
     /// Replies and commands for a run.
     Run(&'a RunId),
-    /// The log of a run.
-    Log(&'a RunId),
     /// The changes of facts.
     Facts,
 }
@@ -40,7 +38,6 @@ impl Topic<'_> {
         let (kind, name) = match self {
             Self::Host(host) => ("host", host.as_str()),
             Self::Run(run) => ("run", run.as_str()),
-            Self::Log(run) => ("log", run.as_str()),
             Self::Facts => ("facts", ""),
         };
         // FNV-1a, the same on all machines and in all versions.
@@ -113,7 +110,7 @@ mod tests {
     fn channels_fit_into_names_of_the_database() {
         let run = RunId::parse(&"x".repeat(64)).expect("an id");
         let host = HostName::parse("a").expect("a name");
-        let channels = [Topic::Run(&run), Topic::Log(&run), Topic::Host(&host)].map(Topic::channel);
+        let channels = [Topic::Run(&run), Topic::Facts, Topic::Host(&host)].map(Topic::channel);
         assert_eq!(channels[2], "raymond_host_af63dc4c8601ec8c");
         assert!(channels.iter().all(|channel| channel.len() < 64), "{channels:?}");
         assert_ne!(channels[0], channels[1]);

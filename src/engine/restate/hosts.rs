@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::calls::{CALL_LIMIT, CalledHandler};
-use super::engine::RestateEngine;
+use super::engine::{RestateEngine, millis};
 use super::failure::{damaged, refused};
 use super::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::objects::index_calls::{IndexAnswer, IndexLook};
@@ -20,9 +20,11 @@ impl HostRegistry for RestateEngine {
         host: &HostName,
         worker: &str,
         report: &HostReport,
+        silence: Duration,
     ) -> Result<HostClaim, EngineError> {
         let (worker, report) = (worker.to_owned(), self.carried(report)?);
-        match self.host(host, HostCall::Register { worker, report })? {
+        let silence_ms = millis(silence);
+        match self.host(host, HostCall::Register { worker, report, silence_ms })? {
             HostObjectAnswer::Epoch(epoch) => {
                 Ok(HostClaim { host: host.clone(), epoch: HostEpoch(epoch) })
             }
@@ -70,6 +72,7 @@ impl RestateEngine {
     fn host(&self, host: &HostName, call: HostCall) -> Result<HostObjectAnswer, EngineError> {
         let called = CalledHandler { service: HOST, key: host.as_str(), handler: CHANGE };
         match self.caller.call(called, call, CALL_LIMIT)? {
+            HostObjectAnswer::Taken => Err(EngineError::HostTaken { host: host.clone() }),
             HostObjectAnswer::Fenced => Err(EngineError::HostFenced { host: host.clone() }),
             HostObjectAnswer::NoSuchHost => {
                 let engine = self.address().to_string();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::engine::{RestateEngine, millis};
 use super::failure::damaged;
 use super::objects::index_calls::{IndexAnswer, IndexLook, IndexedRun};
-use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
+use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
 use crate::domain::id::RunId;
 use crate::engine::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
 use crate::engine::{Engine, EngineError};
@@ -127,15 +127,6 @@ impl SharedLog for RestateEngine {
         }
         runs.sort_unstable_by(|one, other| one.run.cmp(&other.run));
         Ok(runs)
-    }
-
-    fn wait_for_lines(
-        &self,
-        run: &RunId,
-        after: u64,
-        longest: Duration,
-    ) -> Result<(), EngineError> {
-        self.wait_for_news_of(run, (RunTopic::Lines, after), longest).map(drop)
     }
 }
 

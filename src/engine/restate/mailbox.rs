@@ -9,7 +9,7 @@ use super::failure::damaged;
 use super::objects::host_calls::{HostLook, HostObjectAnswer};
 use super::objects::names::{HOST, LOOK};
 use super::objects::run_calls::{
-    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall,
+    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
 };
 use crate::domain::id::RunId;
 use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
@@ -33,6 +33,15 @@ impl HostMailbox for RestateEngine {
         match self.leased(lease, LeasedDeed::Sent)? {
             RunAnswer::Keys(keys) => Ok(keys),
             other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn begun(&self, run: &RunId) -> Result<Vec<String>, EngineError> {
+        match self.run_look(run, &RunLook::Begun) {
+            Ok(RunAnswer::Keys(keys)) => Ok(keys),
+            Ok(other) => Err(self.unexpected(&other)),
+            Err(EngineError::NoSuchRun { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
         }
     }
 

@@ -15,7 +15,7 @@ use super::objects::run_calls::{
     CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook,
 };
 use crate::domain::id::RunId;
-use crate::engine::run_space::{RunSpace, SharedCommand};
+use crate::engine::run_space::{RunSpace, SharedCommand, too_large};
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 
@@ -73,15 +73,23 @@ impl RunSpace for RestateEngine {
         self.put_piece(sha256, list)
     }
 
-    fn blob(&self, sha256: &str) -> Result<Option<Vec<u8>>, EngineError> {
+    fn blob(&self, sha256: &str, most: u64) -> Result<Option<Vec<u8>>, EngineError> {
         let Some(list) = self.piece(sha256)? else { return Ok(None) };
         let broken = |why: String| damaged(self.address(), format!("the content {sha256}"), why);
         let list: ContentPieces =
             serde_json::from_slice(&list).map_err(|error| broken(error.to_string()))?;
+        // All pieces but the last one have the same size.
+        let least = list.pieces.saturating_sub(1).saturating_mul(PIECE) as u64;
+        if least > most {
+            return Err(broken(too_large(least, most)));
+        }
         let mut content = Vec::new();
         for number in 0..list.pieces {
             let piece = self.piece(&format!("{sha256}.{number}"))?;
             content.extend(piece.ok_or_else(|| broken(format!("piece {number} is missing")))?);
+            if content.len() as u64 > most {
+                return Err(broken(too_large(content.len() as u64, most)));
+            }
         }
         if checksum(&content) == sha256 {
             Ok(Some(content))

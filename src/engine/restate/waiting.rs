@@ -7,7 +7,6 @@ use super::engine::{RestateEngine, millis};
 use super::objects::names::{FACTS, HOST, RUN, WAIT};
 use super::objects::run_calls::RunTopic;
 use super::objects::wait_calls::{LONGEST_WAIT_MS, WaitCall};
-use crate::domain::id::RunId;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
 
@@ -27,16 +26,6 @@ impl RestateEngine {
         let news = self.wait((service, key), (RunTopic::Mail, seen), longest)?;
         self.seen.see(waiter, news);
         Ok(())
-    }
-
-    /// Waits for news of a run.
-    pub(super) fn wait_for_news_of(
-        &self,
-        run: &RunId,
-        (topic, seen): (RunTopic, u64),
-        longest: Duration,
-    ) -> Result<u64, EngineError> {
-        self.wait((RUN, run.as_str()), (topic, seen), longest)
     }
 
     /// Waits for changes of facts.

@@ -27,6 +27,8 @@ pub fn execution_sentence(kind: StateKind) -> String {
 pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) -> String {
     match reason {
         WaitReason::Permit => "waits for a free process".to_owned(),
+        WaitReason::Host(None) => "waits for a host".to_owned(),
+        WaitReason::Host(Some(label)) => format!("waits for a host with the label {label}"),
         WaitReason::Budget => "waits for money that running turns have reserved".to_owned(),
         WaitReason::Backoff(until) => format!("is run again {}", when(*until)),
         WaitReason::Stagger(until) => format!("starts {}", when(*until)),
@@ -61,6 +63,7 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
 pub fn waits_of_many(reason: &WaitReason) -> &'static str {
     match reason {
         WaitReason::Permit => "wait for a free process",
+        WaitReason::Host(_) => "wait for a host",
         WaitReason::Budget => "wait for money that running turns have reserved",
         WaitReason::Backoff(_) => "are run again after a pause",
         WaitReason::Stagger(_) => "start in a moment",

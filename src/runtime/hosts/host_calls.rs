@@ -10,15 +10,12 @@ use tokio::sync::oneshot;
 
 use crate::domain::home::Home;
 use crate::domain::host::{HostEpoch, HostName};
-use crate::domain::host_work::{HostAnswer, HostWork};
+use crate::domain::host_work::{HostAnswer, HostWork, TURN, request_key};
 use crate::domain::id::RunId;
 use crate::engine::host_mailbox::HostRequest;
 
 /// The kinds of requests whose names come from the run itself.
 const NAMED_ONCE: [&str; 2] = [TURN, ACTIVITY];
-
-/// The kind of the request for a turn.
-pub(super) const TURN: &str = "turn";
 
 /// The kind of the request for an activity.
 pub(super) const ACTIVITY: &str = "activity";
@@ -40,6 +37,8 @@ pub(super) enum Outgoing {
 #[derive(Debug)]
 struct WaitingCall {
     home: Home,
+    /// Whoever is told once the host begins it; `None` if it was told, or nobody is.
+    begun: Option<oneshot::Sender<()>>,
     answer: oneshot::Sender<HostAnswer>,
 }
 
@@ -67,12 +66,22 @@ impl HostCalls {
 
     /// Returns the key of a call about something that is named once in the run.
     pub(super) fn key(&self, kind: &str, name: &str, home: &Home) -> String {
-        let host = home.host.as_ref().map_or("", HostName::as_str);
-        format!("{}/{kind}/{name}/{host}.{}", self.run, home.epoch.0)
+        request_key(&self.run, kind, name, home)
     }
 
     /// Asks a host for work, and waits for the answer.
     pub(super) async fn call(&self, key: String, home: &Home, work: &HostWork) -> HostAnswer {
+        self.watched_call(key, home, work, None).await
+    }
+
+    /// Asks a host for work, and waits for the answer. `begun` is told once the host begins it.
+    pub(super) async fn watched_call(
+        &self,
+        key: String,
+        home: &Home,
+        work: &HostWork,
+        begun: Option<oneshot::Sender<()>>,
+    ) -> HostAnswer {
         let Some(host) = &home.host else {
             return HostAnswer::Refused { why: "the agent has no host yet".to_owned() };
         };
@@ -86,7 +95,8 @@ impl HostCalls {
             if let Some(early) = open.early.remove(&key) {
                 return early;
             }
-            open.waiting.insert(key.clone(), WaitingCall { home: home.clone(), answer });
+            let home = home.clone();
+            open.waiting.insert(key.clone(), WaitingCall { home, begun, answer });
         }
         lock(&self.asked).insert((host.clone(), home.epoch));
         let (run, host) = (self.run.clone(), host.clone());
@@ -119,6 +129,21 @@ impl HostCalls {
     /// Returns whether an answer of a host is waited for.
     pub(super) fn waits_for(&self, host: &HostName) -> bool {
         lock(&self.open).waiting.values().any(|call| call.home.host.as_ref() == Some(host))
+    }
+
+    /// Returns whether somebody is to be told of a call that its host begins.
+    pub(super) fn awaits_begin(&self) -> bool {
+        lock(&self.open).waiting.values().any(|call| call.begun.is_some())
+    }
+
+    /// Notes that the hosts have begun these calls.
+    pub(super) fn note_begun(&self, keys: &[String]) {
+        let mut open = lock(&self.open);
+        for key in keys {
+            if let Some(begun) = open.waiting.get_mut(key).and_then(|call| call.begun.take()) {
+                let _ = begun.send(());
+            }
+        }
     }
 
     /// Takes calls back that begin with `beginning`; those that were begun go on.

@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 
 use super::host_calls::{HostCalls, Outgoing};
 use super::large_bodies::{answer_in, store_request};
-use super::silent_hosts::SilentHosts;
 use crate::domain::home::Home;
 use crate::domain::host::HostStanding;
 use crate::domain::host_work::HostAnswer;
@@ -18,13 +17,16 @@ use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_registry::RegisteredHost;
-use crate::runtime::sharing::{CommandRole, EngineMirror, HeldRun, sighting};
+use crate::runtime::sharing::{CommandRole, EngineMirror, HeldRun, SilentHosts, sighting};
 
 /// The most requests that are sent at a time, and the most answers that are taken.
 const PAGE: usize = 500;
 
 /// The time between two looks at the hosts and the commands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The number of requests that are forgotten at a time. They are over, so nothing waits for that.
+const FORGOTTEN: usize = 64;
 
 /// The longest wait for answers.
 const MAIL_WAIT: Duration = Duration::from_millis(500);
@@ -107,25 +109,36 @@ impl MailSide {
 
     /// Sends what is put out, in batches.
     fn send(&self, outgoing: &Receiver<Outgoing>) {
-        let mut batch: Vec<HostRequest> = Vec::new();
+        let (mut batch, mut over): (Vec<HostRequest>, Vec<String>) = (Vec::new(), Vec::new());
         loop {
             let next = match outgoing.recv_timeout(MAIL_WAIT) {
                 Ok(next) => Some(next),
                 Err(RecvTimeoutError::Timeout) if !self.has_ended() => None,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             };
+            let is_idle = next.is_none();
             let mut rest = next;
             while let Some(one) = rest.take() {
                 match one {
                     Outgoing::Send(request) => batch.push(request),
-                    other => {
+                    Outgoing::Forget(key) => over.push(key),
+                    Outgoing::Withdraw(key) => {
                         self.flush(&mut batch);
-                        self.carry_out(other);
+                        self.withdraw(&key);
+                    }
+                    Outgoing::ForgetAll => {
+                        self.flush(&mut batch);
+                        over.clear();
+                        self.until_reached(|held| held.engine.forget_all(&held.lease));
                     }
                 }
                 rest = if batch.len() < PAGE { outgoing.try_recv().ok() } else { None };
             }
             self.flush(&mut batch);
+            if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
+                self.until_reached(|held| held.engine.forget(&held.lease, &over));
+                over.clear();
+            }
         }
     }
 
@@ -150,26 +163,11 @@ impl MailSide {
         }
     }
 
-    fn carry_out(&self, outgoing: Outgoing) {
-        match outgoing {
-            Outgoing::Send(request) => {
-                self.until_reached(|held| {
-                    held.engine.send(&held.lease, std::slice::from_ref(&request))
-                });
-            }
-            Outgoing::Withdraw(key) => {
-                match self.until_reached(|held| held.engine.withdraw(&held.lease, &key)) {
-                    Some(Withdrawal::NotBegun) => self.calls.answer(&key, HostAnswer::Interrupted),
-                    Some(Withdrawal::Begun | Withdrawal::Answered) | None => {}
-                }
-            }
-            Outgoing::Forget(key) => {
-                let keys = [key];
-                self.until_reached(|held| held.engine.forget(&held.lease, &keys));
-            }
-            Outgoing::ForgetAll => {
-                self.until_reached(|held| held.engine.forget_all(&held.lease));
-            }
+    /// Takes a request back.
+    fn withdraw(&self, key: &str) {
+        match self.until_reached(|held| held.engine.withdraw(&held.lease, key)) {
+            Some(Withdrawal::NotBegun) => self.calls.answer(key, HostAnswer::Interrupted),
+            Some(Withdrawal::Begun | Withdrawal::Answered) | None => {}
         }
     }
 
@@ -188,7 +186,7 @@ impl MailSide {
                 };
                 self.calls.answer(&key, answer);
             }
-            if !is_full && received.is_empty() {
+            if !is_full {
                 let run = &self.held.lease.run;
                 self.until_reached(|held| {
                     held.engine.wait_for_mail(MailReceiver::Run(run), MAIL_WAIT)
@@ -205,10 +203,17 @@ impl MailSide {
             let began = Instant::now();
             if let Ok(seen) = self.held.engine.hosts() {
                 self.lose_overdue(&seen);
-                silent.tell(&seen, |host| self.calls.waits_for(host));
+                for news in silent.news(&seen, |host| self.calls.waits_for(host)) {
+                    tracing::warn!("{news}");
+                }
                 let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
                 self.end_lost_calls(&seen);
                 let _ = hosts.send(seen);
+            }
+            if self.calls.awaits_begin()
+                && let Ok(begun) = self.held.engine.begun(&lease.run)
+            {
+                self.calls.note_begun(&begun);
             }
             let role = CommandRole::Supervisor(&lease);
             match mirror.exchange_commands(&lease.run, role) {

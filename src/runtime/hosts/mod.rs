@@ -6,6 +6,5 @@ mod mail_thread;
 mod remote_executor;
 mod remote_hosts;
 mod remote_runner;
-mod silent_hosts;
 
 pub(super) use remote_hosts::RemoteHosts;

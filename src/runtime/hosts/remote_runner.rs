@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::host_calls::{HostCalls, TURN};
-use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
+use super::host_calls::HostCalls;
+use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use crate::domain::home::Home;
-use crate::domain::host_work::{HostAnswer, HostWork};
+use crate::domain::host_work::{HostAnswer, HostWork, TURN};
 use crate::domain::id::AgentId;
 use crate::domain::kept_session::SessionKeeping;
 use crate::domain::settings::{MaxProcs, Settings};
@@ -67,7 +68,11 @@ impl RemoteRunner {
 }
 
 impl StepRunner for RemoteRunner {
-    fn run(self: Rc<Self>, input: TurnInput, _: TurnNoticeHandler) -> LocalFuture<TurnOutcome> {
+    fn run(
+        self: Rc<Self>,
+        input: TurnInput,
+        notices: TurnNoticeHandler,
+    ) -> LocalFuture<TurnOutcome> {
         Box::pin(async move {
             let home = input.working_dir.home.clone();
             let key = self.calls.key(TURN, &input.turn.stem(), &home);
@@ -78,7 +83,16 @@ impl StepRunner for RemoteRunner {
             let failed = |cause, why: &str| {
                 TurnOutcome::Failed(TurnFailure::new(cause, format!("host {host}: {why}")))
             };
-            match self.calls.call(key, &home, &work).await {
+            let (begun, begins) = oneshot::channel();
+            let running = format!("runs on {host}");
+            let tell = async {
+                if begins.await.is_ok() {
+                    notices(TurnNotice::Active(&running));
+                }
+            };
+            let call = self.calls.watched_call(key, &home, &work, Some(begun));
+            let (answer, ()) = tokio::join!(call, tell);
+            match answer {
                 HostAnswer::Turn { outcome } => {
                     self.tell_bound(&agent, &host, &outcome);
                     *outcome

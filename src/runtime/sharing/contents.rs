@@ -23,15 +23,17 @@ pub(in crate::runtime) fn put_content(
     Ok(sum)
 }
 
-/// Returns a content. An engine that cannot be reached is waited for.
+/// Returns a content of at most `most` bytes. An engine that cannot be reached is waited for.
 ///
 /// # Errors
-/// The reason, if the engine refuses, does not have it, or has another one under its checksum.
+/// The reason, if the engine refuses, does not have it, has a larger one, or another one under its checksum.
 pub(in crate::runtime) fn fetch_content(
     engine: &dyn RunSpace,
     sum: &str,
+    most: u64,
 ) -> Result<Vec<u8>, String> {
-    let found = patiently(|| engine.blob(blob_name(sum))).map_err(|error| error.to_string())?;
+    let found =
+        patiently(|| engine.blob(blob_name(sum), most)).map_err(|error| error.to_string())?;
     match found {
         Some(content) if checksum(&content) == sum => Ok(content),
         Some(_) => Err(format!("the engine holds another content under {sum}")),

@@ -11,6 +11,7 @@ use crate::domain::workflow_pins::is_below;
 use crate::engine::{Engine, EngineError};
 use crate::language::checksum::checksum;
 use crate::runtime::error::Error;
+use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
 use crate::store::layout::RunsRoot;
@@ -21,6 +22,9 @@ use crate::store::user_state::UserState;
 
 /// The number of lines that are read at a time.
 const PAGE: usize = 1_000;
+
+/// The largest file of a workflow or a cassette that is fetched, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Brings the copy of a run up to date. A copy that a raymond of this machine writes just now is left to that one.
 ///
@@ -64,7 +68,14 @@ pub(in crate::runtime) fn host_copy(
     root: &RunsRoot,
     state: &UserState,
 ) -> Result<HostedCopy, Error> {
-    if !root.run(run).path().is_dir() {
+    let dir = root.run(run);
+    if dir.path().is_dir() {
+        let first = shared_lines(engine.read(run, 0, 1)?);
+        if !shared_copy::is_faithful(root, run, &first, &state.key()?)? {
+            let (id, dir) = (run.clone(), dir.path().to_owned());
+            return Err(store::Error::OtherRun { id, dir }.into());
+        }
+    } else {
         make(engine, run, root, state, 1)?;
     }
     let terms = terms(engine, run)?;
@@ -178,7 +189,7 @@ fn cassette(
 
 /// Returns the content with a checksum. The engine is not believed about it.
 fn blob(engine: &dyn Engine, run: &RunId, sum: &str) -> Result<Vec<u8>, Error> {
-    let content = engine.blob(blob_name(sum))?;
+    let content = engine.blob(blob_name(sum), MAX_FILE_BYTES)?;
     match content.filter(|content| checksum(content) == sum) {
         Some(content) => Ok(content),
         None => Err(damaged(engine, run, &format!("the content {sum} is gone or was changed"))),

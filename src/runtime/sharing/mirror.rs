@@ -1,5 +1,6 @@
 //! The copies of an engine's runs on this machine, kept up to date while a command reads them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use super::copy::{refresh, terms};
 use super::engine_facts::facts_of;
 use super::run_engine::CommandRole;
+use crate::domain::host::HostName;
+use crate::domain::host_work::requested_turn;
 use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::engine::Engine;
@@ -57,11 +60,30 @@ impl EngineMirror {
             self.refresh_log(run)?;
         }
         let engine = self.engine.address().to_string();
+        let begun = if shared.has_ended { BTreeMap::new() } else { self.begun(run)? };
         let new = EngineNote::new(&engine, shared.holder.as_deref(), shared.last);
+        let new = new.seen(shared.is_abandoned, begun);
         if note.as_ref() != Some(&new) {
             new.replace(dir.path())?;
         }
         if shared.has_ended { Ok(()) } else { self.exchange_commands(run, CommandRole::Sender) }
+    }
+
+    /// Returns the stems of the turns that run at hosts, and these hosts.
+    fn begun(&self, run: &RunId) -> Result<BTreeMap<String, HostName>, Error> {
+        let keys = self.engine.begun(run)?;
+        let turns = keys.iter().filter_map(|key| requested_turn(key));
+        Ok(turns.map(|(stem, host)| (stem.to_owned(), host)).collect())
+    }
+
+    /// Brings the copies up to date of those runs that have not ended, and returns these runs.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be asked, or a copy cannot be written.
+    pub fn refresh_going_on(&self) -> Result<Vec<RunId>, Error> {
+        let runs = self.engine.runs()?;
+        let going_on = runs.iter().filter(|run| !run.has_ended);
+        going_on.map(|run| self.refresh_run(run).map(|()| run.run.clone())).collect()
     }
 
     /// Returns the directory of the copies.

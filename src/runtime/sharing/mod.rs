@@ -10,6 +10,7 @@ mod mirror;
 mod publish;
 mod run_engine;
 mod shared_terms;
+mod silent_hosts;
 mod transcripts;
 
 pub(super) use contents::{fetch_content, put_content};
@@ -21,5 +22,6 @@ pub(super) use large_mail::{fetch_mail, store_if_large};
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
 pub use run_engine::{CommandRole, HeldRun, RunEngine};
-pub(super) use run_engine::{apart, settings_here};
+pub(super) use run_engine::{LEASE_TIME, apart, settings_here};
+pub use silent_hosts::SilentHosts;
 pub use transcripts::{TurnPlace, transcripts};

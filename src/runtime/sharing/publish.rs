@@ -1,7 +1,5 @@
 //! A new run goes to an engine: its files by their checksums, its terms, and its first record.
 
-use std::time::Duration;
-
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
 use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::event::Record;
@@ -19,9 +17,6 @@ use crate::runtime::error::Error;
 use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
 use crate::store::record::encode;
-
-/// The time without a heartbeat after which a host counts as silent.
-pub(super) const SILENCE: Duration = Duration::from_secs(6);
 
 /// The files of a new run.
 pub(in crate::runtime) struct SharedFiles<'a> {
@@ -95,6 +90,7 @@ pub(in crate::runtime) fn first_home(
 
 /// Returns what a supervisor sees of a host.
 pub(in crate::runtime) fn sighting(host: RegisteredHost) -> HostSighting {
-    let RegisteredHost { host, epoch, standing, silent_for, report } = host;
-    HostSighting { host, epoch, standing, is_alive: silent_for < SILENCE, report }
+    let is_alive = host.is_alive();
+    let RegisteredHost { host, epoch, standing, silent_for: _, report } = host;
+    HostSighting { host, epoch, standing, is_alive, report }
 }

@@ -16,7 +16,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::log::SharedLine;
 
 /// The time after which a run without a sign of its supervisor may be taken over.
-pub(super) const LEASE_TIME: Duration = Duration::from_secs(6);
+pub(in crate::runtime) const LEASE_TIME: Duration = Duration::from_secs(6);
 
 /// The time between two signs of a supervisor.
 pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(2);
@@ -61,6 +61,10 @@ pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
         | EngineError::RunExists { .. }
         | EngineError::Supervised { .. }
         | EngineError::HostFenced { .. }
+        | EngineError::HostLost { .. }
+        | EngineError::HostRelieved { .. }
+        | EngineError::HostRemoved { .. }
+        | EngineError::HostTaken { .. }
         | EngineError::NoSuchHost { .. }
         | EngineError::Damaged { .. } => store::Error::Engine(error.to_string()),
     }

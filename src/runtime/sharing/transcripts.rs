@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::large_mail::fetch_mail;
-use super::publish::SILENCE;
 use crate::domain::host::{HostName, HostStanding};
 use crate::domain::host_work::{HostAnswer, HostWork, WIRE_VERSION};
 use crate::domain::id::RunId;
@@ -91,7 +90,7 @@ fn obstacle(host: &RegisteredHost) -> Option<String> {
         return Some(format!("runs raymond {}, which is asked otherwise", host.report.raymond));
     }
     let silent = host.silent_for;
-    (silent >= SILENCE).then(|| format!("has been silent for {} seconds", silent.as_secs()))
+    (!host.is_alive()).then(|| format!("has been silent for {} seconds", silent.as_secs()))
 }
 
 /// Asks a host for the texts of turns; the inner error says why it did not give them.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::policy::HostPolicy;
 use crate::domain::id::RunId;
 use crate::runtime::error::Error;
-use crate::runtime::sharing::EngineMirror;
+use crate::runtime::sharing::{EngineMirror, LEASE_TIME};
 use crate::store::layout::RunsRoot;
 
 /// The time between two looks at the runs.
@@ -50,9 +50,12 @@ impl AbandonedRuns {
         let end = Arc::clone(&ends);
         let thread = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
             let mut tried: HashMap<RunId, Instant> = HashMap::new();
+            // Supervisors that an engine could not hear while it was down are first given the time to renew their leases.
+            let mut earliest = Instant::now();
             while !end.load(Ordering::Relaxed) {
-                if let Err(error) = takeover.look(&mut tried, policy) {
+                if let Err(error) = takeover.look(&mut tried, earliest, policy) {
                     tracing::debug!("{error}");
+                    earliest = Instant::now() + LEASE_TIME;
                 }
                 std::thread::sleep(LOOK_INTERVAL);
             }
@@ -71,9 +74,17 @@ impl Drop for AbandonedRuns {
 }
 
 impl Takeover {
-    /// Takes over the runs that are abandoned now.
-    fn look(&self, tried: &mut HashMap<RunId, Instant>, policy: HostPolicy) -> Result<(), Error> {
+    /// Takes over the runs that are abandoned now, not before `earliest`.
+    fn look(
+        &self,
+        tried: &mut HashMap<RunId, Instant>,
+        earliest: Instant,
+        policy: HostPolicy,
+    ) -> Result<(), Error> {
         let runs = self.mirror.abandoned()?;
+        if Instant::now() < earliest {
+            return Ok(());
+        }
         tried.retain(|run, _| runs.contains(run));
         for run in runs {
             if tried.get(&run).is_some_and(|last| last.elapsed() < RETRY_INTERVAL) {

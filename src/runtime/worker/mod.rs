@@ -7,6 +7,7 @@ mod large_mail;
 mod mail_batches;
 mod placed_results;
 mod policy;
+mod registration;
 mod request_threads;
 mod run_slot;
 mod serve;

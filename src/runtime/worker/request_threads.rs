@@ -134,7 +134,7 @@ impl WorkerSide {
             let Some(requests) = self.brought(page) else { continue };
             is_first = false;
             received = requests.iter().map(|request| request.key.clone()).collect();
-            let is_idle = requests.is_empty();
+            let is_full = requests.len() >= PAGE;
             for mut request in requests {
                 while self.brought(open_request(&*self.engine, &mut request)).is_none() {
                     if self.has_ended() {
@@ -143,7 +143,7 @@ impl WorkerSide {
                 }
                 let _ = self.mail.send(WorkerMail::Request(request));
             }
-            if is_idle {
+            if !is_full {
                 let host = MailReceiver::Host(&self.claim.host);
                 self.brought(self.engine.wait_for_mail(host, MAIL_WAIT));
             }

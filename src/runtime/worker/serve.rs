@@ -16,6 +16,7 @@ use super::hosted_run::{HostPlaces, HostedRun};
 use super::large_mail::stored_if_large;
 use super::mail_batches::MailBatches;
 use super::policy::{CLAUDE, HostPolicy};
+use super::registration::{reason_to_end, take_into_service};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use super::run_slot::RunSlot;
 use super::session_keeper::SessionKeeper;
@@ -83,7 +84,10 @@ pub async fn serve(
         takes_runs: options.takeover.is_some(),
         timeout_ms: options.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     };
-    let claim = apart(|| engine.register_host(&options.host, &identity.worker, &report))?;
+    let names = (&options.host, identity.worker.as_str());
+    let Some(claim) = take_into_service(&engine, names, &report, interrupts).await? else {
+        return Ok(());
+    };
     tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
     let (mail, mut incoming) = mpsc::unbounded_channel();
     let counts = Arc::new(HostCounts::default());
@@ -175,7 +179,8 @@ impl HostWorker {
                     }
                     Some(WorkerMail::Fenced(error)) => {
                         self.end_all().await;
-                        return Err(error.into());
+                        let (engine, claim) = (&self.engine, &self.claim);
+                        return Err(apart(move || reason_to_end(&**engine, claim, error)));
                     }
                     None => return Ok(()),
                 },

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::id::SessionId;
 use crate::domain::kept_session::{
-    KeptSession, MANIFEST_VERSION, MAX_KEPT_SESSION_BYTES, MAX_SESSION_PART_BYTES, SessionManifest,
-    SessionPart, parts_to_keep,
+    KeptSession, MANIFEST_VERSION, MAX_KEPT_SESSION_BYTES, MAX_MANIFEST_BYTES,
+    MAX_SESSION_PART_BYTES, SessionManifest, SessionPart, parts_to_keep,
 };
 use crate::engine::run_space::RunSpace;
 use crate::language::checksum::checksum;
@@ -139,7 +139,7 @@ impl SessionKeeper {
     }
 
     fn content(&self, part: &SessionPart) -> Result<Vec<u8>, String> {
-        let content = fetch_content(&*self.space, &part.checksum)?;
+        let content = fetch_content(&*self.space, &part.checksum, part.bytes)?;
         if content.len() as u64 == part.bytes {
             return Ok(content);
         }
@@ -148,7 +148,7 @@ impl SessionKeeper {
 
     /// Returns the manifest of a session.
     fn manifest(&self, session: &SessionId, sum: &str) -> Result<SessionManifest, String> {
-        let text = fetch_content(&*self.space, sum)?;
+        let text = fetch_content(&*self.space, sum, MAX_MANIFEST_BYTES)?;
         let read = serde_json::from_slice::<SessionManifest>(&text);
         let usable = read.ok().filter(|manifest| manifest.is_usable_for(session));
         usable.ok_or_else(|| format!("{sum} is no manifest of the session {session}"))

@@ -61,7 +61,7 @@ fn a_silent_network_ends_calls_in_time() {
         &|| engine.append(&lease, &lines(2, &["b"])),
         &|| engine.renew_lease(&lease, LONG),
         &|| engine.wait_for_mail(MailReceiver::Run(run), LONG),
-        &|| engine.wait_for_lines(run, 5, LONG),
+        &|| engine.read(run, 0, 5).map(drop),
     ];
     thread::scope(|scope| {
         for call in calls {
@@ -70,7 +70,7 @@ fn a_silent_network_ends_calls_in_time() {
                 let error = call().expect_err("nobody answers");
                 assert!(error.is_passing(), "{error}");
                 assert!(start.elapsed() < LATEST, "{:?}", start.elapsed());
-                assert!(error.to_string().contains("no answer within"), "{error}");
+                assert!(error.to_string().contains(" within "), "{error}");
             });
         }
     });

@@ -56,3 +56,25 @@ fn directory_of_changed_terms_does_not_leave_the_shared_one() {
     cluster.machine("s").raymond(&["resume", RUN]).says("no directory below the shared one");
     assert!(cluster.calls().is_empty(), "a turn began");
 }
+
+#[test]
+fn copy_of_another_engine_is_not_taken_for_the_run() {
+    let [first, second] = [Cluster::new(), Cluster::new()].map(|cluster| {
+        let cluster = cluster.file("START.md", "start");
+        cluster.script(&[answers("start", "<result>done</result>")]);
+        cluster
+    });
+    let machine = first.machine("a");
+    let dir = machine.path("ray");
+    let dir = dir.to_str().expect("a path");
+    let worker = machine.worker(1, &[]);
+    first.machine("s").run(&[]).wait().ok();
+    worker.kill9();
+    let arguments = ["worker", "--host", "a", "--slots", "1", "--dir", dir, "--allow", "program"];
+    let mut command = machine.command(&arguments);
+    command.env("RAYMOND_ENGINE", second.backend.url());
+    let _worker = machine.launch(command, &arguments);
+    let refused = second.machine("s").run(&[]).wait();
+    refused.code(69).says("host a: ").says("is no copy of the run t of this engine");
+    assert_eq!((first.calls().len(), second.calls().len()), (1, 0));
+}

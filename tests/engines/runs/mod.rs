@@ -26,6 +26,7 @@ mod results;
 pub(crate) mod samples;
 mod shared_facts;
 mod shown;
+mod statuses;
 mod storm;
 mod supervisors;
 mod workers;

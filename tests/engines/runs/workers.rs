@@ -95,3 +95,25 @@ fn draining_host_keeps_its_agents_and_gets_no_others() {
     assert!(cluster.calls()[2..].iter().all(|call| call.is_on("b")), "{:?}", cluster.calls());
     drop(worker);
 }
+
+#[test]
+fn name_of_a_live_host_is_left_to_its_worker_until_that_is_silent() {
+    let cluster = three(Cluster::new());
+    cluster.script(&held_at_work());
+    let first = cluster.machine("a").worker(3, &[]);
+    let supervisor = cluster.machine("s").run(&[]);
+    cluster.wait_calls(4);
+    let other = cluster.machine("b");
+    let mut second = other.start(&["worker", "--host", "a"]);
+    second.wait_stderr("this one waits until that is silent");
+    second.wait().code(73).says("another worker serves the host a").says("with --host");
+    cluster.release("go");
+    supervisor.wait().ok();
+    cluster.assert_paid_once();
+    first.kill9();
+    let _second = other.start(&["worker", "--host", "a"]);
+    wait_until("the other worker serves it", || {
+        let hosts = cluster.engine.hosts().expect("hosts");
+        hosts.iter().any(|host| host.epoch.0 == 2 && host.is_alive())
+    });
+}

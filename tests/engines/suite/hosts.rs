@@ -14,8 +14,8 @@ fn listed(engine: &dyn Engine, host: &raymond::domain::host::HostName) -> Option
 
 pub(crate) fn the_same_worker_keeps_its_epoch(one: &dyn Engine, other: &dyn Engine) {
     let host = new_host();
-    let first = one.register_host(&host, "worker", &report(0)).expect("a claim");
-    let again = other.register_host(&host, "worker", &report(1)).expect("a claim");
+    let first = one.register_host(&host, "worker", &report(0), Duration::ZERO).expect("a claim");
+    let again = other.register_host(&host, "worker", &report(1), Duration::ZERO).expect("a claim");
     assert_eq!(first, again);
     assert_eq!(one.heartbeat(&first, &report(2)), Ok(HostStanding::Active));
     assert_eq!(listed(other, &host).expect("the host").report, report(2));
@@ -23,12 +23,25 @@ pub(crate) fn the_same_worker_keeps_its_epoch(one: &dyn Engine, other: &dyn Engi
 
 pub(crate) fn another_worker_fences_the_first(one: &dyn Engine, other: &dyn Engine) {
     let first = served_host(one);
-    let second = other.register_host(&first.host, "another", &report(0)).expect("a claim");
+    let second =
+        other.register_host(&first.host, "another", &report(0), Duration::ZERO).expect("a claim");
     assert_eq!(second.epoch, HostEpoch(first.epoch.0 + 1));
     let fenced = EngineError::HostFenced { host: first.host.clone() };
     assert_eq!(one.heartbeat(&first, &report(9)), Err(fenced));
     assert_eq!(other.heartbeat(&second, &report(1)), Ok(HostStanding::Active));
     assert_eq!(listed(one, &first.host).expect("the host").report, report(1));
+}
+
+pub(crate) fn another_worker_waits_until_the_first_is_silent(one: &dyn Engine, other: &dyn Engine) {
+    let first = served_host(one);
+    let long = Duration::from_secs(3600);
+    let taken = Err(EngineError::HostTaken { host: first.host.clone() });
+    assert_eq!(other.register_host(&first.host, "another", &report(0), long), taken);
+    assert_eq!(one.heartbeat(&first, &report(1)), Ok(HostStanding::Active));
+    let own = one.register_host(&first.host, "worker", &report(0), long);
+    assert_eq!(own, Ok(first.clone()));
+    other.set_standing(&first.host, HostStanding::Lost).expect("it is lost");
+    other.register_host(&first.host, "another", &report(0), long).expect("a claim");
 }
 
 pub(crate) fn a_lost_host_is_fenced_until_it_registers(one: &dyn Engine, other: &dyn Engine) {
@@ -41,7 +54,8 @@ pub(crate) fn a_lost_host_is_fenced_until_it_registers(one: &dyn Engine, other: 
     let fenced = EngineError::HostFenced { host: first.host.clone() };
     assert_eq!(one.heartbeat(&first, &report(0)), Err(fenced.clone()));
 
-    let again = one.register_host(&first.host, "worker", &report(0)).expect("a claim");
+    let again =
+        one.register_host(&first.host, "worker", &report(0), Duration::ZERO).expect("a claim");
     assert!(again.epoch > lost.epoch, "{again:?}");
     assert_eq!(one.heartbeat(&again, &report(0)), Ok(HostStanding::Active));
     assert_eq!(one.heartbeat(&first, &report(0)), Err(fenced.clone()));
@@ -58,7 +72,8 @@ pub(crate) fn a_draining_host_is_told(one: &dyn Engine, other: &dyn Engine) {
     other.set_standing(&claim.host, HostStanding::Active).expect("it is back");
     assert_eq!(one.heartbeat(&claim, &report(0)), Ok(HostStanding::Active));
     other.set_standing(&claim.host, HostStanding::Draining).expect("it drains");
-    let again = one.register_host(&claim.host, "worker", &report(0)).expect("a claim");
+    let again =
+        one.register_host(&claim.host, "worker", &report(0), Duration::ZERO).expect("a claim");
     assert_eq!(again, claim);
     assert_eq!(one.heartbeat(&claim, &report(0)), Ok(HostStanding::Active));
 }
@@ -98,7 +113,8 @@ pub(crate) fn a_removed_host_is_gone(one: &dyn Engine, other: &dyn Engine) {
     assert_eq!(listed(one, &claim.host), None);
     let fenced = EngineError::HostFenced { host: claim.host.clone() };
     assert_eq!(one.heartbeat(&claim, &report(0)), Err(fenced.clone()));
-    let again = one.register_host(&claim.host, "worker", &report(0)).expect("a claim");
+    let again =
+        one.register_host(&claim.host, "worker", &report(0), Duration::ZERO).expect("a claim");
     assert!(again.epoch > claim.epoch, "{again:?}");
     assert_eq!(one.heartbeat(&claim, &report(0)), Err(fenced));
 }

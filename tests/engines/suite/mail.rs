@@ -1,5 +1,7 @@
 //! Requests: each reaches its host, and one that was withdrawn is not begun.
 
+use std::time::Duration;
+
 use raymond::domain::host::HostStanding;
 use raymond::engine::host_mailbox::{HostReply, HostRequest, Withdrawal};
 use raymond::engine::{Engine, EngineError};
@@ -78,7 +80,8 @@ pub(crate) fn a_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {
 pub(crate) fn requests_for_an_earlier_epoch_are_not_seen(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
     one.send(&lease, &[request(&lease, &claim, "a")]).expect("it is sent");
-    let next = other.register_host(&claim.host, "another", &report(0)).expect("a claim");
+    let next =
+        other.register_host(&claim.host, "another", &report(0), Duration::ZERO).expect("a claim");
     one.send(&lease, &[request(&lease, &claim, "b")]).expect("it comes late");
     one.send(&lease, &[request(&lease, &next, "c")]).expect("it is sent");
     assert_eq!(receive(other, &next, &[]), ["c"]);
@@ -134,7 +137,8 @@ pub(crate) fn a_later_supervisor_sends_what_was_withdrawn_again(
         one.withdraw(&lease, &request.key).expect("a fate");
     }
     let next = take_over(other, &lease);
-    let next_host = other.register_host(&claim.host, "another", &report(0)).expect("a claim");
+    let next_host =
+        other.register_host(&claim.host, "another", &report(0), Duration::ZERO).expect("a claim");
     let again = ["a", "b", "c"].map(|name| request(&next, &next_host, name));
     other.send(&next, &again).expect("they are sent again");
     let all = other.requests(&next_host, &[], true, 10).expect("requests");

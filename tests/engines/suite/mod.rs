@@ -72,6 +72,7 @@ macro_rules! each_property {
             hosts {
                 the_same_worker_keeps_its_epoch
                 another_worker_fences_the_first
+                another_worker_waits_until_the_first_is_silent
                 a_lost_host_is_fenced_until_it_registers
                 a_draining_host_is_told
                 hosts_are_listed_with_their_reports
@@ -106,7 +107,6 @@ macro_rules! each_property {
                 a_host_is_woken_by_a_request
                 a_run_is_woken_by_a_reply
                 a_run_is_woken_by_a_command
-                a_reader_is_woken_by_a_line
                 waits_end_in_time
             }
         }

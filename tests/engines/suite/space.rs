@@ -62,10 +62,16 @@ pub(crate) fn contents_are_kept_by_their_checksums(one: &dyn Engine, other: &dyn
         (0..5_000_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
     for content in [&large[..], b"", b"small"] {
         let sha256 = checksum(content);
-        assert_eq!(other.blob(&sha256), Ok(None));
+        assert_eq!(other.blob(&sha256, u64::MAX), Ok(None));
         one.put_blob(&sha256, content).expect("it is kept");
         other.put_blob(&sha256, content).expect("it is kept already");
-        let kept = other.blob(&sha256).expect("an answer").expect("a content");
+        let kept = other.blob(&sha256, u64::MAX).expect("an answer").expect("a content");
         assert!(kept == content, "{} bytes, not {}", kept.len(), content.len());
+        let exact = other.blob(&sha256, content.len() as u64).expect("an answer");
+        assert!(exact.is_some_and(|exact| exact == content));
+    }
+    for most in [4_999_999, 10] {
+        let refused = other.blob(&checksum(&large), most).expect_err("it is larger").to_string();
+        assert!(refused.contains(&format!("at most {most} are loaded")), "{refused}");
     }
 }

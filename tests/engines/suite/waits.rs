@@ -8,7 +8,7 @@ use raymond::engine::host_mailbox::MailReceiver;
 use raymond::engine::run_space::SharedCommand;
 
 use crate::support::{
-    OneRequest as _, WAIT_TIMEOUT, begun_run, lines, receive, reply, request, served_host,
+    OneRequest as _, WAIT_TIMEOUT, begun_run, receive, reply, request, served_host,
 };
 
 /// Waits with one connection, again and again as its user does, until it finds something; has the other one bring it about.
@@ -63,25 +63,12 @@ pub(crate) fn a_run_is_woken_by_a_command(one: &dyn Engine, other: &dyn Engine) 
     );
 }
 
-pub(crate) fn a_reader_is_woken_by_a_line(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
-    wakes(
-        |longest| other.wait_for_lines(&lease.run, 1, longest).expect("a wait"),
-        || !other.read(&lease.run, 1, 10).expect("a log").is_empty(),
-        || one.append(&lease, &lines(2, &["b"])).expect("a line"),
-    );
-    let start = Instant::now();
-    other.wait_for_lines(&lease.run, 1, WAIT_TIMEOUT).expect("there is one");
-    assert!(start.elapsed() < WAIT_TIMEOUT / 2);
-}
-
 pub(crate) fn waits_end_in_time(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (begun_run(one), served_host(other));
     for longest in [Duration::ZERO, Duration::from_millis(300)] {
         let start = Instant::now();
         one.wait_for_mail(MailReceiver::Run(&lease.run), longest).expect("a wait");
         other.wait_for_mail(MailReceiver::Host(&claim.host), longest).expect("a wait");
-        other.wait_for_lines(&lease.run, 1, longest).expect("a wait");
         assert!(start.elapsed() < longest * 3 + Duration::from_secs(10));
     }
 }

@@ -42,7 +42,10 @@ fn running_turn_is_silent_after_half_its_timeout() {
     let after = |minutes: u64, at_work: bool| {
         let seen = seen("Bash: make", at_work, begun);
         let now = begun.plus(minutes * MINUTE);
-        told(MonitoredRun { run: &scene.run, held: true, seen: &seen, now }, "main.1")
+        told(
+            MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now },
+            "main.1",
+        )
     };
     let limits = SupervisionPolicy::default().limits();
     assert_eq!((limits.idle_timeout_ms, limits.timeout_ms), (10 * MINUTE, 30 * MINUTE));
@@ -64,7 +67,7 @@ fn scripted_turn_runs_and_is_never_silent() {
         MonitoredTurn { doing: None, tokens: 0, at_work: false, progressed: Timestamp(MINUTE) };
     let seen = [(agent_id("main.1"), asked)].into();
     let now = Timestamp(100 * MINUTE);
-    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now };
+    let known = MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now };
     let running = TopAgentStatus::Live(AgentStatus::Running);
     assert_eq!(told(known, "main.1"), (running, "a script answers it".to_owned()));
     assert_eq!(told(known, "main").1, "waits for a free process");
@@ -75,7 +78,9 @@ fn each_wait_reason_of_an_agent_is_shown() {
     let mut scene = scene();
     let now = Timestamp(10 * MINUTE);
     let none = HashMap::new();
-    let why = |run: &Run, held: bool| told(MonitoredRun { run, held, seen: &none, now }, "main.1");
+    let why = |run: &Run, held: bool| {
+        told(MonitoredRun { run, held, is_shared: false, seen: &none, now }, "main.1")
+    };
     assert_eq!(why(&scene.run, true).1, "waits for a free process");
     assert_eq!(why(&scene.run, false).1, "waits for the run to be resumed");
 
@@ -105,7 +110,7 @@ fn each_wait_reason_of_an_agent_is_shown() {
     );
 
     (scene.run.status, scene.run.pause) = (RunStatus::Paused, Some(PauseReason::Stopped));
-    let known = MonitoredRun { run: &scene.run, held: false, seen: &none, now };
+    let known = MonitoredRun { run: &scene.run, held: false, is_shared: false, seen: &none, now };
     assert_eq!(told(known, "main").1, "waits: the run is paused");
 }
 
@@ -119,7 +124,7 @@ fn joining_agent_shows_how_many_agents_it_waits_for() {
     scene.take("main.1", result("done"));
     let none = HashMap::new();
     let why = |run: &Run, id: &str| {
-        told(MonitoredRun { run, held: true, seen: &none, now: Timestamp(0) }, id)
+        told(MonitoredRun { run, held: true, is_shared: false, seen: &none, now: Timestamp(0) }, id)
     };
     let (status, text) = why(&scene.run, "main");
     assert!(matches!(
@@ -150,7 +155,13 @@ fn staggered_agent_shows_time_until_start() {
     };
     scene.run.agents = agents.values().map(later).collect();
     let none = HashMap::new();
-    let known = MonitoredRun { run: &scene.run, held: true, seen: &none, now: Timestamp(MINUTE) };
+    let known = MonitoredRun {
+        run: &scene.run,
+        held: true,
+        is_shared: false,
+        seen: &none,
+        now: Timestamp(MINUTE),
+    };
     assert_eq!(told(known, "main.1").1, "starts in 0:03");
 }
 
@@ -158,7 +169,13 @@ fn staggered_agent_shows_time_until_start() {
 fn interrupted_run_shows_no_running_agent() {
     let scene = scene();
     let seen = seen("Bash", true, Timestamp(0));
-    let known = MonitoredRun { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
+    let known = MonitoredRun {
+        run: &scene.run,
+        held: false,
+        is_shared: false,
+        seen: &seen,
+        now: Timestamp(MINUTE),
+    };
     assert_eq!(told(known, "main.1").1, "waits for the run to be resumed");
     assert!(
         headlines(known, &entries(known))[0].starts_with("r  interrupted  0 running, 2 waiting")
@@ -170,7 +187,13 @@ fn headline_shows_counts_and_spent_budget() {
     let mut scene = scene();
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
-    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
+    let known = MonitoredRun {
+        run: &scene.run,
+        held: true,
+        is_shared: false,
+        seen: &seen,
+        now: Timestamp(MINUTE),
+    };
     let lines = headlines(known, &entries(known));
     assert_eq!(lines[0], "r  running  1 running, 1 queued  $0.01 of $5.00 spent");
     assert_eq!(fitting(&lines, 50), "r  running  1 running, 1 queued  $0.01 of $5.00");
@@ -182,7 +205,13 @@ fn agent_waits_for_reserved_budget_and_share_is_shown() {
     let mut scene = scene();
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
-    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
+    let known = MonitoredRun {
+        run: &scene.run,
+        held: true,
+        is_shared: false,
+        seen: &seen,
+        now: Timestamp(MINUTE),
+    };
     let (status, text) = told(known, "main");
     assert_eq!(
         status,
@@ -194,7 +223,7 @@ fn agent_waits_for_reserved_budget_and_share_is_shown() {
     let (limit_usd, spent_usd) = (Usd::from_dollars(2.0), Usd::from_dollars(0.5));
     scene.run.shares.insert(agent_id("main.1"), BudgetShare { limit_usd, spent_usd, live: 1 });
     let now = Timestamp(MINUTE);
-    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now };
+    let known = MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now };
     let entries = entries(known);
     let place = entries.iter().position(|entry| entry.id.as_str() == "main.1").expect("there");
     let row = cells(known, &entries, &TreeRow { depth: 0, of: RowSubject::One(place), cut: false });

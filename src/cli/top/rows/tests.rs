@@ -95,7 +95,13 @@ fn family_is_one_row_until_expanded() {
 fn family_row_shows_states_cost_and_status_counts() {
     let scene = Scene::begin();
     let seen = std::collections::HashMap::new();
-    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(0) };
+    let known = MonitoredRun {
+        run: &scene.run,
+        held: true,
+        is_shared: false,
+        seen: &seen,
+        now: Timestamp(0),
+    };
     let said = |entries: &[AgentEntry]| {
         let rows = rows(entries, &AgentFilter::default(), &ExpandedFamilies::default());
         let cells = cells(known, entries, &rows[1]);

@@ -54,7 +54,14 @@ pub(super) fn decide(
 ) -> Result<HostObjectAnswer, Undecided> {
     let mut head: HostHead = state.get_or_default(HEAD)?;
     let answer = match call {
-        HostCall::Register { worker, report } => {
+        HostCall::Register { worker, silence_ms, .. }
+            if head.worker != *worker
+                && !head.is_fenced(head.epoch)
+                && now.saturating_sub(head.seen) < *silence_ms =>
+        {
+            HostObjectAnswer::Taken
+        }
+        HostCall::Register { worker, report, .. } => {
             let keeps_epoch = head.worker == *worker && !head.is_fenced(head.epoch);
             if head.epoch == 0 {
                 state.effect(ObjectEffect::Index(IndexCall::AddHost { host: host.to_owned() }));

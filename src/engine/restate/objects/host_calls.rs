@@ -12,6 +12,8 @@ pub(in crate::engine::restate) enum HostCall {
     Register {
         worker: String,
         report: Value,
+        /// The silence after which it is taken from another worker.
+        silence_ms: u64,
     },
     Heartbeat {
         epoch: u64,
@@ -55,6 +57,7 @@ pub(in crate::engine::restate) enum HostObjectAnswer {
     Epoch(u64),
     Standing(HostStanding),
     Fenced,
+    Taken,
     NoSuchHost,
     Runs(Vec<String>),
     State { epoch: u64, standing: HostStanding, silent_ms: u64, report: Value },

@@ -109,6 +109,7 @@ pub(super) fn look(look: &RunLook, state: &ObjectState<'_>) -> Result<RunAnswer,
         RunLook::Lines { after, limit } => run_log::read(&head, *after, *limit, state)?,
         RunLook::Terms => RunAnswer::Terms(state.get_or_default(TERMS)?),
         RunLook::Commands => run_commands::waiting(state)?,
+        RunLook::Begun => RunAnswer::Keys(run_mail::begun(&head, state)?),
         RunLook::QuestionReply { key } => RunAnswer::QuestionReply(state.get(&reply_key(key))?),
         RunLook::Summary => RunAnswer::Summary {
             last: head.last,

@@ -179,6 +179,7 @@ pub(in crate::engine::restate) enum RunLook {
     Lines { after: u64, limit: usize },
     Terms,
     Commands,
+    Begun,
     Summary,
     QuestionReply { key: String },
 }

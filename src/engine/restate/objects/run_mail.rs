@@ -72,19 +72,39 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// Returns the keys of all requests that were sent and neither withdrawn nor forgotten.
-pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
-    let of_hosts = head.told.iter().map(|host| queue_key(host));
-    state.need(of_hosts.clone().chain([ANSWERED.to_owned()]))?;
+/// Returns the keys of the supervisor's requests that wait for their hosts, or are carried out.
+fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
+    state.need(head.told.iter().map(|host| queue_key(host)))?;
     let mut keys = Vec::new();
-    for queue in of_hosts {
-        let queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
+    for host in &head.told {
+        let queued: Vec<QueuedRequest> = state.get_or_default(&queue_key(host))?;
         let of_supervisor = queued.into_iter().map(|one| one.key);
         keys.extend(of_supervisor.filter(|key| !is_question(key)));
     }
+    Ok(keys)
+}
+
+/// Returns the keys of all requests that were sent and neither withdrawn nor forgotten.
+pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
+    let of_hosts = head.told.iter().map(|host| queue_key(host));
+    state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
+    let mut keys = queued(head, state)?;
     let answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
     keys.extend(answered.into_iter().map(|answered| answered.key));
     Ok(keys)
+}
+
+/// Returns the keys of the requests that were begun and have no reply.
+pub(super) fn begun(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
+    let queued = queued(head, state)?;
+    state.need(queued.iter().map(|key| request_key(key)))?;
+    let mut begun = Vec::new();
+    for key in queued {
+        if load(&key, state)?.is_some_and(|request| request.is_begun) {
+            begun.push(key);
+        }
+    }
+    Ok(begun)
 }
 
 /// Takes a request back unless it was begun.

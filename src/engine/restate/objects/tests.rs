@@ -263,8 +263,11 @@ fn host_keeps_its_epoch_for_the_same_worker_alone() {
     let mut values = BTreeMap::new();
     let mut call =
         |call: &HostCall| decided(&mut values, |state| host::decide("h", call, 5, state)).0;
-    let register =
-        |worker: &str| HostCall::Register { worker: worker.to_owned(), report: json!({}) };
+    let register = |worker: &str| HostCall::Register {
+        worker: worker.to_owned(),
+        report: json!({}),
+        silence_ms: 0,
+    };
     let beat = |epoch| HostCall::Heartbeat { epoch, report: json!({}) };
     assert_eq!(call(&HostCall::Mail), HostObjectAnswer::Done);
     assert_eq!(call(&HostCall::Remove), HostObjectAnswer::NoSuchHost);
@@ -284,9 +287,24 @@ fn host_keeps_its_epoch_for_the_same_worker_alone() {
 }
 
 #[test]
+fn host_of_another_worker_is_taken_once_that_is_silent() {
+    let mut values = BTreeMap::new();
+    let mut register = |worker: &str, now| {
+        let (worker, report) = (worker.to_owned(), json!({}));
+        let call = HostCall::Register { worker, report, silence_ms: 6_000 };
+        decided(&mut values, |state| host::decide("h", &call, now, state)).0
+    };
+    assert_eq!(register("w", 10_000), HostObjectAnswer::Epoch(1));
+    assert_eq!(register("x", 15_999), HostObjectAnswer::Taken);
+    assert_eq!(register("w", 12_000), HostObjectAnswer::Epoch(1), "it is its own");
+    assert_eq!(register("x", 18_000), HostObjectAnswer::Epoch(2));
+}
+
+#[test]
 fn clock_that_goes_back_gives_no_negative_silence() {
     let mut values = BTreeMap::new();
-    let register = HostCall::Register { worker: "w".to_owned(), report: json!({ "slots": 1 }) };
+    let (worker, report) = ("w".to_owned(), json!({ "slots": 1 }));
+    let register = HostCall::Register { worker, report, silence_ms: 0 };
     decided(&mut values, |state| host::decide("h", &register, 60_000, state));
     for (now, silent) in [(60_500, 500), (1_000, 0)] {
         let state = decided(&mut values, |state| host::look(&HostLook::State, now, state)).0;

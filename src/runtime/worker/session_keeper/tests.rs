@@ -41,7 +41,7 @@ impl RunSpace for MemorySpace {
         Ok(())
     }
 
-    fn blob(&self, sha256: &str) -> Result<Option<Vec<u8>>, EngineError> {
+    fn blob(&self, sha256: &str, _most: u64) -> Result<Option<Vec<u8>>, EngineError> {
         Ok(self.contents.lock().expect("not poisoned").get(sha256).cloned())
     }
 }

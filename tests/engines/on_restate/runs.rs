@@ -1,4 +1,4 @@
-//! Runs end to end over Restate. What is left out looks into tables, or needs Claude Code as well.
+//! Runs end to end over Restate. What is left out looks into tables, or has nothing to do with the engine.
 
 #[path = "../runs/cluster.rs"]
 mod cluster;
@@ -12,6 +12,8 @@ mod ended;
 mod fake;
 #[path = "../runs/flows.rs"]
 mod flows;
+#[path = "../runs/frozen.rs"]
+mod frozen;
 #[path = "../runs/labels.rs"]
 mod labels;
 #[path = "../runs/leftovers.rs"]

@@ -12,6 +12,7 @@ mod ended;
 mod exchange;
 mod fake;
 mod flows;
+mod frozen;
 mod hostile;
 mod labels;
 mod large;

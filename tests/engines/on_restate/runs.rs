@@ -18,6 +18,8 @@ mod frozen;
 mod labels;
 #[path = "../runs/leftovers.rs"]
 mod leftovers;
+#[path = "../runs/limits.rs"]
+mod limits;
 #[path = "../runs/losses.rs"]
 mod losses;
 #[path = "../runs/machine.rs"]

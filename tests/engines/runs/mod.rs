@@ -17,6 +17,7 @@ mod hostile;
 mod labels;
 mod large;
 mod leftovers;
+mod limits;
 mod losses;
 mod machine;
 mod outage;

@@ -14,6 +14,8 @@ mod fake;
 mod flows;
 #[path = "../runs/frozen.rs"]
 mod frozen;
+#[path = "../runs/full_disk.rs"]
+mod full_disk;
 #[path = "../runs/labels.rs"]
 mod labels;
 #[path = "../runs/leftovers.rs"]
@@ -36,5 +38,7 @@ mod samples;
 mod storm;
 #[path = "../runs/supervisors.rs"]
 mod supervisors;
+#[path = "../runs/without_git.rs"]
+mod without_git;
 #[path = "../runs/workers.rs"]
 mod workers;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, shared_lines};
+use super::claimed_run::ClaimedRun;
+use super::run_engine::{RunEngine, shared_lines};
 use super::shared_terms::{SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -108,9 +109,9 @@ pub fn take_over(
     run: &RunId,
     root: &RunsRoot,
     state: &UserState,
-) -> Result<(LockedRun, RecoveredRun, HeldRun), Error> {
-    let lease = from.engine.claim_run(run, &from.holder, LEASE_TIME)?;
-    let held = HeldRun { engine: from.engine.clone(), lease };
+) -> Result<(LockedRun, RecoveredRun, ClaimedRun), Error> {
+    let claimed = ClaimedRun::claim(from, run)?;
+    let held = claimed.held();
     let lines = all_lines(&*held.engine, run)?;
     let is_faithful = match shared_copy::last_record(root, run) {
         Ok(Some(_)) => shared_copy::is_faithful(root, run, &lines, &state.key()?)?,
@@ -123,7 +124,7 @@ pub fn take_over(
     refresh(&*held.engine, run, root, state)?;
     let (mut store, recovered) = LockedRun::open_copy(root, run)?;
     store.share(held.log());
-    Ok((store, recovered, held))
+    Ok((store, recovered, claimed))
 }
 
 fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error> {

@@ -1,5 +1,6 @@
 //! Runs that several machines share: their log in an engine, and the copy on this machine.
 
+mod claimed_run;
 mod commands;
 mod contents;
 mod copy;
@@ -12,6 +13,7 @@ mod run_engine;
 mod shared_terms;
 mod transcripts;
 
+pub use claimed_run::ClaimedRun;
 pub(super) use contents::{fetch_content, put_content};
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};

@@ -28,6 +28,8 @@ mod losses;
 mod machine;
 #[path = "../runs/outage.rs"]
 mod outage;
+#[path = "../runs/plug_ins.rs"]
+mod plug_ins;
 #[path = "../runs/process.rs"]
 mod process;
 #[path = "../runs/results.rs"]

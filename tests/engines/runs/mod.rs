@@ -22,6 +22,7 @@ mod limits;
 mod losses;
 mod machine;
 mod outage;
+mod plug_ins;
 mod process;
 mod refusals;
 mod results;

@@ -16,6 +16,8 @@ mod flows;
 mod frozen;
 #[path = "../runs/full_disk.rs"]
 mod full_disk;
+#[path = "../runs/hostile.rs"]
+mod hostile;
 #[path = "../runs/labels.rs"]
 mod labels;
 #[path = "../runs/leftovers.rs"]
@@ -40,6 +42,8 @@ mod samples;
 mod storm;
 #[path = "../runs/supervisors.rs"]
 mod supervisors;
+#[path = "../runs/versions.rs"]
+mod versions;
 #[path = "../runs/without_git.rs"]
 mod without_git;
 #[path = "../runs/workers.rs"]

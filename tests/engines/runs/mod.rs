@@ -32,5 +32,6 @@ mod shared_facts;
 mod shown;
 mod storm;
 mod supervisors;
+mod versions;
 mod without_git;
 mod workers;

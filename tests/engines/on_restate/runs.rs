@@ -48,3 +48,5 @@ mod versions;
 mod without_git;
 #[path = "../runs/workers.rs"]
 mod workers;
+#[path = "../runs/wrong_clocks.rs"]
+mod wrong_clocks;

@@ -35,3 +35,4 @@ mod supervisors;
 mod versions;
 mod without_git;
 mod workers;
+mod wrong_clocks;

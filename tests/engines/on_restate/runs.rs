@@ -30,6 +30,8 @@ mod losses;
 mod machine;
 #[path = "../runs/outage.rs"]
 mod outage;
+#[path = "../runs/own_network.rs"]
+mod own_network;
 #[path = "../runs/plug_ins.rs"]
 mod plug_ins;
 #[path = "../runs/process.rs"]

@@ -22,6 +22,7 @@ mod limits;
 mod losses;
 mod machine;
 mod outage;
+mod own_network;
 mod plug_ins;
 mod process;
 mod refusals;

@@ -38,8 +38,9 @@ mod plug_ins;
 mod process;
 #[path = "../runs/results.rs"]
 mod results;
+#[macro_use]
 #[path = "../runs/samples.rs"]
-mod samples;
+pub(crate) mod samples;
 #[path = "../runs/storm.rs"]
 mod storm;
 #[path = "../runs/supervisors.rs"]

@@ -4,7 +4,7 @@ use super::engine;
 use super::exit::Error;
 use super::runs_dir::DirArgs;
 use crate::domain::id::RunId;
-use crate::runtime::sharing::{HeldRun, RunEngine, take_over};
+use crate::runtime::sharing::{ClaimedRun, RunEngine, take_over};
 use crate::runtime::{self, directories};
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, RecoveredRun};
@@ -23,7 +23,7 @@ pub(super) struct OpenedRun {
     pub(super) store: LockedRun,
     pub(super) recovered: RecoveredRun,
     /// The right to supervise it in its engine.
-    pub(super) held: Option<HeldRun>,
+    pub(super) held: Option<ClaimedRun>,
 }
 
 impl<'a> RunAccess<'a> {

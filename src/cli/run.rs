@@ -118,8 +118,11 @@ fn resume_target(
         }
         store.save_last_snapshot(&recovered.run)?;
         let key = directories::user_state()?.key()?;
-        facts_of(root, &key, held.as_ref().map(|held| &held.engine)).ended(id)?;
+        facts_of(root, &key, held.as_ref().map(|claimed| &claimed.held().engine)).ended(id)?;
         sweep(root, id)?;
+        if let Some(claimed) = held {
+            claimed.end();
+        }
         recovered.run.settings.strict |= settings.strict;
         if !options.json {
             let times = || turn_times(root, &recovered.run);
@@ -155,7 +158,7 @@ pub(super) fn prepared_to_resume(
     settings::check_budget(options.budget, settings, &recovered.run)?;
     prepare_processes(settings);
     let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
-    let facts = engine::with_facts(opened.held.as_ref().map(|held| &held.engine))?;
+    let facts = engine::with_facts(opened.held.as_ref().map(|claimed| &claimed.held().engine))?;
     let mut taken = Some(opened);
     confirm::confirmed(options, |starter| {
         let opened = if let Some(taken) = taken.take() {

@@ -261,4 +261,32 @@ pub enum FailureCause {
 impl FailureCause {
     /// All causes.
     pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// Returns whether the machine of the turn is to be put right, so that people have to know which one it is.
+    #[must_use]
+    pub fn is_of_machine(self) -> bool {
+        match self {
+            Self::Storage | Self::Authentication | Self::Unavailable => true,
+            Self::Crash
+            | Self::Timeout
+            | Self::Stall
+            | Self::Throttle
+            | Self::UsageLimit
+            | Self::Panic
+            | Self::Interrupted
+            | Self::Lost
+            | Self::Rejected
+            | Self::Output
+            | Self::Protocol
+            | Self::Workflow
+            | Self::Restarts
+            | Self::Budget
+            | Self::Stopped
+            | Self::Ending
+            | Self::Join
+            | Self::Unneeded
+            | Self::Uncertain
+            | Self::ToolRefused => false,
+        }
+    }
 }

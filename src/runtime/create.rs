@@ -133,7 +133,7 @@ pub fn create(
     })?;
     exchange::keep(begun);
     if let Some(held) = &held {
-        store.share(held.log());
+        store.share(held.held().log());
     }
     // A removed run of this name may have left marks there, which must not count for this run.
     sharing::facts_of(root, &key, graphs.facts.as_ref()).ended(&run.workflow_id)?;

@@ -1,7 +1,7 @@
 //! A run that is ready to be supervised: made anew, or found again.
 
 use super::graphs::GraphSetup;
-use super::sharing::HeldRun;
+use super::sharing::ClaimedRun;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -32,7 +32,7 @@ pub struct PreparedRun {
     /// Those files, if they were just read.
     pub capture: Option<WorkflowCapture>,
     /// The right to supervise it in an engine; `None` for a run on this machine alone.
-    pub held: Option<HeldRun>,
+    pub held: Option<ClaimedRun>,
     /// True if turns without a proof are believed, because the person vouches for them.
     pub believes_unproven_steps: bool,
 }

@@ -15,7 +15,7 @@ use super::plugins::PlugIns;
 use super::prepared_run::PreparedRun;
 use super::run_launcher::ProgramStarter;
 use super::seals;
-use super::sharing::{self, EngineMirror, FactThread};
+use super::sharing::{self, ClaimedRun, EngineMirror, FactThread};
 use super::workflow_starter::WorkflowStarter;
 use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::clock::now;
@@ -119,14 +119,15 @@ fn launch_parts(
     root: &RunsRoot,
 ) -> Result<LaunchParts, Error> {
     let capture = prepared.capture.take();
-    let PreparedRun { store, run, graphs, user_state, pins, .. } = prepared;
+    let PreparedRun { store, run, graphs, user_state, pins, held, .. } = prepared;
     let id = &run.workflow_id;
-    let here = sharing::settings_here(settings, prepared.held.as_ref(), root, id)?;
+    let held = held.as_ref().map(ClaimedRun::held);
+    let here = sharing::settings_here(settings, held, root, id)?;
     let settings = &here;
     let scope = pinned_scope(run, settings, store.dir(), (pins.clone(), capture))?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(prepared.believes_unproven_steps);
-    let hosts = prepared.held.as_ref().map(|held| {
+    let hosts = held.map(|held| {
         let mirror = EngineMirror::new(held.engine.clone(), root.clone(), user_state.clone());
         RemoteHosts::connect(held, mirror, settings)
     });
@@ -139,7 +140,7 @@ fn launch_parts(
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let key = user_state.key()?;
     let engine = graphs.facts.as_ref();
-    let space = sharing::facts_of_run(root, &key, engine, prepared.held.as_ref());
+    let space = sharing::facts_of_run(root, &key, engine, held);
     let facts = facts_thread(&space, engine)?;
     let starter = WorkflowStarter {
         root: root.clone(),
@@ -240,7 +241,10 @@ pub async fn supervised(
     let mut plugins = started_plugins(plugins, &prepared, &settings, (&marker, &scope)).await?;
     let sweeps_all_processes = runner.sweeps_all_processes();
     let (observers, interceptors) = plugins.take();
-    let PreparedRun { store, run, start, graphs, user_state, .. } = prepared;
+    let PreparedRun { store, run, start, graphs, user_state, mut held, .. } = prepared;
+    if let Some(claimed) = &mut held {
+        claimed.begin();
+    }
     let (id, engine) = (run.workflow_id.clone(), graphs.facts.clone());
     let launch = RunLaunch {
         workflows: graphs.cache(),

@@ -21,3 +21,4 @@ mod on_restate;
 mod postgres;
 mod restate;
 mod support;
+mod wrong_clock;

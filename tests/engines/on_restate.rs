@@ -11,8 +11,11 @@ mod backend;
 mod broken;
 #[path = "on_postgres/crash.rs"]
 mod crash;
+#[macro_use]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod runs;
+#[path = "on_postgres/many_slots.rs"]
+mod many_slots;
 mod serving;
 mod speed;
 

@@ -76,6 +76,21 @@ impl RemoteExecutor {
     }
 }
 
+/// Returns what a host did or made; a failure names the host, because its machine is to be put right.
+fn at_host(home: &Home, answer: HostAnswer) -> LookupOutcome<()> {
+    let outcome = match answer {
+        HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
+        answer => other(answer),
+    };
+    match outcome {
+        LookupOutcome::Done(Err(why)) => {
+            let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
+            LookupOutcome::Done(Err(format!("host {host}: {why}")))
+        }
+        outcome @ (LookupOutcome::Done(Ok(())) | LookupOutcome::Ended) => outcome,
+    }
+}
+
 /// Returns the outcome of a look that should have had another kind of answer.
 fn other<T>(answer: HostAnswer) -> LookupOutcome<T> {
     match answer {
@@ -165,10 +180,8 @@ impl ActivityExecutor for RemoteExecutor {
     fn directory(self: Rc<Self>, working_dir: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
         Box::pin(async move {
             let home = working_dir.home.clone();
-            match self.look(home, HostWork::Directory { working_dir }).await {
-                HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
-                answer => other(answer),
-            }
+            let answer = self.look(home.clone(), HostWork::Directory { working_dir }).await;
+            at_host(&home, answer)
         })
     }
 
@@ -193,10 +206,7 @@ impl ActivityExecutor for RemoteExecutor {
         base: Option<String>,
     ) -> LocalFuture<LookupOutcome<()>> {
         Box::pin(async move {
-            match self.look(home, HostWork::Worktree { agent, base }).await {
-                HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
-                answer => other(answer),
-            }
+            at_host(&home, self.look(home.clone(), HostWork::Worktree { agent, base }).await)
         })
     }
 

@@ -95,7 +95,13 @@ impl StepRunner for RemoteRunner {
             match answer {
                 HostAnswer::Turn { outcome } => {
                     self.tell_bound(&agent, &host, &outcome);
-                    *outcome
+                    match *outcome {
+                        TurnOutcome::Failed(failure) if failure.cause.is_of_machine() => {
+                            let message = format!("host {host}: {}", failure.message);
+                            TurnOutcome::Failed(TurnFailure { message, ..failure })
+                        }
+                        outcome @ (TurnOutcome::Failed(_) | TurnOutcome::Replied(_)) => outcome,
+                    }
                 }
                 HostAnswer::Interrupted => {
                     failed(FailureCause::Interrupted, "the turn was ended, or never begun")

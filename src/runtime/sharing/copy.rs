@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, shared_lines};
-use super::shared_terms::{SharedTerms, TERMS_VERSION, blob_name};
+use super::claimed_run::ClaimedRun;
+use super::run_engine::{RunEngine, shared_lines};
+use super::shared_terms::{SharedTerms, TERMS_VERSION, TermsVersion, blob_name};
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
@@ -119,9 +120,11 @@ pub fn take_over(
     run: &RunId,
     root: &RunsRoot,
     state: &UserState,
-) -> Result<(LockedRun, RecoveredRun, HeldRun), Error> {
-    let lease = from.engine.claim_run(run, &from.holder, LEASE_TIME)?;
-    let held = HeldRun { engine: from.engine.clone(), lease };
+) -> Result<(LockedRun, RecoveredRun, ClaimedRun), Error> {
+    let claimed = ClaimedRun::claim(from, run)?;
+    let held = claimed.held();
+    // A copy that is here may be older than what a newer raymond has made of the run.
+    terms(&*held.engine, run)?;
     let lines = all_lines(&*held.engine, run)?;
     let is_faithful = match shared_copy::last_record(root, run) {
         Ok(Some(_)) => shared_copy::is_faithful(root, run, &lines, &state.key()?)?,
@@ -134,7 +137,7 @@ pub fn take_over(
     refresh(&*held.engine, run, root, state)?;
     let (mut store, recovered) = LockedRun::open_copy(root, run)?;
     store.share(held.log());
-    Ok((store, recovered, held))
+    Ok((store, recovered, claimed))
 }
 
 fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error> {
@@ -151,14 +154,16 @@ fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error>
 
 /// Returns the terms of a run.
 pub(super) fn terms(engine: &dyn Engine, run: &RunId) -> Result<SharedTerms, Error> {
-    let terms: SharedTerms = serde_json::from_str(&engine.terms(run)?)
-        .map_err(|error| damaged(engine, run, &error.to_string()))?;
-    if terms.version != TERMS_VERSION {
-        let known = TERMS_VERSION;
+    let text = engine.terms(run)?;
+    let unreadable = |error: serde_json::Error| damaged(engine, run, &error.to_string());
+    // Those of another version may have other parts.
+    let version: TermsVersion = serde_json::from_str(&text).map_err(unreadable)?;
+    if version.version != TERMS_VERSION {
+        let (found, known) = (version.version, TERMS_VERSION);
         let engine = engine.address().to_string();
-        return Err(EngineError::Version { engine, found: terms.version, known }.into());
+        return Err(EngineError::Version { engine, found, known }.into());
     }
-    Ok(terms)
+    serde_json::from_str(&text).map_err(unreadable)
 }
 
 fn workflow(

@@ -1,5 +1,6 @@
 //! Runs that several machines share: their log in an engine, and the copy on this machine.
 
+mod claimed_run;
 mod commands;
 mod contents;
 mod copy;
@@ -13,6 +14,7 @@ mod shared_terms;
 mod silent_hosts;
 mod transcripts;
 
+pub use claimed_run::ClaimedRun;
 pub(super) use contents::{fetch_content, put_content};
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};

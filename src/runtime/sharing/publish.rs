@@ -1,5 +1,6 @@
 //! A new run goes to an engine: its files by their checksums, its terms, and its first record.
 
+use super::claimed_run::ClaimedRun;
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
 use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::event::Record;
@@ -35,7 +36,7 @@ pub(in crate::runtime) fn publish(
     first: &Record,
     seal: &RunSeal,
     files: &SharedFiles<'_>,
-) -> Result<HeldRun, Error> {
+) -> Result<ClaimedRun, Error> {
     let engine = &to.engine;
     for file in files.workflow.files.values() {
         engine.put_blob(blob_name(&checksum(&file.content)), &file.content)?;
@@ -65,7 +66,7 @@ pub(in crate::runtime) fn publish(
         lines: vec![LogLine { seq: first.seq, text: encode(first).map_err(unwritable)? }],
     };
     let lease = engine.create_run(&new, &to.holder, LEASE_TIME)?;
-    Ok(HeldRun { engine: engine.clone(), lease })
+    Ok(ClaimedRun::new(HeldRun { engine: engine.clone(), lease }))
 }
 
 /// Returns the host that the first agent of a new run is given. If there is none yet, it is given one later.

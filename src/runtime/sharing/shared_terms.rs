@@ -10,6 +10,13 @@ use crate::store::layout::RunsRoot;
 /// The version of [`SharedTerms`].
 pub(super) const TERMS_VERSION: u32 = 1;
 
+/// The part of the terms that each version has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) struct TermsVersion {
+    /// The version of the document.
+    pub(super) version: u32,
+}
+
 /// The terms of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SharedTerms {

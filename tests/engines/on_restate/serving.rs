@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use raymond::engine::connect::{connect, serve};
@@ -12,6 +13,7 @@ use crate::restate::server::RestateServer;
 use crate::support::{
     OneRequest as _, begun_run, key, lines, receive, reply, request, served_host, texts, wait_until,
 };
+use crate::wrong_clock::{AHEAD, PRELOAD, library};
 
 /// A worker in a folder of its own that serves the objects. It is killed with the value.
 struct ListeningWorker {
@@ -19,21 +21,26 @@ struct ListeningWorker {
     _folder: tempfile::TempDir,
 }
 
+/// Returns the command of a worker that serves the objects.
+fn worker(server: &RestateServer, name: &str, folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
+    command
+        .args(["worker", "--slots", "1", "--listen", "127.0.0.1:0", "--host", name, "--dir"])
+        .arg(folder)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", folder)
+        .env("RAYMOND_ENGINE", server.url())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
 impl ListeningWorker {
     fn start(server: &RestateServer, name: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let worker = ["worker", "--slots", "1", "--listen", "127.0.0.1:0", "--host", name];
-        let child = Command::new(env!("CARGO_BIN_EXE_raymond"))
-            .args(worker)
-            .args(["--dir", folder.path().to_str().expect("a path")])
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", folder.path())
-            .env("RAYMOND_ENGINE", server.url())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
+        let child = worker(server, name, folder.path()).spawn();
         Self { child: child.expect("it starts"), _folder: folder }
     }
 
@@ -105,6 +112,24 @@ fn ask_as_a_stranger(url: &str) -> String {
         count == 0 || text.contains("RaymondRun") || text.contains("identity")
     });
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn worker_whose_clock_is_wrong_serves_no_objects() {
+    let server = RestateServer::new("");
+    for (ahead, way) in [("60", "ahead of"), ("-60", "behind")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = worker(&server, "one", folder.path());
+        command.env(PRELOAD, library()).env(AHEAD, ahead);
+        let refused = command.stderr(Stdio::piped()).output().expect("it starts");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(69), "{said}");
+        assert!(said.contains("the clock of this machine is "), "{said}");
+        assert!(said.contains(&format!(" s {way} that of the server")), "{said}");
+    }
+    // Nobody is registered by that, so one whose clock is right serves.
+    let _right = ListeningWorker::start(&server, "one");
+    wait_host(&server, "one");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use raymond::domain::id::RunId;
 use raymond::engine::Engine;
@@ -18,6 +19,9 @@ use crate::support::wait_until;
 
 /// The run of a test, unless it has several.
 pub(crate) const RUN: &str = "t";
+
+/// The time in which the last process of a run ends after it.
+const LEFT_FOR: Duration = Duration::from_secs(10);
 
 /// A cluster in a temporary folder. Its processes are killed with it.
 #[derive(Debug)]
@@ -174,6 +178,16 @@ impl Cluster {
         finished.sort_unstable();
         begun.sort_unstable();
         assert_eq!(begun, finished, "turns that were begun, and those of the log\n{}", self.said());
+    }
+
+    /// Checks that no process of the run is left on any machine ten seconds after its end.
+    #[track_caller]
+    pub(crate) fn assert_nothing_left(&self) {
+        let start = Instant::now();
+        let of_run = |one: &OwnProcess| one.variable("RAYMOND_RUN").as_deref() == Some(RUN);
+        wait_until("the processes of the run end", || !self.processes().iter().any(of_run));
+        assert!(start.elapsed() < LEFT_FOR, "they took {:?}", start.elapsed());
+        assert!(self.detached_supervisor().is_none(), "its supervisor is still there");
     }
 
     /// Returns the name of the raymond that holds the run.

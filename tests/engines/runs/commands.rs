@@ -52,6 +52,22 @@ fn question_is_answered_from_a_third_machine() {
 }
 
 #[test]
+fn ended_run_stays_ended_when_somebody_resumes_it() {
+    let cluster = three(Cluster::new());
+    cluster.script(&held_at_work());
+    cluster.release("go");
+    let worker = cluster.machine("a").worker(3, &["--takes-runs"]);
+    cluster.machine("s").run(&[]).wait().ok();
+    cluster.wait_end();
+    let third = cluster.machine("c");
+    third.raymond(&["resume", RUN]).ok().says("nothing is left to do");
+    third.raymond(&["retry", RUN]).code(64);
+    let runs = cluster.engine.runs().expect("runs");
+    assert!(runs.iter().all(|run| run.has_ended && !run.is_abandoned), "{runs:?}");
+    assert!(!worker.stderr().contains("taken over"), "{}", worker.stderr());
+}
+
+#[test]
 fn failed_agent_lives_again_by_a_retry_from_a_third_machine() {
     let cluster = three(Cluster::new());
     let mut rules = held_at_work().to_vec();

@@ -4,15 +4,15 @@
 use super::cluster::{Cluster, RUN};
 use super::fake::holds;
 use super::flows::{TURNS, fork, held_at_work, three};
+use super::own_network::OwnNetwork;
 use super::supervisors::{assert_all_done, wait_takeover};
-use crate::postgres::network::Network;
 
 #[test]
 fn worker_that_was_cut_off_and_declared_lost_begins_nothing_more() {
     let cluster = three(Cluster::new());
     cluster.script(&[&[holds("start", "go", &fork())], &held_at_work()[..]].concat());
-    let network = Network::to(cluster.backend.port());
-    let mut cut_off = cluster.machine("a").through(&network).worker(3, &[]);
+    let mut network = OwnNetwork::of(&cluster, "a");
+    let mut cut_off = network.around(cluster.machine("a")).worker(3, &[]);
     let supervisor = cluster.machine("s").run(&[]);
     cluster.wait_calls(1);
     network.fall_silent();
@@ -34,9 +34,9 @@ fn worker_that_was_cut_off_and_declared_lost_begins_nothing_more() {
 fn supervisor_that_was_cut_off_writes_nothing_after_it_was_taken_over() {
     let cluster = three(Cluster::new());
     cluster.script(&held_at_work());
-    let network = Network::to(cluster.backend.port());
+    let mut network = OwnNetwork::of(&cluster, "s");
     let _worker = cluster.machine("a").worker(3, &["--takes-runs"]);
-    let supervisor = cluster.machine("s").through(&network).run(&[]);
+    let supervisor = network.around(cluster.machine("s")).run(&[]);
     cluster.wait_calls(4);
     network.fall_silent();
     wait_takeover(&cluster);

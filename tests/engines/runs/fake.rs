@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct FakeCall {
     pub(crate) pid: i32,
-    pub(crate) cwd: String,
     pub(crate) prompt: String,
     /// The prompts that its session had before.
     pub(crate) history: Vec<String>,
@@ -31,7 +30,8 @@ impl FakeCall {
 
     /// Returns whether it began on a machine.
     pub(crate) fn is_on(&self, machine: &str) -> bool {
-        self.cwd.contains(&format!("/{machine}/"))
+        let dir = self.env.get("RAYMOND_DIR").map_or("", String::as_str);
+        dir.contains(&format!("/{machine}/"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::fake::{answers, holds};
 use crate::support::wait_until;
 
 /// Replaces a part of the run's terms, as who can write the engine's tables could.
-fn change_terms(cluster: &Cluster, from: &str, to: &str) {
+pub(super) fn change_terms(cluster: &Cluster, from: &str, to: &str) {
     let run = RunId::parse(RUN).expect("an id");
     let terms = cluster.engine.terms(&run).expect("the terms");
     assert!(terms.contains(from), "{from} in {terms}");

@@ -1,6 +1,7 @@
 //! A machine: a home, the user's state, a directory of runs, and a directory in which commands are given.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -32,13 +33,18 @@ pub(crate) struct Machine<'c> {
     name: String,
     /// The address of the engine.
     url: String,
+    /// Variables of its own.
+    variables: Vec<(String, String)>,
+    /// The command that starts raymond; without one it is started by itself.
+    starter: Vec<String>,
 }
 
 impl<'c> Machine<'c> {
     pub(super) fn new(cluster: &'c Cluster, name: &str) -> Self {
         let (name, url) = (name.to_owned(), cluster.backend.url());
-        let machine = Self { cluster, name, url };
-        for folder in ["home", "state", "work"] {
+        let (variables, starter) = Default::default();
+        let machine = Self { cluster, name, url, variables, starter };
+        for folder in ["bin", "home", "state", "work"] {
             fs::create_dir_all(machine.path(folder)).expect("a folder of the machine");
         }
         machine
@@ -47,6 +53,25 @@ impl<'c> Machine<'c> {
     /// Returns the machine as it reaches the engine by a network of its own.
     pub(crate) fn through(self, network: &Network) -> Self {
         Self { url: self.cluster.backend.url_at(network.port), ..self }
+    }
+
+    /// Returns the machine with a variable set.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Returns the machine as it starts raymond by a command, which is given the program and its arguments.
+    pub(crate) fn started_by(mut self, words: &[&str]) -> Self {
+        self.starter = words.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
+    /// Puts a program on the machine's own `PATH`.
+    pub(crate) fn install(&self, name: &str, script: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, script).expect("the program is written");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("it may be run");
     }
 
     /// Returns a path of the machine.
@@ -72,11 +97,14 @@ impl<'c> Machine<'c> {
     /// Returns a command that has only what it needs in its environment. The engine is named there, so that all that is
     /// started has to keep it to itself.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(RAYMOND);
+        let words = [&self.starter[..], &[RAYMOND.to_owned()]].concat();
+        let bin = self.path("bin");
+        let mut command = Command::new(&words[0]);
         command
+            .args(&words[1..])
             .args(arguments)
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", bin.display()))
             .env("HOME", self.path("home"))
             .env("XDG_STATE_HOME", self.path("state"))
             .env("RAYMOND_ENGINE", &self.url)
@@ -85,6 +113,7 @@ impl<'c> Machine<'c> {
             .env("RAYMOND_MEMINFO", self.path("meminfo"))
             .envs(AUTHOR)
             .envs(self.cluster.environment.iter().cloned())
+            .envs(self.variables.iter().cloned())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .current_dir(self.path("work"))

@@ -1,0 +1,119 @@
+//! The claim of a run that nobody supervises yet: unless somebody comes to, the run is left as it was before.
+//!
+//! Otherwise a resume that is refused, such as one without a required plug-in, would leave a lease that runs out, and another
+//! machine would take a run over that a person has stopped, or one that has ended.
+
+use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, apart};
+use crate::domain::id::RunId;
+use crate::engine::EngineError;
+use crate::engine::shared_log::SharedRun;
+
+/// The standing of a run before it was claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StandingBefore {
+    /// It was given back: it was stopped or paused, or is new.
+    GivenBack,
+    /// It had ended.
+    Ended,
+    /// Its supervisor was gone, so it is to be taken over: the lease runs out once more.
+    Abandoned,
+}
+
+/// The claim of a run.
+#[derive(Debug)]
+pub struct ClaimedRun {
+    held: HeldRun,
+    before: StandingBefore,
+    is_supervised: bool,
+}
+
+impl StandingBefore {
+    fn of(run: Option<&SharedRun>) -> Self {
+        match run {
+            Some(run) if run.has_ended => Self::Ended,
+            Some(run) if run.is_abandoned || run.holder.is_some() => Self::Abandoned,
+            Some(_) | None => Self::GivenBack,
+        }
+    }
+}
+
+impl ClaimedRun {
+    /// Returns the claim of a new run.
+    pub(super) fn new(held: HeldRun) -> Self {
+        Self { held, before: StandingBefore::GivenBack, is_supervised: false }
+    }
+
+    /// Claims a run.
+    ///
+    /// # Errors
+    /// [`EngineError`] if another raymond supervises it, or the engine cannot be asked.
+    pub(super) fn claim(from: &RunEngine, run: &RunId) -> Result<Self, EngineError> {
+        let runs = from.engine.runs()?;
+        let before = StandingBefore::of(runs.iter().find(|known| known.run == *run));
+        let lease = from.engine.claim_run(run, &from.holder, LEASE_TIME)?;
+        let held = HeldRun { engine: from.engine.clone(), lease };
+        Ok(Self { held, before, is_supervised: false })
+    }
+
+    /// Returns the right to supervise the run.
+    #[must_use]
+    pub fn held(&self) -> &HeldRun {
+        &self.held
+    }
+
+    /// Notes that the run has a supervisor from now on, which gives it back itself.
+    pub(in crate::runtime) fn begin(&mut self) {
+        self.is_supervised = true;
+    }
+
+    /// Gives a run back that turned out to have ended.
+    pub fn end(mut self) {
+        self.before = StandingBefore::Ended;
+    }
+
+    fn give_back(&self) -> Result<(), EngineError> {
+        let HeldRun { engine, lease } = &self.held;
+        match self.before {
+            StandingBefore::GivenBack => engine.release_run(lease, false),
+            StandingBefore::Ended => engine.release_run(lease, true),
+            StandingBefore::Abandoned => Ok(()),
+        }
+    }
+}
+
+impl Drop for ClaimedRun {
+    fn drop(&mut self) {
+        if self.is_supervised {
+            return;
+        }
+        if let Err(error) = apart(|| self.give_back()) {
+            tracing::debug!("the lease of the run runs out by itself: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standing_is_that_before_the_claim() {
+        let run = |holder: Option<&str>, has_ended, is_abandoned| SharedRun {
+            run: RunId::parse("r").expect("an id"),
+            last: 1,
+            holder: holder.map(str::to_owned),
+            has_ended,
+            is_abandoned,
+        };
+        for (run, before) in [
+            (None, StandingBefore::GivenBack),
+            (Some(run(None, false, false)), StandingBefore::GivenBack),
+            (Some(run(None, true, false)), StandingBefore::Ended),
+            (Some(run(None, false, true)), StandingBefore::Abandoned),
+            // Its lease has run out between the look and the claim.
+            (Some(run(Some("a"), false, false)), StandingBefore::Abandoned),
+        ] {
+            assert_eq!(StandingBefore::of(run.as_ref()), before, "{run:?}");
+        }
+    }
+}

@@ -32,7 +32,7 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
     let done = match &args.command {
         None => {
             let hosts = connected.hosts().map_err(refused)?;
-            let agents = LiveAgents::of(&engine::mirror(connected)?)?;
+            let agents = AgentsAtHosts::of(&engine::mirror(connected)?)?;
             return list(&hosts, &agents, args.json);
         }
         Some(HostsCommand::Drain(one)) => {
@@ -65,9 +65,9 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
 }
 
 /// The number of live agents by their hosts.
-struct LiveAgents(BTreeMap<HostName, usize>);
+struct AgentsAtHosts(BTreeMap<HostName, usize>);
 
-impl LiveAgents {
+impl AgentsAtHosts {
     /// Counts the live agents of all runs of an engine, in the copies of them.
     fn of(mirror: &EngineMirror) -> Result<Self, Error> {
         let mut agents = BTreeMap::new();
@@ -89,7 +89,7 @@ impl LiveAgents {
 
 fn list(
     hosts: &[RegisteredHost],
-    agents: &LiveAgents,
+    agents: &AgentsAtHosts,
     as_json: bool,
 ) -> Result<CliExitCode, Error> {
     if as_json {
@@ -106,7 +106,7 @@ fn list(
     table::print(table::lines(&rows))
 }
 
-fn row(host: &RegisteredHost, agents: &LiveAgents) -> Vec<TableCell> {
+fn row(host: &RegisteredHost, agents: &AgentsAtHosts) -> Vec<TableCell> {
     let RegisteredHost { host: name, report, .. } = host;
     let labels: Vec<&str> = report.labels.iter().map(HostLabel::as_str).collect();
     let tone = if host.is_alive() { TextTone::Good } else { TextTone::Bad };
@@ -133,7 +133,7 @@ fn state(host: &RegisteredHost) -> String {
     }
 }
 
-fn document(host: &RegisteredHost, agents: &LiveAgents) -> Value {
+fn document(host: &RegisteredHost, agents: &AgentsAtHosts) -> Value {
     json!({
         "host": host.host,
         "epoch": host.epoch,

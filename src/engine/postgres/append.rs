@@ -2,28 +2,10 @@
 
 use super::engine::PostgresEngine;
 use super::failure::{Failure, FailureKind};
-use super::stored_statement::StoredStatement;
+use super::step_statements::APPEND;
 use super::values::{number, numbers, stored, text, texts};
 use crate::engine::shared_log::{LogLine, RunLease};
 use crate::engine::{Engine, EngineError};
-
-/// Appends the lines if the one before them is the last.
-///
-/// The last number may be an older one than that of the newest log. Then the first line has the number of one that is
-/// there, so the key of the table refuses all. It is never a newer one, since no line is ever removed: there is no gap.
-pub(super) const APPEND: StoredStatement = stored_statement!(
-    "append",
-    ("text, int8, int8[], text[], int8", "$1, $2, $3, $4, $5"),
-    "appended int8",
-    concat!(
-        held_run!(),
-        ", put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
-         SELECT $1, new.seq, $2, new.line FROM held, unnest($3, $4) AS new (seq, line) \
-         WHERE coalesce((SELECT max(seq) FROM raymond.log WHERE run = $1), 0) = $5 - 1 \
-         RETURNING 1) \
-         SELECT (SELECT count(*) FROM put) FROM held"
-    )
-);
 
 /// Returns the last number, and the lines with the numbers from `$2` to `$3`.
 const LOOK: &str = "SELECT (SELECT coalesce(max(seq), 0) FROM raymond.log WHERE run = $1), here.epoch, here.line \

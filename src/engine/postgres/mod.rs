@@ -29,6 +29,7 @@ mod runtime;
 mod schema;
 mod settings;
 mod space;
+mod step_statements;
 mod tls;
 mod told_mail;
 mod values;

@@ -2,10 +2,8 @@
 
 use tokio_postgres::Client;
 
-use super::append::APPEND;
 use super::failure::{Failure, FailureKind, STANDBY};
-use super::mailbox::{BEGIN, FORGET, REPLIES, REPLY, REQUESTS, SEND};
-use super::stored_statement::StoredStatement;
+use super::step_statements::STEP_STATEMENTS;
 use crate::engine::{EngineAddress, EngineError};
 
 /// The version of the tables.
@@ -112,12 +110,9 @@ CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forg
 UPDATE raymond.version SET version = 2;
 "#;
 
-/// The functions that the statements of each step are.
-const FUNCTIONS: [StoredStatement; 7] = [APPEND, SEND, REQUESTS, BEGIN, REPLY, REPLIES, FORGET];
-
 /// Returns the script that makes the tables and the functions, if there are none or they are of the version before.
 fn script(is_new: bool) -> String {
-    let functions = FUNCTIONS.map(|function| function.definition).concat();
+    let functions = STEP_STATEMENTS.map(|function| function.definition).concat();
     let tables = if is_new { MAKE } else { MIGRATE };
     format!("{BEGINNING} DO $make$ BEGIN {tables}{functions} END $make$; COMMIT;")
 }

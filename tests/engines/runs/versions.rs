@@ -66,7 +66,10 @@ fn host_of_another_version_is_given_no_agents() {
     let cluster = one_prompt();
     let newer = HostName::parse("newer").expect("a name");
     let other = HostReport { wire: 9, ..report(0) };
-    cluster.engine.register_host(&newer, "worker", &other).expect("it is in service");
+    cluster
+        .engine
+        .register_host(&newer, "worker", &other, Duration::ZERO)
+        .expect("it is in service");
     let mut supervisor = cluster.machine("s").run(&[]);
     supervisor.wait_stderr("newer").wait_stderr("version 9");
     let _worker = cluster.machine("a").worker(1, &[]);

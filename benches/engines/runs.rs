@@ -48,7 +48,7 @@ impl RunSize {
 /// Returns the steps a second of a run on one machine.
 pub(crate) fn on_one_machine(size: RunSize) -> f64 {
     let place = BenchPlace::new(size);
-    let time = place.timed(place.command("alone", &["--max-procs", "16"], None));
+    let time = BenchPlace::timed(place.command("alone", &["--max-procs", "16"], None));
     steps(size) / time
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn on_hosts(make: MakeServer, size: RunSize, (hosts, slots): (usize, 
         .collect();
     let engine = server.engine();
     wait_until("all hosts", || engine.hosts().is_ok_and(|seen| seen.len() == hosts));
-    place.timed(place.command("s", &["--shared-dir", &shared], Some(&url)))
+    BenchPlace::timed(place.command("s", &["--shared-dir", &shared], Some(&url)))
 }
 
 fn steps(size: RunSize) -> f64 {
@@ -153,7 +153,7 @@ impl BenchPlace {
         command
     }
 
-    fn timed(&self, mut command: Command) -> f64 {
+    fn timed(mut command: Command) -> f64 {
         let start = Instant::now();
         let status = command.status().expect("it starts");
         let time = start.elapsed().as_secs_f64();

@@ -99,7 +99,7 @@ INSERT INTO raymond.version (version) VALUES (2);
 "#;
 
 /// Changes the tables of version 1 into those of version 2.
-const MIGRATE: &str = r#"
+const MIGRATE: &str = r"
 IF NOT EXISTS (SELECT FROM raymond.version WHERE version = 1) THEN
     RETURN;
 END IF;
@@ -108,7 +108,7 @@ ALTER TABLE raymond.request DROP COLUMN received;
 ALTER TABLE raymond.request RENAME COLUMN read_by TO withdrawn_by;
 CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forgotten';
 UPDATE raymond.version SET version = 2;
-"#;
+";
 
 /// Returns the script that makes the tables and the functions, if there are none or they are of the version before.
 fn script(is_new: bool) -> String {

@@ -49,26 +49,22 @@ pub(super) async fn take_into_service(
 /// Returns the error with which a worker ends that may do nothing more, with its reason if the engine tells it.
 pub(super) fn reason_to_end(engine: &dyn Engine, claim: &HostClaim, error: EngineError) -> Error {
     match error {
-        EngineError::HostFenced { host } => {
-            let seen = engine.hosts().ok();
-            let now = seen.as_ref().map(|seen| seen.iter().find(|now| now.host == host));
-            fence_reason(claim, now).into()
-        }
+        EngineError::HostFenced { host } => match engine.hosts() {
+            Ok(seen) => fence_reason(claim, &seen).into(),
+            Err(_) => EngineError::HostFenced { host }.into(),
+        },
         other => other.into(),
     }
 }
 
-/// Returns why a claim does not hold, by what the host is `now`; `None` for one that is not there, and without an answer of the engine
-/// the reasons that there are.
-fn fence_reason(claim: &HostClaim, now: Option<Option<&RegisteredHost>>) -> EngineError {
+/// Returns why a claim does not hold, by what the hosts are now.
+fn fence_reason(claim: &HostClaim, seen: &[RegisteredHost]) -> EngineError {
     let host = claim.host.clone();
-    match now.map(|now| now.map(|now| now.standing)) {
-        Some(Some(HostStanding::Lost)) => EngineError::HostLost { host },
-        Some(Some(HostStanding::Active | HostStanding::Draining)) => {
-            EngineError::HostRelieved { host }
-        }
-        Some(None) => EngineError::HostRemoved { host },
-        None => EngineError::HostFenced { host },
+    let now = seen.iter().find(|now| now.host == host);
+    match now.map(|now| now.standing) {
+        Some(HostStanding::Lost) => EngineError::HostLost { host },
+        Some(HostStanding::Active | HostStanding::Draining) => EngineError::HostRelieved { host },
+        None => EngineError::HostRemoved { host },
     }
 }
 
@@ -93,13 +89,12 @@ mod tests {
         let [lost, active] = [HostStanding::Lost, HostStanding::Active].map(host);
         let claim = HostClaim { host: lost.host.clone(), epoch: HostEpoch(1) };
         let cases = [
-            (Some(Some(&lost)), "was declared lost"),
-            (Some(Some(&active)), "another worker serves the host a now"),
-            (Some(None), "was removed"),
-            (None, "was declared lost, or another worker has its name"),
+            (&[lost][..], "was declared lost"),
+            (&[active][..], "another worker serves the host a now"),
+            (&[][..], "was removed"),
         ];
-        for (now, why) in cases {
-            let error = fence_reason(&claim, now).to_string();
+        for (seen, why) in cases {
+            let error = fence_reason(&claim, seen).to_string();
             assert!(error.contains(why), "{error}");
             assert!(error.contains("this one begins nothing more"), "{error}");
         }

@@ -171,4 +171,26 @@ impl EngineError {
             | Self::Damaged { .. } => false,
         }
     }
+
+    /// Returns whether the engine refused for a reason that a person can mend while the caller waits.
+    #[must_use]
+    pub fn is_mendable(&self) -> bool {
+        match self {
+            Self::Refused { .. } | Self::Damaged { .. } => true,
+            Self::Address { .. }
+            | Self::NotBuilt { .. }
+            | Self::Unreachable { .. }
+            | Self::Version { .. }
+            | Self::NoSuchRun { .. }
+            | Self::RunExists { .. }
+            | Self::Supervised { .. }
+            | Self::TakenOver { .. }
+            | Self::HostFenced { .. }
+            | Self::HostLost { .. }
+            | Self::HostRelieved { .. }
+            | Self::HostRemoved { .. }
+            | Self::HostTaken { .. }
+            | Self::NoSuchHost { .. } => false,
+        }
+    }
 }

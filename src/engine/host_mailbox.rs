@@ -15,7 +15,7 @@ use crate::domain::id::RunId;
 /// A request for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRequest {
-    /// Its key, unique in the engine: it begins with the id of the run.
+    /// Its key, unique in the engine: `RUN/KIND/NAME/HOST.EPOCH`, for a question `?RUN/…`.
     pub key: String,
     /// The run.
     pub run: RunId,
@@ -64,7 +64,7 @@ pub trait HostMailbox {
     /// [`EngineError::TakenOver`] if the lease is not the newest.
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError>;
 
-    /// Returns the keys of all requests of a run.
+    /// Returns the keys of the open and the answered requests of a run, without questions.
     ///
     /// # Errors
     /// [`EngineError::TakenOver`] if the lease is not the newest.

@@ -96,9 +96,13 @@ impl Failure {
         if *code == SqlState::DISK_FULL {
             return Self::refused(address, format!("{message}; make room on its disk"));
         }
-        if [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME]
-            .contains(code)
-        {
+        let missing = [
+            SqlState::UNDEFINED_TABLE,
+            SqlState::UNDEFINED_COLUMN,
+            SqlState::UNDEFINED_FUNCTION,
+            SqlState::INVALID_SCHEMA_NAME,
+        ];
+        if missing.contains(code) {
             return Self::damaged(address, "the schema raymond", message);
         }
         match class {

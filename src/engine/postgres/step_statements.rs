@@ -1,4 +1,8 @@
 //! The statements of each step, which are functions of the schema.
+//!
+//! A database gets these functions when its tables are made or migrated. Whoever adds one or changes one raises the version in
+//! `schema.rs`, and has `greet` migrate the tables of the version before. Each gives one row at least, also if it found
+//! nothing, because no row says that the fence does not hold.
 
 use super::stored_statement::StoredStatement;
 

@@ -18,7 +18,7 @@ use crate::domain::host::HostName;
 use crate::domain::id::RunId;
 
 /// The time between two notifications, so that much news at once wakes the server's processes once.
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE: Duration = Duration::from_millis(3);
 
 /// What somebody may wait for.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,9 @@ use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_registry::RegisteredHost;
-use crate::runtime::sharing::{CommandRole, EngineMirror, HeldRun, SilentHosts, sighting};
+use crate::runtime::sharing::{
+    CommandRole, EngineMirror, HeldRun, SilentHosts, sighting, until_mended, until_reached,
+};
 
 /// The most requests that are sent at a time, and the most answers that are taken.
 const PAGE: usize = 500;
@@ -26,13 +28,10 @@ const PAGE: usize = 500;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The number of requests that are forgotten at a time. They are over, so nothing waits for that.
-const FORGOTTEN: usize = 64;
+const FORGOTTEN: usize = 16;
 
 /// The longest wait for answers.
 const MAIL_WAIT: Duration = Duration::from_millis(500);
-
-/// The pause before an engine that could not be reached is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The threads of a supervisor that speak with the engine, until this is dropped.
 #[derive(Debug)]
@@ -86,25 +85,11 @@ impl MailSide {
         self.ends.load(Ordering::Relaxed)
     }
 
-    /// Repeats a call until the engine has carried it out; `None` if it refused, or the run is over.
-    fn until_reached<T>(&self, call: impl Fn(&HeldRun) -> Result<T, EngineError>) -> Option<T> {
-        self.until_done(call).inspect_err(|error| tracing::debug!("{error}")).ok()
-    }
-
-    /// Repeats a call until the engine has carried it out, refused, or the run is over.
-    fn until_done<T>(
-        &self,
-        mut call: impl FnMut(&HeldRun) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        loop {
-            match call(&self.held) {
-                // The log says that the engine cannot be reached, or that another raymond has the run.
-                Err(error) if error.is_passing() && !self.has_ended() => {
-                    std::thread::sleep(RETRY_PAUSE);
-                }
-                done => return done,
-            }
-        }
+    /// Repeats a call until the engine has carried it out; `None` if another raymond has the run, or it is over. The log says
+    /// which, and that the engine cannot be reached.
+    fn until_done<T>(&self, call: impl Fn(&HeldRun) -> Result<T, EngineError>) -> Option<T> {
+        let done = until_mended(|| self.has_ended(), || call(&self.held));
+        done.inspect_err(|error| tracing::debug!("{error}")).ok()
     }
 
     /// Sends what is put out, in batches.
@@ -129,14 +114,14 @@ impl MailSide {
                     Outgoing::ForgetAll => {
                         self.flush(&mut batch);
                         over.clear();
-                        self.until_reached(|held| held.engine.forget_all(&held.lease));
+                        self.until_done(|held| held.engine.forget_all(&held.lease));
                     }
                 }
                 rest = if batch.len() < PAGE { outgoing.try_recv().ok() } else { None };
             }
             self.flush(&mut batch);
             if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
-                self.until_reached(|held| held.engine.forget(&held.lease, &over));
+                self.until_done(|held| held.engine.forget(&held.lease, &over));
                 over.clear();
             }
         }
@@ -144,7 +129,8 @@ impl MailSide {
 
     fn flush(&self, batch: &mut Vec<HostRequest>) {
         batch.retain_mut(|request| {
-            let stored = self.until_done(|held| store_request(&*held.engine, request));
+            let engine = &*self.held.engine;
+            let stored = until_reached(|| self.has_ended(), || store_request(engine, request));
             match stored {
                 Ok(()) => true,
                 Err(error) => {
@@ -155,7 +141,7 @@ impl MailSide {
             }
         });
         if !batch.is_empty() {
-            let sent = self.until_reached(|held| held.engine.send(&held.lease, batch));
+            let sent = self.until_done(|held| held.engine.send(&held.lease, batch));
             for request in batch.drain(..).filter(|_| sent.is_none()) {
                 // It is never begun, and whoever waits for it would wait for ever.
                 self.calls.answer(&request.key, HostAnswer::Interrupted);
@@ -165,7 +151,7 @@ impl MailSide {
 
     /// Takes a request back.
     fn withdraw(&self, key: &str) {
-        match self.until_reached(|held| held.engine.withdraw(&held.lease, key)) {
+        match self.until_done(|held| held.engine.withdraw(&held.lease, key)) {
             Some(Withdrawal::NotBegun) => self.calls.answer(key, HostAnswer::Interrupted),
             Some(Withdrawal::Begun | Withdrawal::Answered) | None => {}
         }
@@ -175,20 +161,19 @@ impl MailSide {
     fn receive(&self) {
         let mut received: Vec<String> = Vec::new();
         while !self.has_ended() {
-            let page = self.until_reached(|held| held.engine.replies(&held.lease, &received, PAGE));
+            let page = self.until_done(|held| held.engine.replies(&held.lease, &received, PAGE));
             let Some(replies) = page else { return };
             received = replies.iter().map(|reply| reply.key.clone()).collect();
             let is_full = replies.len() >= PAGE;
             for HostReply { key, body } in replies {
-                let Some(answer) = self.until_reached(|held| answer_in(&*held.engine, &body))
-                else {
+                let Some(answer) = self.until_done(|held| answer_in(&*held.engine, &body)) else {
                     return;
                 };
                 self.calls.answer(&key, answer);
             }
             if !is_full {
                 let run = &self.held.lease.run;
-                self.until_reached(|held| {
+                self.until_done(|held| {
                     held.engine.wait_for_mail(MailReceiver::Run(run), MAIL_WAIT)
                 });
             }

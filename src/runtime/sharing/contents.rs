@@ -1,14 +1,10 @@
 //! Contents in an engine, by their checksums. The engine is not believed about them.
 
-use std::time::Duration;
-
+use super::patience::until_reached;
 use super::shared_terms::blob_name;
 use crate::engine::EngineError;
 use crate::engine::run_space::RunSpace;
 use crate::language::checksum::checksum;
-
-/// The pause before an engine that could not be reached is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Has an engine keep a content, and returns its checksum. An engine that cannot be reached is waited for.
 ///
@@ -19,7 +15,7 @@ pub(in crate::runtime) fn put_content(
     content: &[u8],
 ) -> Result<String, EngineError> {
     let sum = checksum(content);
-    patiently(|| engine.put_blob(blob_name(&sum), content))?;
+    until_reached(|| false, || engine.put_blob(blob_name(&sum), content))?;
     Ok(sum)
 }
 
@@ -32,21 +28,11 @@ pub(in crate::runtime) fn fetch_content(
     sum: &str,
     most: u64,
 ) -> Result<Vec<u8>, String> {
-    let found =
-        patiently(|| engine.blob(blob_name(sum), most)).map_err(|error| error.to_string())?;
+    let found = until_reached(|| false, || engine.blob(blob_name(sum), most))
+        .map_err(|error| error.to_string())?;
     match found {
         Some(content) if checksum(&content) == sum => Ok(content),
         Some(_) => Err(format!("the engine holds another content under {sum}")),
         None => Err(format!("the engine has no content {sum}")),
-    }
-}
-
-/// Repeats a call until the engine has carried it out, or refused.
-fn patiently<T>(call: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
-    loop {
-        match call() {
-            Err(error) if error.is_passing() => std::thread::sleep(RETRY_PAUSE),
-            called => return called,
-        }
     }
 }

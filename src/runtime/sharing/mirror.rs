@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::copy::{refresh, terms};
 use super::engine_facts::facts_of;
-use super::run_engine::CommandRole;
+use super::run_engine::{CommandRole, LEASE_TIME};
 use crate::domain::host::HostName;
 use crate::domain::host_work::requested_turn;
 use crate::domain::id::RunId;
@@ -99,6 +101,16 @@ impl EngineMirror {
     pub fn abandoned(&self) -> Result<Vec<RunId>, Error> {
         let runs = self.engine.runs()?.into_iter().filter(|run| run.is_abandoned);
         Ok(runs.map(|run| run.run).collect())
+    }
+
+    /// Gives the lease of an abandoned run back that does not go on: it was stopped or paused, or it `has_ended`.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] if another raymond has taken the run over meanwhile, or the engine cannot be asked.
+    pub(in crate::runtime) fn give_back(&self, run: &RunId, has_ended: bool) -> Result<(), Error> {
+        let holder = format!("whoever gives it back, {}", Uuid::new_v4().simple());
+        let lease = self.engine.claim_run(run, &holder, LEASE_TIME)?;
+        Ok(self.engine.release_run(&lease, has_ended)?)
     }
 
     /// Returns the settings of a run.

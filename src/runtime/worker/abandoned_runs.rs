@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::policy::HostPolicy;
 use crate::domain::id::RunId;
+use crate::domain::run::RunStatus;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{EngineMirror, LEASE_TIME};
 use crate::store::layout::RunsRoot;
+use crate::store::view::load_view;
 
 /// The time between two looks at the runs.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -85,12 +87,19 @@ impl Takeover {
         if Instant::now() < earliest {
             return Ok(());
         }
-        tried.retain(|run, _| runs.contains(run));
+        tried.retain(|_, last| last.elapsed() < RETRY_INTERVAL);
         for run in runs {
-            if tried.get(&run).is_some_and(|last| last.elapsed() < RETRY_INTERVAL) {
+            if tried.contains_key(&run) {
                 continue;
             }
             tried.insert(run.clone(), Instant::now());
+            self.mirror.refresh_log(&run)?;
+            let status = load_view(self.mirror.root(), &run)?.run.status;
+            if status != RunStatus::Running {
+                // Its supervisor died between its last record and the end of its lease.
+                self.mirror.give_back(&run, status != RunStatus::Paused)?;
+                continue;
+            }
             let settings = self.mirror.settings(&run)?;
             if let Some(why) = policy.refusal_to_supervise(&settings) {
                 tracing::warn!(
@@ -98,7 +107,6 @@ impl Takeover {
                 );
                 continue;
             }
-            self.mirror.refresh_log(&run)?;
             tracing::warn!("the run {run} has lost its supervisor, and is taken over here");
             if let Err(why) = self.launcher.launch(self.mirror.root(), &run) {
                 tracing::warn!("the run {run} cannot be taken over: {why}");

@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::engine::Engine;
 use crate::engine::host_mailbox::HostReply;
 use crate::engine::host_registry::HostClaim;
-use crate::engine::{Engine, EngineError};
+use crate::runtime::sharing::until_mended;
 
 /// The most notes of one call.
 const MOST_NOTES: usize = 200;
 
 /// The bytes after which a call takes no further reply.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-
-/// The pause before an engine that could not be reached is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// A note of a worker for the engine, and who waits for its effect.
 struct WaitingNote<N, A> {
@@ -69,7 +66,7 @@ fn tell_begins(
     while let Some(batch) = next_batch(incoming, |_| 0) {
         let (keys, waiting): (Vec<String>, Vec<_>) =
             batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
-        let begun = until_reached(|| engine.begin(claim, &keys)).unwrap_or_default();
+        let begun = until_mended(|| false, || engine.begin(claim, &keys)).unwrap_or_default();
         for (key, done) in keys.iter().zip(waiting) {
             let _ = done.send(begun.contains(key));
         }
@@ -84,7 +81,7 @@ fn tell_replies(
     while let Some(batch) = next_batch(incoming, |reply| reply.body.len()) {
         let (replies, waiting): (Vec<HostReply>, Vec<_>) =
             batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
-        if let Err(error) = until_reached(|| engine.reply(claim, &replies)) {
+        if let Err(error) = until_mended(|| false, || engine.reply(claim, &replies)) {
             // The heartbeat meets the same, and ends the worker.
             tracing::debug!("{} replies were not taken: {error}", replies.len());
         }
@@ -110,16 +107,6 @@ fn next_batch<N, A>(
         batch.push(next);
     }
     Some(batch)
-}
-
-/// Repeats a call until the engine has carried it out, or refused.
-fn until_reached<T>(call: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
-    loop {
-        match call() {
-            Err(error) if error.is_passing() => std::thread::sleep(RETRY_PAUSE),
-            called => return called,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Supervisors that die, or stand still: another machine goes on with their run, and they write nothing more.
 
+use std::time::Duration;
+
+use raymond::domain::id::RunId;
 use rustix::process::Signal;
 
 use super::cluster::{Cluster, RUN};
@@ -94,4 +97,28 @@ fn supervisor_that_stood_still_is_gone_before_the_run_ends() {
     supervisor.signal(Signal::CONT);
     supervisor.wait().code(73).says("taken").says(RUN);
     assert_all_done(&cluster);
+}
+
+#[test]
+fn run_that_was_stopped_is_not_taken_over_though_its_lease_was_left() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let stop = cluster.machine("c").start(&["stop", RUN, "--wait"]);
+    wait_until("the stop arrives", || supervisor.stderr().contains("stop"));
+    cluster.release("go");
+    stop.wait().ok();
+    supervisor.wait();
+    let run = RunId::parse(RUN).expect("an id");
+    // As if its supervisor had died after it had recorded the stop.
+    let lease = cluster.engine.claim_run(&run, "a dead one", Duration::from_millis(1));
+    let lease = lease.expect("it was given back");
+    let (records, calls) = (cluster.log().len(), cluster.calls().len());
+    wait_until("the lease is given back", || {
+        let given_back = cluster.engine.renew_lease(&lease, Duration::from_millis(1)).is_err();
+        given_back && cluster.engine.runs().is_ok_and(|runs| !runs[0].is_abandoned)
+    });
+    assert_eq!((cluster.log().len(), cluster.calls().len()), (records, calls), "it went on");
+    cluster.machine("c").raymond(&["resume", RUN]).ok();
+    cluster.wait_end();
+    cluster.assert_paid_once();
 }

@@ -34,7 +34,7 @@ pub(crate) fn another_worker_fences_the_first(one: &dyn Engine, other: &dyn Engi
 
 pub(crate) fn another_worker_waits_until_the_first_is_silent(one: &dyn Engine, other: &dyn Engine) {
     let first = served_host(one);
-    let long = Duration::from_secs(3600);
+    let long = Duration::from_hours(1);
     let taken = Err(EngineError::HostTaken { host: first.host.clone() });
     assert_eq!(other.register_host(&first.host, "another", &report(0), long), taken);
     assert_eq!(one.heartbeat(&first, &report(1)), Ok(HostStanding::Active));

@@ -1,6 +1,6 @@
 //! Placement: the host of each agent.
 //!
-//! An agent is given a host when it is born: of those that take agents and have the label it needs, the one with the
+//! An agent is given a host by the record that lets it take its first step: of those that take agents and have the label it needs, the one with the
 //! fewest agents per slot, counting the new one. The choice is recorded as a [`PlacedAgent`]: the host, and the epoch
 //! that it was in. The agent keeps this home for life, because its session and its files are there.
 //!

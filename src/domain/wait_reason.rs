@@ -1,4 +1,4 @@
-//! The reason why a live agent waits, as `status`, `tree`, `top` and the live view name it.
+//! The reason why a live agent waits. `status`, `tree` and `top` take it from `AgentStatus::of`, the live view from `AgentActivity::of`.
 
 use strum::{IntoStaticStr, VariantNames};
 

@@ -28,7 +28,7 @@ pub(super) const HOSTS_HELP: &str = "Examples:
 Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice. Its agents go on elsewhere,
 with the sessions that the engine keeps.
 
---json prints an array of { host, epoch, standing, alive, silent_ms, slots, room, busy, sessions, labels, raymond, wire, claude }.";
+--json prints an array of { host, epoch, standing, alive, silent_ms, slots, room, busy, agents, sessions, labels, raymond, wire, claude }.";
 
 const DRAIN_HELP: &str = "Examples:
   raymond hosts drain build-1

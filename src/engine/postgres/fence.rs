@@ -3,6 +3,8 @@
 //! `FOR SHARE` locks the newest version of the row and compares the epoch with that. Whoever takes the run or the host
 //! over changes the row, so that statement waits for those under way, and those that come later find another epoch.
 //!
+//! A fenced statement gives one row at least, also if it found nothing: no row says that the fence does not hold.
+//!
 //! A fence that is `unflushed` has its statement not wait for the disk. It is for statements that only note what was
 //! handed out or is over: if a crash undoes that, the same is handed out again.
 

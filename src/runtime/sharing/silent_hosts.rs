@@ -22,8 +22,10 @@ impl SilentHosts {
         let mut news = Vec::new();
         for host in seen {
             let name = &host.host;
-            if host.standing == HostStanding::Lost || host.is_alive() {
-                if self.0.remove(name).is_some_and(|looks| looks > LOOKS) {
+            let is_lost = host.standing == HostStanding::Lost;
+            if is_lost || host.is_alive() {
+                let was_told = self.0.remove(name).is_some_and(|looks| looks > LOOKS);
+                if was_told && !is_lost {
                     news.push(format!("host {name} is heard of again"));
                 }
                 continue;
@@ -74,6 +76,6 @@ mod tests {
         assert!(news.len() == 1 && news[0].contains("silent for 40 s"), "{news:?}");
         assert_eq!(told(HostStanding::Active, 0, true), ["host a is heard of again"]);
         told(HostStanding::Active, 30, true);
-        assert_eq!(told(HostStanding::Lost, 50, true), ["host a is heard of again"; 0]);
+        assert_eq!(told(HostStanding::Lost, 50, true), [""; 0]);
     }
 }

@@ -38,6 +38,12 @@ fn running_turns_and_waits_are_told_with_their_host_on_any_machine() {
     third.raymond(&["show", RUN, "main.1"]).ok().says("running on a");
     let hosts = third.raymond(&["hosts", "--json"]).ok().json();
     assert_eq!((&hosts[0]["busy"], &hosts[0]["agents"]), (&json!(2), &json!(4)), "{hosts}");
+    let page = include_str!("../../../docs/reference/json.md");
+    let page = page.split("## `hosts`").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let page = page.expect("the page tells of hosts");
+    for key in hosts[0].as_object().expect("a host").keys() {
+        assert!(page.contains(&format!("`{key}`")), "{key} is missing in {page}");
+    }
     cluster.release("go");
     supervisor.wait().ok();
     let hosts = third.raymond(&["hosts", "--json"]).ok().json();

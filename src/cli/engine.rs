@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::args::programs::WorkflowCommand;
 use super::args::{CliCommand, DirArgs};
 use super::exit::Error;
-use super::person;
+use super::{output, person};
 use crate::domain::id::RunId;
 use crate::engine::connect::{self, connect};
 use crate::engine::serving::{ServedEngine, ServingOptions};
@@ -24,6 +24,10 @@ use crate::store::user_state::UserState;
 
 /// The address that names no engine, where the environment or the user's configuration names one.
 pub(super) const NONE: &str = "none";
+
+/// The commands that start runs on this machine.
+const START: &str = "start";
+const WORKFLOW_START: &str = "workflow start";
 
 /// The way in which a command uses an engine.
 enum EngineUse<'command> {
@@ -60,7 +64,7 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Stop(args) => Mirror(&mut args.one.dir),
         CliCommand::Signal(args) => Facts(&mut args.dir),
         CliCommand::Facts(args) => Facts(&mut args.dir),
-        CliCommand::Start(args) => Local(&mut args.dir, "start"),
+        CliCommand::Start(args) => Local(&mut args.dir, START),
         CliCommand::Branch(args) => Local(&mut args.dir, "branch"),
         CliCommand::Rewind(args) => Local(&mut args.dir, "rewind"),
         CliCommand::Record(args) => Local(&mut args.dir, "record"),
@@ -70,9 +74,7 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Workflow(WorkflowCommand::Define(args)) => {
             Local(&mut args.dir, "workflow define")
         }
-        CliCommand::Workflow(WorkflowCommand::Start(args)) => {
-            Local(&mut args.dir, "workflow start")
-        }
+        CliCommand::Workflow(WorkflowCommand::Start(args)) => Local(&mut args.dir, WORKFLOW_START),
         CliCommand::Workflow(WorkflowCommand::List(args)) => Local(&mut args.dir, "workflow list"),
         CliCommand::Worker(_)
         | CliCommand::Hosts(_)
@@ -102,7 +104,8 @@ impl CommandMirror {
         let Self { mirror, thread } = self;
         // Both would write the same copies.
         drop(thread);
-        Ok(mirror.refresh_all()?)
+        mirror.refresh_all()?;
+        Ok(())
     }
 }
 
@@ -134,6 +137,12 @@ pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>,
                     "`raymond {name}` works on the runs of this machine, not yet on those of an engine; leave out --engine, or unset RAYMOND_ENGINE"
                 )));
             }
+            let starts = [START, WORKFLOW_START].contains(&name);
+            if starts && dir.engine.is_none() && address(dir)?.is_some() {
+                return Err(Error::Usage(format!(
+                    "`raymond {name}` starts runs on this machine, and raymond/config.yaml names an engine: use `raymond run`, or give --engine none to start it here"
+                )));
+            }
             // Nor does it work on those of the engine that the user has set.
             dir.engine = Some(NONE.to_owned());
             return Ok(None);
@@ -144,7 +153,9 @@ pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>,
     let state = directories::user_state()?;
     let path = copies(dir.dir.as_ref(), engine.address(), &state);
     let mirror = EngineMirror::new(engine, directories::root(&path)?, state);
-    mirror.refresh_all()?;
+    for (run, error) in mirror.refresh_all()? {
+        output::tell(&format!("the run {run} is not shown as it is now: {error}"));
+    }
     dir.dir = Some(path);
     // A change of a fact is in the engine when it is made, so nothing is left to be done, and nothing more can fail.
     Ok(leaves_commands.then(|| CommandMirror { thread: mirror.follow(), mirror }))

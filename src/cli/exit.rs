@@ -213,6 +213,7 @@ fn of_engine(error: &EngineError) -> CliExitCode {
         | EngineError::NoSuchHost { .. } => CliExitCode::Usage,
         EngineError::Unreachable { .. }
         | EngineError::Refused { .. }
+        | EngineError::Unstorable { .. }
         | EngineError::Version { .. } => CliExitCode::Unavailable,
         EngineError::Supervised { .. }
         | EngineError::TakenOver { .. }

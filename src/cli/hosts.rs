@@ -42,7 +42,15 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
         }
         Some(HostsCommand::Lost(one)) => {
             person::must_act("declare a host lost")?;
+            let hosts = connected.hosts().map_err(refused)?;
+            let was_alive = hosts.iter().any(|host| host.host == one.host && host.is_alive());
             connected.set_standing(&one.host, HostStanding::Lost).map_err(refused)?;
+            if was_alive {
+                output::tell(&format!(
+                    "{} was alive: its worker ends what it runs, and can be started again",
+                    one.host
+                ));
+            }
             format!(
                 "{} is declared lost: its agents go on elsewhere, with the sessions that the engine keeps; a turn that it had begun may be paid for twice",
                 one.host

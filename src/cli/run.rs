@@ -173,6 +173,9 @@ pub(super) fn prepared_to_resume(
         graphs.migrate = options.answers.migrate;
         let mut prepared =
             runtime::resume(store, recovered, settings.clone(), graphs, root, starter)?;
+        if let Some(claimed) = &held {
+            claimed.share_terms(settings)?;
+        }
         prepared.held = held;
         Ok(prepared)
     })

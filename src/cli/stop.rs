@@ -18,6 +18,7 @@ use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
+use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
 use crate::store::view::{is_held, load_view};
 use crate::store::{self, inbox, lock, stop_request};
@@ -37,6 +38,8 @@ enum StopRequestState {
     Made,
     /// The run was released before the request could be taken.
     Void,
+    /// The supervisor of a shared run was gone, and no worker takes the run over now.
+    LeftStopped,
 }
 
 /// Runs `raymond stop`.
@@ -59,13 +62,27 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
+    if EngineNote::of(dir.path())?.is_some_and(|note| note.is_abandoned)
+        && let Some(connected) = engine::connected(&args.one.dir)?
+    {
+        engine::mirror(connected)?.leave_stopped(id)?;
+        state = StopRequestState::LeftStopped;
+    }
     let after = load_view(&root, id)?;
     if args.one.json {
-        let asked = state == StopRequestState::Made;
+        let asked = match state {
+            StopRequestState::Made | StopRequestState::LeftStopped => true,
+            StopRequestState::NotHeld | StopRequestState::Void => false,
+        };
         return output::print_json(&json!({ "run": id, "asked": asked, "status": word(&after) }));
     }
     let said = match (state, after.held) {
         (StopRequestState::NotHeld, _) => format!("{id} is not live, so there is nothing to stop"),
+        (StopRequestState::LeftStopped, _) => {
+            format!(
+                "{id} has lost its supervisor; no worker takes it over now, until `raymond resume {id}`"
+            )
+        }
         (StopRequestState::Made, true) => {
             format!("{id} stops once its running turns have finished")
         }

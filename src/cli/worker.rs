@@ -61,7 +61,7 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         takeover: takeover(args, &connected)?,
     };
     output::tell(&format!(
-        "host {host} serves {} with {slots} slots; interrupt it to end it",
+        "host {host} is to serve {} with {slots} slots; interrupt it to end it",
         connected.address()
     ));
     subreaper::take_orphans();

@@ -64,6 +64,10 @@ impl HostEpoch {
 /// The report of a host about itself, with each heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostReport {
+    /// A value that no other start of a worker has: of two that have one identity, because it was copied, the later one serves
+    /// the host.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub start: String,
     /// The number of turns that it runs at the same time.
     pub slots: u32,
     /// The number of turns that it has memory for now, running ones included; `None` if it does not know.
@@ -191,6 +195,7 @@ mod tests {
     #[test]
     fn report_says_what_keeps_a_host_from_taking_agents() {
         let report = |claude: Option<&str>, timeout_ms| HostReport {
+            start: String::new(),
             slots: 1,
             room: None,
             labels: BTreeSet::new(),

@@ -40,8 +40,16 @@ pub enum EngineError {
         /// The reason, and the remedy.
         why: String,
     },
-    /// Its tables are of another version.
-    #[error("the engine {engine} has version {found} of raymond's tables, and this raymond ({raymond}) uses version {known}: use the raymond that the other machines use", raymond = env!("CARGO_PKG_VERSION"))]
+    /// It cannot store what it was given, now or later.
+    #[error("the engine {engine} cannot store that: {why}")]
+    Unstorable {
+        /// Its address.
+        engine: String,
+        /// The reason.
+        why: String,
+    },
+    /// Its data is of another version.
+    #[error("the engine {engine} holds data of version {found}, and this raymond ({raymond}) uses version {known}: use the raymond that the other machines use", raymond = env!("CARGO_PKG_VERSION"))]
     Version {
         /// Its address.
         engine: String,
@@ -157,6 +165,7 @@ impl EngineError {
             Self::Address { .. }
             | Self::NotBuilt { .. }
             | Self::Refused { .. }
+            | Self::Unstorable { .. }
             | Self::Version { .. }
             | Self::NoSuchRun { .. }
             | Self::RunExists { .. }
@@ -180,6 +189,7 @@ impl EngineError {
             Self::Address { .. }
             | Self::NotBuilt { .. }
             | Self::Unreachable { .. }
+            | Self::Unstorable { .. }
             | Self::Version { .. }
             | Self::NoSuchRun { .. }
             | Self::RunExists { .. }

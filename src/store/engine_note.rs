@@ -21,6 +21,12 @@ const NOTE_VERSION: u32 = 1;
 /// The longest note, in bytes.
 const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
+/// The longest name of a supervisor that is noted, in characters.
+const MAX_HOLDER: usize = 256;
+
+/// The most turns that are noted, and the longest stem of one, in bytes.
+const MAX_BEGUN: (usize, usize) = (20_000, 128);
+
 /// The name of the note in a run's directory.
 const NAME: &str = "engine.json";
 
@@ -48,15 +54,21 @@ impl EngineNote {
     /// Returns a note.
     #[must_use]
     pub fn new(engine: &str, holder: Option<&str>, last: u64) -> Self {
-        let holder = holder.map(str::to_owned);
+        let holder = holder.map(|holder| holder.chars().take(MAX_HOLDER).collect());
         let (engine, begun) = (engine.to_owned(), BTreeMap::new());
         Self { version: NOTE_VERSION, engine, holder, last, is_abandoned: false, begun }
     }
 
     /// Returns the note of a run that may be abandoned, with the stems of the turns that run at hosts, and these hosts.
     #[must_use]
-    pub fn seen(self, is_abandoned: bool, begun: BTreeMap<String, HostName>) -> Self {
-        Self { is_abandoned, begun, ..self }
+    pub fn seen(
+        self,
+        is_abandoned: bool,
+        begun: impl IntoIterator<Item = (String, HostName)>,
+    ) -> Self {
+        let (most, longest) = MAX_BEGUN;
+        let begun = begun.into_iter().filter(|(stem, _)| stem.len() <= longest).take(most);
+        Self { is_abandoned, begun: begun.collect(), ..self }
     }
 
     /// Returns whether a turn runs at a host.

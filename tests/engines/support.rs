@@ -72,6 +72,7 @@ pub(crate) fn take_over(engine: &dyn Engine, lease: &RunLease) -> RunLease {
 
 pub(crate) fn report(busy: u32) -> HostReport {
     HostReport {
+        start: String::new(),
         slots: 4,
         room: Some(3),
         labels: BTreeSet::new(),

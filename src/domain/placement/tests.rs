@@ -25,6 +25,7 @@ fn agent(number: u32) -> AgentId {
 /// Returns a host that is active and alive, in its first epoch.
 fn sighting(host: &str, slots: u32, labels: &[&str]) -> HostSighting {
     let report = HostReport {
+        start: String::new(),
         slots,
         room: None,
         labels: labels.iter().map(|text| label(text)).collect(),

@@ -38,7 +38,8 @@ const GRANTS: &str = "the owner of the schema gives them: GRANT USAGE ON SCHEMA 
     GRANT SELECT ON ALL TABLES IN SCHEMA raymond TO …; \
     GRANT INSERT ON raymond.run, raymond.log, raymond.fact, raymond.command, raymond.blob, raymond.host, raymond.request TO …; \
     GRANT UPDATE ON raymond.run, raymond.command, raymond.host, raymond.request TO …; \
-    GRANT DELETE ON raymond.command, raymond.request TO …; whoever is to make it needs GRANT CREATE ON DATABASE … TO …";
+    GRANT DELETE ON raymond.command, raymond.request TO …; \
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA raymond TO …; whoever is to make it needs GRANT CREATE ON DATABASE … TO …";
 
 impl Failure {
     /// Returns an error of the connection: it may pass.
@@ -67,6 +68,13 @@ impl Failure {
         match error.as_db_error() {
             Some(refused) if *refused.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
                 let why = "its tables are of an earlier version, and only their owner can change them: run `raymond hosts` once with the owner's address";
+                Self::refused(address, why)
+            }
+            Some(refused)
+                if [SqlState::OBJECT_IN_USE, SqlState::LOCK_NOT_AVAILABLE]
+                    .contains(refused.code()) =>
+            {
+                let why = "its tables are of an earlier version, and raymonds of that version use them now: end their workers and stop their runs, then connect with this one";
                 Self::refused(address, why)
             }
             _ => Self::of_statement(address, error),
@@ -108,6 +116,12 @@ impl Failure {
         match class {
             // It cannot be reached, has no memory or connection left, was shut down, or cancelled the statement.
             "08" | "53" | "57" | "58" => Self::unreachable(address, message),
+            // A value that no column takes, or that breaks a rule of its table or a limit of the program.
+            "22" | "23" | "54" => {
+                let engine = address.to_string();
+                let why = format!("{message} (SQLSTATE {})", code.code());
+                Self { kind: FailureKind::Final, error: EngineError::Unstorable { engine, why } }
+            }
             _ => Self::refused(address, format!("{message} (SQLSTATE {})", code.code())),
         }
     }

@@ -14,7 +14,7 @@ macro_rules! held_run {
         held_run!(@ "1")
     };
     (unflushed) => {
-        held_run!(@ "set_config('synchronous_commit', 'off', true)")
+        held_run!(@ "pg_catalog.set_config('synchronous_commit', 'off', true)")
     };
     (@ $column:literal) => {
         concat!(
@@ -31,7 +31,7 @@ macro_rules! held_host {
         held_host!(@ "1")
     };
     (unflushed) => {
-        held_host!(@ "set_config('synchronous_commit', 'off', true)")
+        held_host!(@ "pg_catalog.set_config('synchronous_commit', 'off', true)")
     };
     (@ $column:literal) => {
         concat!(

@@ -21,7 +21,8 @@ const REGISTER: &str = "INSERT INTO raymond.host AS host (host, epoch, worker, s
     RETURNING epoch";
 
 const HEARTBEAT: &str = "UPDATE raymond.host SET seen = clock_timestamp(), report = $3::jsonb \
-    WHERE host = $1 AND epoch = $2 AND standing IN ('active', 'draining') RETURNING standing";
+    WHERE host = $1 AND epoch = $2 AND standing IN ('active', 'draining') \
+    AND report->>'start' IS NOT DISTINCT FROM $3::jsonb->>'start' RETURNING standing";
 
 const HOSTS: &str = "SELECT host, epoch, standing, \
     extract(epoch FROM clock_timestamp() - seen)::float8, report::text \

@@ -13,13 +13,13 @@ const CREATE: &str = "WITH made AS (INSERT INTO raymond.run (run, terms, epoch, 
     VALUES ($1, $2, 1, $3, clock_timestamp() + make_interval(secs => $4)) \
     ON CONFLICT (run) DO NOTHING RETURNING run), \
     put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
-    SELECT made.run, new.seq, 1, new.line FROM made, unnest($5, $6) AS new (seq, line)) \
+    SELECT made.run, new.seq, 1, new.line FROM made, pg_catalog.unnest($5, $6) AS new (seq, line)) \
     SELECT run FROM made";
 
 /// Returns the epoch, and whether the run was made of these terms and lines by this holder.
 const COMPARE: &str = "SELECT epoch, terms = $2 AND holder IS NOT DISTINCT FROM $3 AND $4 = \
-    (SELECT coalesce(array_agg(line ORDER BY seq), '{}') FROM raymond.log \
-    WHERE run = $1 AND epoch = 1 AND seq <= cardinality($4)) \
+    (SELECT coalesce(pg_catalog.array_agg(line ORDER BY seq), '{}') FROM raymond.log \
+    WHERE run = $1 AND epoch = 1 AND seq <= pg_catalog.cardinality($4)) \
     FROM raymond.run WHERE run = $1";
 
 /// The condition is evaluated on the newest version of the row, if another claim has changed it meanwhile.

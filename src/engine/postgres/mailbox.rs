@@ -12,10 +12,10 @@ use super::step_statements::{BEGIN, FORGET, REPLIES, REPLY, REQUESTS, SEND};
 use super::values::{flag, number, numbers, stored, stored_limit, text, texts};
 use super::wakes::Topic;
 use crate::domain::id::RunId;
+use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_registry::HostClaim;
 use crate::engine::shared_log::RunLease;
-use crate::engine::{Engine, EngineError};
 
 const SENT: &str = concat!(
     held_run!(unflushed),
@@ -112,22 +112,22 @@ impl HostMailbox for PostgresEngine {
         let parameters = [numbers(&known), texts(&received), flag(&is_first), number(&most)];
         let rows = self.rows_of_host(claim, REQUESTS.call, &parameters)?;
         let (mut requests, mut handed_out) = (Vec::with_capacity(rows.len()), Vec::new());
+        let mut unreadable = Vec::new();
         for row in &rows {
             // One row without a key says that the claim holds, and there is none.
             let Some(key): Option<String> = self.column(row, 0)? else { break };
-            let run: &str = self.column(row, 1)?;
-            handed_out.push((key.clone(), self.column(row, 3)?));
-            requests.push(HostRequest {
-                key,
-                run: RunId::parse(run).map_err(|error| {
-                    Failure::damaged(self.address(), "a request", error.to_string())
-                })?,
-                host: claim.host.clone(),
-                host_epoch: claim.epoch,
-                body: self.column(row, 2)?,
-            });
+            let (run, number) = (self.column(row, 1)?, self.column(row, 3)?);
+            let Ok(run) = RunId::parse(run) else {
+                tracing::warn!("a request for the host {} is of no run: {key}", claim.host);
+                unreadable.push(number);
+                continue;
+            };
+            handed_out.push((key.clone(), number));
+            let (host, body) = (claim.host.clone(), self.column(row, 2)?);
+            requests.push(HostRequest { key, run, host, host_epoch: claim.epoch, body });
         }
         self.received.hand_out(claim, handed_out.into_iter());
+        self.received.skip(claim, &unreadable);
         if self.received.has_many(claim) {
             self.drop_begun(claim)?;
         }
@@ -175,6 +175,7 @@ impl HostMailbox for PostgresEngine {
             let Some(key) = self.column(row, 0)? else { break };
             replies.push(HostReply { key, body: self.column(row, 1)? });
         }
+        self.received.hand_out_replies(lease, replies.iter().map(|reply| &reply.key));
         Ok(replies)
     }
 

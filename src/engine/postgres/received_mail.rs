@@ -26,8 +26,10 @@ struct ReceivedRequests {
 #[derive(Debug, Default)]
 struct ReceivedReplies {
     epoch: u64,
+    /// The keys of those that were handed out, and not named as received yet.
+    handed_out: HashSet<String>,
     /// The keys of those that were received, and not forgotten yet.
-    keys: HashSet<String>,
+    received: HashSet<String>,
 }
 
 /// The mail that was received, of all hosts and runs that this process acts for.
@@ -48,6 +50,13 @@ impl ReceivedMail {
         let numbers = keys.iter().filter_map(|key| own.handed_out.remove(key));
         own.received.extend(numbers);
         own.received.iter().copied().collect()
+    }
+
+    /// Notes that requests cannot be handed out to a host, so that they are not looked at again.
+    pub(super) fn skip(&self, claim: &HostClaim, numbers: &[i64]) {
+        if let Some(own) = lock(&self.requests).get_mut(claim.host.as_str()) {
+            own.received.extend(numbers);
+        }
     }
 
     /// Notes that requests are handed out to a host.
@@ -79,17 +88,31 @@ impl ReceivedMail {
         let mut all = lock(&self.replies);
         let own = all.entry(lease.run.clone()).or_default();
         if own.epoch != lease.epoch {
-            *own = ReceivedReplies { epoch: lease.epoch, keys: HashSet::new() };
+            *own = ReceivedReplies { epoch: lease.epoch, ..ReceivedReplies::default() };
         }
-        own.keys.extend(keys.iter().cloned());
-        own.keys.iter().cloned().collect()
+        // One that was forgotten meanwhile is not noted again.
+        let received = keys.iter().filter_map(|key| own.handed_out.take(key));
+        own.received.extend(received);
+        own.received.iter().cloned().collect()
+    }
+
+    /// Notes that replies are handed out to a run.
+    pub(super) fn hand_out_replies<'k>(
+        &self,
+        lease: &RunLease,
+        keys: impl Iterator<Item = &'k String>,
+    ) {
+        if let Some(own) = lock(&self.replies).get_mut(&lease.run) {
+            own.handed_out.extend(keys.cloned());
+        }
     }
 
     /// Notes that requests are forgotten with their replies.
     pub(super) fn forget(&self, lease: &RunLease, keys: &[String]) {
         if let Some(own) = lock(&self.replies).get_mut(&lease.run) {
             for key in keys {
-                own.keys.remove(key);
+                own.received.remove(key);
+                own.handed_out.remove(key);
             }
         }
     }

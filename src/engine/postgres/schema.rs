@@ -10,7 +10,7 @@ use crate::engine::{EngineAddress, EngineError};
 pub(super) const VERSION: u32 = 2;
 
 /// Begins a change of the tables. One machine makes it while others that start at the same time wait.
-const BEGINNING: &str = "BEGIN; SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '8s'; \
+const BEGINNING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '6s'; \
     SELECT pg_advisory_xact_lock(8241893021337261);";
 
 /// Makes the tables if there are none.
@@ -103,6 +103,10 @@ const MIGRATE: &str = r"
 IF NOT EXISTS (SELECT FROM raymond.version WHERE version = 1) THEN
     RETURN;
 END IF;
+IF EXISTS (SELECT FROM raymond.host WHERE standing IN ('active', 'draining') AND seen > clock_timestamp() - interval '6 seconds')
+OR EXISTS (SELECT FROM raymond.run WHERE lease_until > clock_timestamp()) THEN
+    RAISE EXCEPTION 'they are in use' USING ERRCODE = 'object_in_use';
+END IF;
 DROP INDEX IF EXISTS raymond.request_of_run;
 ALTER TABLE raymond.request DROP COLUMN received;
 ALTER TABLE raymond.request RENAME COLUMN read_by TO withdrawn_by;
@@ -119,7 +123,8 @@ fn script(is_new: bool) -> String {
 
 /// Asks a server what it is. The columns are those that `greet` reads.
 const ASK: &str = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), \
-    to_regclass('raymond.version') IS NOT NULL, current_setting('server_version_num')::int8";
+    to_regclass('raymond.version') IS NOT NULL, current_setting('server_version_num')::int8, \
+    current_setting('server_encoding')";
 
 /// The oldest server that has what the statements need.
 const OLDEST_SERVER: i64 = 120_000;
@@ -130,6 +135,13 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
     let row = client.query_typed_one(ASK, &[]).await.map_err(failed)?;
     if row.get::<_, i64>(3) < OLDEST_SERVER {
         return Err(Failure::refused(address, "it is older than PostgreSQL 12; update it"));
+    }
+    if row.get::<_, &str>(4) != "UTF8" {
+        let why = format!(
+            "its encoding is {}, which cannot store all texts; make a database with `CREATE DATABASE … ENCODING 'UTF8'`",
+            row.get::<_, &str>(4)
+        );
+        return Err(Failure::refused(address, why));
     }
     if row.get(0) {
         return Err(Failure::unreachable(address, STANDBY));

@@ -24,6 +24,7 @@ macro_rules! stored_statement {
                 "(",
                 $types,
                 ") RETURNS SETOF record LANGUAGE plpgsql ",
+                "SET search_path TO pg_catalog ",
                 "SET plan_cache_mode TO force_generic_plan SET enable_seqscan TO off ",
                 "AS $function$ BEGIN RETURN QUERY ",
                 $body,

@@ -21,7 +21,7 @@ const MAIL_OF_HOST: &str = "SELECT count(*)::text || '/' || max(request.sent)::t
     WHERE request.host = $1 AND request.state = 'open' AND NOT request.begun";
 
 /// Returns a text that changes with the replies to a run and the commands that wait for it.
-const MAIL_OF_RUN: &str = "SELECT nullif(concat_ws(' ', \
+const MAIL_OF_RUN: &str = "SELECT nullif(pg_catalog.concat_ws(' ', \
     (SELECT count(*)::text || '/' || max(answered)::text FROM raymond.request \
     WHERE run = $1 AND state = 'answered'), \
     (SELECT count(*)::text || '+' || max(left_at)::text FROM raymond.command \

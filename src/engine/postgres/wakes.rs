@@ -90,7 +90,8 @@ async fn notify(links: Arc<Links>, pending: Arc<Mutex<Pending>>) {
         if channels.is_empty() {
             return;
         }
-        let statement = "SELECT pg_notify(channel, '') FROM unnest($1) AS channel";
+        let statement =
+            "SELECT pg_catalog.pg_notify(channel, '') FROM pg_catalog.unnest($1) AS channel";
         if let Err(failure) = links.ask(CALL_LIMIT, statement, &[texts(&channels)]).await {
             tracing::debug!(error = %failure.error, "nobody was woken");
         }

@@ -27,6 +27,9 @@ const PAGE: usize = 500;
 /// The time between two looks at the hosts and the commands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
+/// The time in which further requests are waited for. A call costs the engine more than the requests that it carries.
+const GATHERING_TIME: Duration = Duration::from_millis(2);
+
 /// The number of requests that are forgotten at a time. They are over, so nothing waits for that.
 const FORGOTTEN: usize = 16;
 
@@ -101,7 +104,7 @@ impl MailSide {
                 Err(RecvTimeoutError::Timeout) if !self.has_ended() => None,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             };
-            let is_idle = next.is_none();
+            let (is_idle, end) = (next.is_none(), Instant::now() + GATHERING_TIME);
             let mut rest = next;
             while let Some(one) = rest.take() {
                 match one {
@@ -117,7 +120,8 @@ impl MailSide {
                         self.until_done(|held| held.engine.forget_all(&held.lease));
                     }
                 }
-                rest = if batch.len() < PAGE { outgoing.try_recv().ok() } else { None };
+                let left = end.saturating_duration_since(Instant::now());
+                rest = if batch.len() < PAGE { outgoing.recv_timeout(left).ok() } else { None };
             }
             self.flush(&mut batch);
             if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
@@ -140,13 +144,33 @@ impl MailSide {
                 }
             }
         });
-        if !batch.is_empty() {
-            let sent = self.until_done(|held| held.engine.send(&held.lease, batch));
-            for request in batch.drain(..).filter(|_| sent.is_none()) {
-                // It is never begun, and whoever waits for it would wait for ever.
-                self.calls.answer(&request.key, HostAnswer::Interrupted);
+        match self.sent(batch) {
+            Err(EngineError::Unstorable { .. }) => {
+                for request in batch.drain(..) {
+                    if let Err(error) = self.sent(std::slice::from_ref(&request)) {
+                        let why = error.to_string();
+                        self.calls.answer(&request.key, HostAnswer::Refused { why });
+                    }
+                }
             }
+            // They are never begun, and whoever waits for them would wait for ever.
+            Err(error) => {
+                tracing::debug!("{error}");
+                for request in batch.drain(..) {
+                    self.calls.answer(&request.key, HostAnswer::Interrupted);
+                }
+            }
+            Ok(()) => batch.clear(),
         }
+    }
+
+    /// Sends requests.
+    fn sent(&self, requests: &[HostRequest]) -> Result<(), EngineError> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let HeldRun { engine, lease } = &self.held;
+        until_mended(|| self.has_ended(), || engine.send(lease, requests))
     }
 
     /// Takes a request back.

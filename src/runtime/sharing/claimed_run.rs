@@ -4,9 +4,13 @@
 //! machine would take a run over that a person has stopped, or one that has ended.
 
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, apart};
+use super::shared_terms::terms;
 use crate::domain::id::RunId;
+use crate::domain::sealed_terms::SealedTerms;
+use crate::domain::settings::Settings;
 use crate::engine::EngineError;
 use crate::engine::shared_log::SharedRun;
+use crate::runtime::error::Error;
 
 /// The standing of a run before it was claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +63,24 @@ impl ClaimedRun {
     #[must_use]
     pub fn held(&self) -> &HeldRun {
         &self.held
+    }
+
+    /// Has the engine keep the settings under which the run goes on, so that other machines supervise it under the same.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be asked, or its terms cannot be read.
+    pub fn share_terms(&self, settings: &Settings) -> Result<(), Error> {
+        let HeldRun { engine, lease } = &self.held;
+        let mut terms = terms(&**engine, &lease.run)?;
+        let Some(before) = terms.terms.pop().filter(|before| before.settings != *settings) else {
+            return Ok(());
+        };
+        // Until the run's next record the earlier ones are in force.
+        let next = SealedTerms { settings: settings.clone(), ..before.clone() };
+        terms.terms = vec![before, next];
+        let text = serde_json::to_string(&terms)
+            .map_err(|error| Error::NotShared { run: lease.run.clone(), why: error.to_string() })?;
+        Ok(engine.set_terms(lease, &text)?)
     }
 
     /// Notes that the run has a supervisor from now on, which gives it back itself.

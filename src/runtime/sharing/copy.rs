@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::claimed_run::ClaimedRun;
 use super::run_engine::{RunEngine, shared_lines};
-use super::shared_terms::{SharedTerms, TERMS_VERSION, TermsVersion, blob_name};
+use super::shared_terms::{SharedTerms, blob_name, damaged, terms};
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::is_below;
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
 use crate::language::checksum::checksum;
 use crate::runtime::error::Error;
 use crate::store;
@@ -152,20 +152,6 @@ fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error>
     }
 }
 
-/// Returns the terms of a run.
-pub(super) fn terms(engine: &dyn Engine, run: &RunId) -> Result<SharedTerms, Error> {
-    let text = engine.terms(run)?;
-    let unreadable = |error: serde_json::Error| damaged(engine, run, &error.to_string());
-    // Those of another version may have other parts.
-    let version: TermsVersion = serde_json::from_str(&text).map_err(unreadable)?;
-    if version.version != TERMS_VERSION {
-        let (found, known) = (version.version, TERMS_VERSION);
-        let engine = engine.address().to_string();
-        return Err(EngineError::Version { engine, found, known }.into());
-    }
-    serde_json::from_str(&text).map_err(unreadable)
-}
-
 fn workflow(
     engine: &dyn Engine,
     run: &RunId,
@@ -199,9 +185,4 @@ fn blob(engine: &dyn Engine, run: &RunId, sum: &str) -> Result<Vec<u8>, Error> {
         Some(content) => Ok(content),
         None => Err(damaged(engine, run, &format!("the content {sum} is gone or was changed"))),
     }
-}
-
-fn damaged(engine: &dyn Engine, run: &RunId, why: &str) -> Error {
-    let engine = engine.address().to_string();
-    EngineError::Damaged { engine, what: format!("the run {run}"), why: why.to_owned() }.into()
 }

@@ -39,7 +39,10 @@ pub(in crate::runtime) fn fetch_mail(
             "it has {bytes} bytes, more than the {MAX_FETCHED_BYTES} that are fetched"
         )));
     }
-    let content = space.blob(blob_name(sum), *bytes)?;
+    let content = match space.blob(blob_name(sum), *bytes) {
+        Err(error @ EngineError::Damaged { .. }) => return Ok(Err(error.to_string())),
+        content => content?,
+    };
     let content = content.filter(|content| checksum(content) == **sum);
     let text = content.map(String::from_utf8).and_then(Result::ok);
     Ok(text.ok_or_else(|| format!("its content {sum} is gone or was changed in the engine")))

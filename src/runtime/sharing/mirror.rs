@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::copy::{refresh, terms};
+use super::copy::refresh;
 use super::engine_facts::facts_of;
 use super::run_engine::{CommandRole, LEASE_TIME};
+use super::shared_terms::terms;
 use crate::domain::host::HostName;
 use crate::domain::host_work::requested_turn;
 use crate::domain::id::RunId;
+use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
 use crate::engine::Engine;
 use crate::engine::shared_log::SharedRun;
@@ -21,7 +23,9 @@ use crate::runtime::error::Error;
 use crate::store;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunsRoot;
+use crate::store::seal;
 use crate::store::user_state::UserState;
+use crate::store::view::load_view;
 
 /// The longest time between two looks at the engine.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
@@ -41,17 +45,30 @@ impl EngineMirror {
         Self { engine, root, state }
     }
 
-    /// Brings all copies up to date, and exchanges the commands of those that have not ended.
+    /// Brings all copies up to date, and exchanges the commands of those that have not ended. Returns the runs of which there is no
+    /// copy as they are now, with the reasons: what is wrong with one of them keeps nobody from the others.
     ///
     /// # Errors
-    /// [`Error`] if the engine cannot be asked, or a copy cannot be written.
-    pub fn refresh_all(&self) -> Result<(), Error> {
+    /// [`Error`] if the engine cannot be asked.
+    pub fn refresh_all(&self) -> Result<Vec<(RunId, Error)>, Error> {
         match facts_of(&self.root, &self.state.key()?, Some(&self.engine)).pull() {
             // Who asks for facts is told.
             Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        self.engine.runs()?.iter().try_for_each(|run| self.refresh_run(run))
+        self.refreshed(&self.engine.runs()?)
+    }
+
+    fn refreshed(&self, runs: &[SharedRun]) -> Result<Vec<(RunId, Error)>, Error> {
+        let mut failed = Vec::new();
+        for run in runs {
+            match self.refresh_run(run) {
+                Ok(()) => {}
+                Err(Error::Engine(error)) if error.is_passing() => return Err(error.into()),
+                Err(error) => failed.push((run.run.clone(), error)),
+            }
+        }
+        Ok(failed)
     }
 
     fn refresh_run(&self, shared: &SharedRun) -> Result<(), Error> {
@@ -78,14 +95,17 @@ impl EngineMirror {
         Ok(turns.map(|(stem, host)| (stem.to_owned(), host)).collect())
     }
 
-    /// Brings the copies up to date of those runs that have not ended, and returns these runs.
+    /// Brings the copies up to date of those runs that have not ended, and returns these runs; without those of which there is
+    /// no copy as they are now.
     ///
     /// # Errors
-    /// [`Error`] if the engine cannot be asked, or a copy cannot be written.
+    /// [`Error`] if the engine cannot be asked.
     pub fn refresh_going_on(&self) -> Result<Vec<RunId>, Error> {
-        let runs = self.engine.runs()?;
-        let going_on = runs.iter().filter(|run| !run.has_ended);
-        going_on.map(|run| self.refresh_run(run).map(|()| run.run.clone())).collect()
+        let mut runs = self.engine.runs()?;
+        runs.retain(|run| !run.has_ended);
+        let failed = self.refreshed(&runs)?;
+        let is_fresh = |run: &RunId| failed.iter().all(|(other, _)| other != run);
+        Ok(runs.into_iter().map(|run| run.run).filter(is_fresh).collect())
     }
 
     /// Returns the directory of the copies.
@@ -103,14 +123,43 @@ impl EngineMirror {
         Ok(runs.map(|run| run.run).collect())
     }
 
-    /// Gives the lease of an abandoned run back that does not go on: it was stopped or paused, or it `has_ended`.
+    /// Takes the terms of a run over as those that were confirmed on this machine. Whoever does so has checked that it may
+    /// supervise the run under them.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be asked, or they cannot be kept.
+    pub(in crate::runtime) fn adopt_terms(&self, run: &RunId) -> Result<(), Error> {
+        let terms = terms(&*self.engine, run)?;
+        Ok(seal::save(&self.state, &terms.seal(run, &self.root))?)
+    }
+
+    /// Gives the lease of an abandoned run back as if it had been stopped, so that no worker takes the run over.
     ///
     /// # Errors
     /// [`Error::Engine`] if another raymond has taken the run over meanwhile, or the engine cannot be asked.
-    pub(in crate::runtime) fn give_back(&self, run: &RunId, has_ended: bool) -> Result<(), Error> {
+    pub fn leave_stopped(&self, run: &RunId) -> Result<(), Error> {
+        let holder = format!("whoever stops it, {}", Uuid::new_v4().simple());
+        let lease = self.engine.claim_run(run, &holder, LEASE_TIME)?;
+        Ok(self.engine.release_run(&lease, false)?)
+    }
+
+    /// Gives the lease of an abandoned run back that does not go on, because it was stopped or paused, or has ended.
+    ///
+    /// # Errors
+    /// [`Error`] if another raymond has taken the run over meanwhile, or the engine cannot be asked.
+    pub(in crate::runtime) fn give_back(&self, run: &RunId) -> Result<(), Error> {
         let holder = format!("whoever gives it back, {}", Uuid::new_v4().simple());
         let lease = self.engine.claim_run(run, &holder, LEASE_TIME)?;
-        Ok(self.engine.release_run(&lease, has_ended)?)
+        // Somebody may have resumed it before the claim; nobody writes after it.
+        self.refresh_log(run)?;
+        match load_view(&self.root, run)?.run.status {
+            // The lease runs out, and it is taken over.
+            RunStatus::Running => Ok(()),
+            RunStatus::Paused => Ok(self.engine.release_run(&lease, false)?),
+            RunStatus::Completed | RunStatus::Failed => {
+                Ok(self.engine.release_run(&lease, true)?)
+            }
+        }
     }
 
     /// Returns the settings of a run.
@@ -136,7 +185,7 @@ impl EngineMirror {
             while !end.load(Ordering::Relaxed) {
                 std::thread::sleep(LOOK_INTERVAL);
                 match mirror.refresh_all() {
-                    Ok(()) => is_reached = true,
+                    Ok(_) => is_reached = true,
                     Err(error) if is_reached => {
                         is_reached = false;
                         tracing::warn!("{error}; what is shown is as old as this message");

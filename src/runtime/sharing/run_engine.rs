@@ -56,6 +56,7 @@ pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
         | EngineError::NotBuilt { .. }
         | EngineError::Unreachable { .. }
         | EngineError::Refused { .. }
+        | EngineError::Unstorable { .. }
         | EngineError::Version { .. }
         | EngineError::NoSuchRun { .. }
         | EngineError::RunExists { .. }

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::workflow_pins::WorkflowPins;
+use crate::engine::{Engine, EngineError};
+use crate::runtime::error::Error;
 use crate::store::layout::RunsRoot;
 
 /// The version of [`SharedTerms`].
@@ -12,9 +14,9 @@ pub(super) const TERMS_VERSION: u32 = 1;
 
 /// The part of the terms that each version has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) struct TermsVersion {
+struct TermsVersion {
     /// The version of the document.
-    pub(super) version: u32,
+    version: u32,
 }
 
 /// The terms of a run.
@@ -59,4 +61,24 @@ impl SharedTerms {
 /// Returns the name of a blob for a checksum: its digits.
 pub(super) fn blob_name(checksum: &str) -> &str {
     checksum.strip_prefix("sha256:").unwrap_or(checksum)
+}
+
+/// Returns the terms of a run.
+pub(super) fn terms(engine: &dyn Engine, run: &RunId) -> Result<SharedTerms, Error> {
+    let text = engine.terms(run)?;
+    let unreadable = |error: serde_json::Error| damaged(engine, run, &error.to_string());
+    // Those of another version may have other parts.
+    let version: TermsVersion = serde_json::from_str(&text).map_err(unreadable)?;
+    if version.version != TERMS_VERSION {
+        let (found, known) = (version.version, TERMS_VERSION);
+        let engine = engine.address().to_string();
+        return Err(EngineError::Version { engine, found, known }.into());
+    }
+    serde_json::from_str(&text).map_err(unreadable)
+}
+
+/// Returns the error about data of a run that no raymond writes.
+pub(super) fn damaged(engine: &dyn Engine, run: &RunId, why: &str) -> Error {
+    let engine = engine.address().to_string();
+    EngineError::Damaged { engine, what: format!("the run {run}"), why: why.to_owned() }.into()
 }

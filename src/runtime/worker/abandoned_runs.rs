@@ -51,11 +51,11 @@ impl AbandonedRuns {
         let ends = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ends);
         let thread = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
-            let mut tried: HashMap<RunId, Instant> = HashMap::new();
+            let mut attempts = TakeoverAttempts::default();
             // Supervisors that an engine could not hear while it was down are first given the time to renew their leases.
             let mut earliest = Instant::now();
             while !end.load(Ordering::Relaxed) {
-                if let Err(error) = takeover.look(&mut tried, earliest, policy) {
+                if let Err(error) = takeover.look(&mut attempts, earliest, policy) {
                     tracing::debug!("{error}");
                     earliest = Instant::now() + LEASE_TIME;
                 }
@@ -75,11 +75,41 @@ impl Drop for AbandonedRuns {
     }
 }
 
+/// The attempts to take runs over.
+#[derive(Debug, Default)]
+struct TakeoverAttempts {
+    /// The last attempt for each run.
+    last: HashMap<RunId, Instant>,
+    /// What was told last about each run, so that it is told once.
+    told: HashMap<RunId, String>,
+}
+
+impl TakeoverAttempts {
+    /// Returns whether a run is to be tried now, and notes that it is.
+    fn begin(&mut self, run: &RunId) -> bool {
+        let is_due = self.last.get(run).is_none_or(|last| last.elapsed() >= RETRY_INTERVAL);
+        if is_due {
+            self.last.insert(run.clone(), Instant::now());
+        }
+        is_due
+    }
+
+    /// Says why a run is not taken over, once for each reason.
+    fn tell(&mut self, run: &RunId, why: &str) {
+        if self.told.get(run).is_none_or(|before| before != why) {
+            tracing::warn!(
+                "the run {run} has lost its supervisor, and is not taken over here: {why}"
+            );
+            self.told.insert(run.clone(), why.to_owned());
+        }
+    }
+}
+
 impl Takeover {
-    /// Takes over the runs that are abandoned now, not before `earliest`.
+    /// Takes over the runs that are abandoned now, not before `earliest`. One that cannot be taken over delays no other.
     fn look(
         &self,
-        tried: &mut HashMap<RunId, Instant>,
+        attempts: &mut TakeoverAttempts,
         earliest: Instant,
         policy: HostPolicy,
     ) -> Result<(), Error> {
@@ -87,31 +117,35 @@ impl Takeover {
         if Instant::now() < earliest {
             return Ok(());
         }
-        tried.retain(|_, last| last.elapsed() < RETRY_INTERVAL);
-        for run in runs {
-            if tried.contains_key(&run) {
-                continue;
-            }
-            tried.insert(run.clone(), Instant::now());
-            self.mirror.refresh_log(&run)?;
-            let status = load_view(self.mirror.root(), &run)?.run.status;
-            if status != RunStatus::Running {
-                // Its supervisor died between its last record and the end of its lease.
-                self.mirror.give_back(&run, status != RunStatus::Paused)?;
-                continue;
-            }
-            let settings = self.mirror.settings(&run)?;
-            if let Some(why) = policy.refusal_to_supervise(&settings) {
-                tracing::warn!(
-                    "the run {run} has lost its supervisor, and is not taken over here: {why}"
-                );
-                continue;
-            }
-            tracing::warn!("the run {run} has lost its supervisor, and is taken over here");
-            if let Err(why) = self.launcher.launch(self.mirror.root(), &run) {
-                tracing::warn!("the run {run} cannot be taken over: {why}");
+        attempts.told.retain(|run, _| runs.contains(run));
+        for run in runs.iter().filter(|run| attempts.begin(run)).cloned().collect::<Vec<_>>() {
+            if let Err(why) = self.take(&run, policy) {
+                attempts.tell(&run, &why);
             }
         }
         Ok(())
+    }
+
+    /// Takes a run over, or gives it back if it was to go on no more.
+    ///
+    /// # Errors
+    /// The reason why neither is done.
+    fn take(&self, run: &RunId, policy: HostPolicy) -> Result<(), String> {
+        let text = |error: Error| error.to_string();
+        self.mirror.refresh_log(run).map_err(text)?;
+        let view = load_view(self.mirror.root(), run).map_err(|error| error.to_string())?;
+        if view.run.status != RunStatus::Running {
+            // Its supervisor died between its last record and the end of its lease.
+            return self.mirror.give_back(run).map_err(text);
+        }
+        let settings = self.mirror.settings(run).map_err(text)?;
+        if let Some(why) = policy.refusal_to_supervise(&settings) {
+            return Err(why);
+        }
+        self.mirror.adopt_terms(run).map_err(text)?;
+        tracing::warn!(
+            "the run {run} has lost its supervisor: a raymond is started here that takes it over"
+        );
+        self.launcher.launch(self.mirror.root(), run)
     }
 }

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::engine::Engine;
+use crate::domain::host_work::HostAnswer;
 use crate::engine::host_mailbox::HostReply;
 use crate::engine::host_registry::HostClaim;
+use crate::engine::{Engine, EngineError};
 use crate::runtime::sharing::until_mended;
 
 /// The most notes of one call.
 const MOST_NOTES: usize = 200;
+
+/// The time in which further notes are waited for. A call costs the engine more than the notes that it carries.
+const GATHERING_TIME: Duration = Duration::from_millis(2);
 
 /// The bytes after which a call takes no further reply.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -81,9 +86,13 @@ fn tell_replies(
     while let Some(batch) = next_batch(incoming, |reply| reply.body.len()) {
         let (replies, waiting): (Vec<HostReply>, Vec<_>) =
             batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
-        if let Err(error) = until_mended(|| false, || engine.reply(claim, &replies)) {
+        match until_mended(|| false, || engine.reply(claim, &replies)) {
+            Ok(()) => {}
+            Err(EngineError::Unstorable { .. }) => {
+                replies.into_iter().for_each(|reply| reply_alone(engine, claim, reply));
+            }
             // The heartbeat meets the same, and ends the worker.
-            tracing::debug!("{} replies were not taken: {error}", replies.len());
+            Err(error) => tracing::debug!("{} replies were not taken: {error}", replies.len()),
         }
         for done in waiting {
             let _ = done.send(());
@@ -91,17 +100,36 @@ fn tell_replies(
     }
 }
 
-/// Waits for a note, and takes those that are there by then; `None` once no more can come.
+/// Gives a reply alone. One that the engine cannot store is replaced by the reason, so that nobody waits for it.
+fn reply_alone(engine: &dyn Engine, claim: &HostClaim, reply: HostReply) {
+    let HostReply { key, .. } = &reply;
+    match until_mended(|| false, || engine.reply(claim, std::slice::from_ref(&reply))) {
+        Err(EngineError::Unstorable { why, .. }) => {
+            let why = format!("its answer cannot be stored: {why}");
+            tracing::warn!("{key}: {why}");
+            let answer = HostAnswer::Refused { why };
+            let body = serde_json::to_string(&answer).unwrap_or_default();
+            let refusal = [HostReply { key: key.clone(), body }];
+            if let Err(error) = until_mended(|| false, || engine.reply(claim, &refusal)) {
+                tracing::debug!("{key}: {error}");
+            }
+        }
+        Err(error) => tracing::debug!("{key}: {error}"),
+        Ok(()) => {}
+    }
+}
+
+/// Waits for a note, and gathers those that come a moment later; `None` once no more can come.
 fn next_batch<N, A>(
     incoming: &Receiver<WaitingNote<N, A>>,
     bytes: impl Fn(&N) -> usize,
 ) -> Option<Vec<WaitingNote<N, A>>> {
     let first = incoming.recv().ok()?;
     let mut size = bytes(&first.note);
-    let mut batch = vec![first];
+    let (mut batch, end) = (vec![first], Instant::now() + GATHERING_TIME);
     while batch.len() < MOST_NOTES
         && size < MOST_BYTES
-        && let Ok(next) = incoming.try_recv()
+        && let Ok(next) = incoming.recv_timeout(end.saturating_duration_since(Instant::now()))
     {
         size += bytes(&next.note);
         batch.push(next);

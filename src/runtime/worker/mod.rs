@@ -5,6 +5,7 @@ mod hosted_run;
 mod hosted_runner;
 mod large_mail;
 mod mail_batches;
+mod options;
 mod placed_results;
 mod policy;
 mod registration;
@@ -16,5 +17,6 @@ mod transcripts;
 mod work;
 
 pub use abandoned_runs::{SupervisorLauncher, Takeover};
+pub use options::WorkerOptions;
 pub use policy::HostPolicy;
-pub use serve::{WorkerOptions, serve};
+pub use serve::serve;

@@ -3,9 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
+use super::options::WorkerOptions;
+use super::policy::CLAUDE;
 use crate::domain::host::{HostName, HostReport, HostStanding};
+use crate::domain::host_work::WIRE_VERSION;
 use crate::engine::host_registry::{HOST_SILENCE, HostClaim, RegisteredHost};
 use crate::engine::{Engine, EngineError};
+use crate::process::claude_version::claude_version;
+use crate::process::helper_environment::{NamedVariables, passed_on};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
@@ -15,6 +22,30 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The number of times that such a host is asked for: until the other worker has been silent for long enough.
 const ATTEMPTS: u64 = HOST_SILENCE.as_secs() + 2;
+
+/// Returns the report with which a worker takes its host into service. Warns if Claude Code is missing.
+pub(super) async fn first_report(options: &WorkerOptions) -> HostReport {
+    let variables = passed_on(std::env::vars_os(), &NamedVariables::default());
+    let claude = claude_version(CLAUDE, variables).await;
+    if claude.is_none() {
+        tracing::warn!(
+            "`{CLAUDE}` is not found here: turns of Claude Code fail on this host; install it, or give those agents another host by a label"
+        );
+    }
+    HostReport {
+        start: Uuid::new_v4().simple().to_string(),
+        slots: options.slots,
+        room: None,
+        labels: options.labels.clone(),
+        busy: 0,
+        sessions: 0,
+        raymond: env!("CARGO_PKG_VERSION").to_owned(),
+        wire: WIRE_VERSION,
+        claude,
+        takes_runs: options.takeover.is_some(),
+        timeout_ms: options.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+    }
+}
 
 /// Takes a host into service. One that another worker served a moment ago is waited for, because that one may have ended;
 /// `None` if the wait is interrupted.
@@ -36,7 +67,13 @@ pub(super) async fn take_into_service(
                     );
                 }
             }
-            taken => return Ok(Some(taken?)),
+            taken => {
+                let claim = taken?;
+                if attempt > 1 {
+                    tracing::warn!("this worker serves the host {host} now");
+                }
+                return Ok(Some(claim));
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}

@@ -1,5 +1,6 @@
 //! The threads of a worker that speak with the engine: one brings requests, one says that the host is alive.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -58,6 +59,8 @@ struct WorkerSide {
     mail: UnboundedSender<WorkerMail>,
     ends: Arc<AtomicBool>,
     is_reached: Arc<Mutex<bool>>,
+    /// The reason that was told last why the engine refuses this thread.
+    refused: RefCell<Option<String>>,
 }
 
 impl RequestThreads {
@@ -75,6 +78,7 @@ impl RequestThreads {
             mail,
             ends: Arc::clone(&ends),
             is_reached: Arc::new(Mutex::new(true)),
+            refused: RefCell::default(),
         };
         let beats = side.clone();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
@@ -108,6 +112,9 @@ impl WorkerSide {
                 if !std::mem::replace(&mut *is_reached, true) {
                     tracing::warn!("the engine {} is reached again", self.engine.address());
                 }
+                if self.refused.take().is_some() {
+                    tracing::warn!("the engine {} refuses it no more", self.engine.address());
+                }
                 return Some(brought);
             }
             Err(error) if error.is_passing() => {
@@ -115,6 +122,12 @@ impl WorkerSide {
                     tracing::warn!(
                         "{error}; running turns go on, and their outcomes are kept for it"
                     );
+                }
+            }
+            Err(error) if error.is_mendable() => {
+                let why = error.to_string();
+                if self.refused.replace(Some(why.clone())).as_ref() != Some(&why) {
+                    tracing::warn!("{why}; running turns go on, and it is asked again");
                 }
             }
             Err(error) => {

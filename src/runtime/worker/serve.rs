@@ -1,65 +1,36 @@
 //! The loop of a worker: requests in, answers out, each run in an environment of its own.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
 
-use super::abandoned_runs::{AbandonedRuns, Takeover};
+use super::abandoned_runs::AbandonedRuns;
 use super::hosted_run::{HostPlaces, HostedRun};
 use super::large_mail::stored_if_large;
 use super::mail_batches::MailBatches;
-use super::policy::{CLAUDE, HostPolicy};
-use super::registration::{reason_to_end, take_into_service};
+use super::options::WorkerOptions;
+use super::registration::{first_report, reason_to_end, take_into_service};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use super::run_slot::RunSlot;
 use super::session_keeper::SessionKeeper;
 use super::transcripts::transcript;
 use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
-use crate::domain::host::{HostLabel, HostName, HostReport, HostStanding};
-use crate::domain::host_work::{HostAnswer, HostWork, WIRE_VERSION};
+use crate::domain::host::HostStanding;
+use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::{AgentId, RunId};
 use crate::engine::Engine;
 use crate::engine::host_mailbox::{HostReply, HostRequest};
 use crate::engine::host_registry::HostClaim;
-use crate::process::claude_version::claude_version;
-use crate::process::helper_environment::{NamedVariables, passed_on};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
 use crate::store::host_identity::HostIdentity;
-use crate::store::layout::RunsRoot;
-use crate::store::user_state::UserState;
-
-/// The options of a worker.
-#[derive(Debug, Clone)]
-pub struct WorkerOptions {
-    /// The name of the host.
-    pub host: HostName,
-    /// The number of turns that it runs at the same time.
-    pub slots: u32,
-    /// Its labels.
-    pub labels: BTreeSet<HostLabel>,
-    /// The directory of the runs that it hosts.
-    pub root: RunsRoot,
-    /// The directory that all hosts share.
-    pub shared_dir: Option<PathBuf>,
-    /// The permissions that it gives to runs.
-    pub policy: HostPolicy,
-    /// The user's own state.
-    pub state: UserState,
-    /// The silence after which the host counts as lost; `None` if a person decides.
-    pub timeout: Option<Duration>,
-    /// The takeover of runs whose supervisor is gone; `None` if it takes none.
-    pub takeover: Option<Takeover>,
-}
 
 /// Serves a host until it is interrupted, or may do nothing more. Needs a running actix system.
 ///
@@ -71,19 +42,7 @@ pub async fn serve(
     interrupts: &mut InterruptReceiver,
 ) -> Result<(), Error> {
     let identity = HostIdentity::take(options.root.path())?;
-    let report = HostReport {
-        slots: options.slots,
-        room: None,
-        labels: options.labels.clone(),
-        busy: 0,
-        sessions: 0,
-        raymond: env!("CARGO_PKG_VERSION").to_owned(),
-        wire: WIRE_VERSION,
-        claude: claude_version(CLAUDE, passed_on(std::env::vars_os(), &NamedVariables::default()))
-            .await,
-        takes_runs: options.takeover.is_some(),
-        timeout_ms: options.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-    };
+    let report = first_report(&options).await;
     let names = (&options.host, identity.worker.as_str());
     let Some(claim) = take_into_service(&engine, names, &report, interrupts).await? else {
         return Ok(());

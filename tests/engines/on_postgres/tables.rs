@@ -8,7 +8,7 @@ use raymond::engine::{Engine, EngineError};
 use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::server::Server;
 use crate::suite::{hosts, leases, log, mail, replies, space};
-use crate::support::{LONG, begun_run, lines, new_run};
+use crate::support::{LONG, begun_run, lines, new_run, request, served_host};
 
 #[test]
 fn ten_machines_make_the_tables_at_once() {
@@ -187,4 +187,28 @@ fn a_server_that_takes_no_writes_is_said_to_be_a_standby() {
         assert!(error.is_passing(), "{error}");
         assert!(error.to_string().contains("target_session_attrs=read-write"), "{error}");
     }
+}
+
+#[test]
+fn database_that_cannot_store_all_texts_is_refused() {
+    let database = Database::new();
+    let mut session = database.session_in("postgres");
+    let latin = format!("{}_latin", database.name);
+    session.run(&format!(
+        "CREATE DATABASE {latin} OWNER ray ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    ));
+    let error = connected(&database.url().replace(&database.name, &latin)).expect_err("LATIN1");
+    assert!(matches!(error, EngineError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("its encoding is LATIN1"), "{error}");
+}
+
+#[test]
+fn what_no_column_takes_is_said_to_be_unstorable() {
+    let database = Database::new();
+    let engine = database.engine();
+    let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+    let mut sent = request(&lease, &claim, "a");
+    sent.body = "a\0b".to_owned();
+    let error = engine.send(&lease, &[sent]).expect_err("a zero byte");
+    assert!(matches!(error, EngineError::Unstorable { .. }) && !error.is_mendable(), "{error}");
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use raymond::domain::id::RunId;
+use raymond::engine::shared_log::{LogLine, NewSharedRun};
 use rustix::process::Signal;
 
 use super::cluster::{Cluster, RUN};
 use super::ended::Running;
-use super::flows::{TURNS, held_at_work, three};
+use super::fake::{answers, holds};
+use super::flows::{TURNS, fork, held_at_work, three};
 use crate::support::wait_until;
 
 /// Starts a host that takes runs over, and a run on another machine, whose first turns are held.
@@ -121,4 +123,72 @@ fn run_that_was_stopped_is_not_taken_over_though_its_lease_was_left() {
     cluster.machine("c").raymond(&["resume", RUN]).ok();
     cluster.wait_end();
     cluster.assert_paid_once();
+}
+
+#[test]
+fn run_that_goes_on_with_other_settings_is_taken_over_with_them() {
+    let cluster = three(Cluster::new());
+    cluster.script(&held_at_work());
+    let worker = cluster.machine("a").worker(3, &["--takes-runs"]);
+    let supervisor = cluster.machine("s").run(&["--budget", "100"]);
+    cluster.wait_calls(4);
+    // The machine that takes the run over has a copy of it from before.
+    cluster.machine("a").raymond(&["status", RUN]).ok();
+    let stop = cluster.machine("c").start(&["stop", RUN, "--wait"]);
+    wait_until("the stop arrives", || supervisor.stderr().contains("stop"));
+    cluster.release("go");
+    stop.wait().ok();
+    supervisor.wait();
+    cluster.script(&[
+        answers("start", &fork()),
+        holds("rest", "on", "<result>done</result>"),
+        answers("sum up", "<result>all done</result>"),
+    ]);
+    let resumed = cluster.machine("s").start(&["resume", RUN, "--budget", "200"]);
+    cluster.wait_calls(7);
+    resumed.kill9();
+    wait_takeover(&cluster);
+    cluster.release("on");
+    cluster.wait_end();
+    cluster.assert_paid_once();
+    let said = worker.stderr();
+    assert_eq!(said.matches("has lost its supervisor").count(), 1, "{said}");
+}
+
+#[test]
+fn stop_of_an_abandoned_run_keeps_it_from_being_taken_over() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &[]);
+    supervisor.kill9();
+    wait_until("the lease runs out", || {
+        cluster.engine.runs().is_ok_and(|runs| runs.iter().all(|run| run.is_abandoned))
+    });
+    let stopped = cluster.machine("c").raymond(&["stop", RUN]);
+    stopped.ok().says("has lost its supervisor").says("raymond resume t");
+    assert!(cluster.engine.runs().is_ok_and(|runs| !runs[0].is_abandoned));
+    cluster.release("go");
+    cluster.machine("s").raymond(&["resume", RUN]).ok();
+    cluster.wait_end();
+    cluster.assert_paid_once();
+}
+
+#[test]
+fn run_that_cannot_be_taken_over_delays_no_other() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    for name in ["a1", "a2", "a3", "a4"] {
+        let run = RunId::parse(name).expect("an id");
+        let lines = vec![LogLine { seq: 1, text: "{}".to_owned() }];
+        let new = NewSharedRun { run, terms: "{}".to_owned(), lines };
+        cluster.engine.create_run(&new, "nobody", Duration::from_millis(1)).expect("a run");
+    }
+    supervisor.kill9();
+    wait_takeover(&cluster);
+    assert_all_done(&cluster);
+    cluster
+        .machine("c")
+        .raymond(&["list"])
+        .ok()
+        .says("the run a1 is not shown as it is now")
+        .says(RUN);
 }

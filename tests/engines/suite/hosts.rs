@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use raymond::domain::host::{HostEpoch, HostStanding};
+use raymond::domain::host::{HostEpoch, HostReport, HostStanding};
 use raymond::engine::host_registry::RegisteredHost;
 use raymond::engine::{Engine, EngineError};
 
@@ -129,4 +129,19 @@ pub(crate) fn hosts_that_are_not_there_are_named(one: &dyn Engine, _: &dyn Engin
         assert!(matches!(error, EngineError::NoSuchHost { .. }), "{error}");
         assert!(error.to_string().contains(host.as_str()), "{error}");
     }
+}
+
+pub(crate) fn the_later_start_of_a_copied_worker_serves_the_host(
+    one: &dyn Engine,
+    other: &dyn Engine,
+) {
+    let host = new_host();
+    let [first, second] =
+        ["1", "2"].map(|start| HostReport { start: start.to_owned(), ..report(0) });
+    let claim = one.register_host(&host, "worker", &first, Duration::ZERO).expect("a claim");
+    assert_eq!(one.heartbeat(&claim, &first), Ok(HostStanding::Active));
+    assert_eq!(other.register_host(&host, "worker", &second, Duration::ZERO), Ok(claim.clone()));
+    let fenced = EngineError::HostFenced { host: host.clone() };
+    assert_eq!(one.heartbeat(&claim, &first), Err(fenced));
+    assert_eq!(other.heartbeat(&claim, &second), Ok(HostStanding::Active));
 }

@@ -73,6 +73,7 @@ macro_rules! each_property {
                 the_same_worker_keeps_its_epoch
                 another_worker_fences_the_first
                 another_worker_waits_until_the_first_is_silent
+                the_later_start_of_a_copied_worker_serves_the_host
                 a_lost_host_is_fenced_until_it_registers
                 a_draining_host_is_told
                 hosts_are_listed_with_their_reports

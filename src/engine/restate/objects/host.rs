@@ -72,7 +72,11 @@ pub(super) fn decide(
             (head.seen, head.report) = (now, report.clone());
             HostObjectAnswer::Epoch(head.epoch)
         }
-        HostCall::Heartbeat { epoch, .. } if head.is_fenced(*epoch) => HostObjectAnswer::Fenced,
+        HostCall::Heartbeat { epoch, report }
+            if head.is_fenced(*epoch) || report.get("start") != head.report.get("start") =>
+        {
+            HostObjectAnswer::Fenced
+        }
         HostCall::Heartbeat { report, .. } => {
             (head.seen, head.report) = (now, report.clone());
             HostObjectAnswer::Standing(head.standing)

@@ -70,7 +70,7 @@ impl Database {
         self.session_in(&self.name)
     }
 
-    fn session_in(&self, database: &str) -> Session {
+    pub(crate) fn session_in(&self, database: &str) -> Session {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let mut config = tokio_postgres::Config::new();

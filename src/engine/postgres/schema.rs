@@ -136,7 +136,8 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
     if row.get::<_, i64>(3) < OLDEST_SERVER {
         return Err(Failure::refused(address, "it is older than PostgreSQL 12; update it"));
     }
-    if row.get::<_, &str>(4) != "UTF8" {
+    // `SQL_ASCII` stores any bytes as they are.
+    if !["UTF8", "SQL_ASCII"].contains(&row.get::<_, &str>(4)) {
         let why = format!(
             "its encoding is {}, which cannot store all texts; make a database with `CREATE DATABASE … ENCODING 'UTF8'`",
             row.get::<_, &str>(4)

@@ -13,7 +13,7 @@ const CREATE: &str = "WITH made AS (INSERT INTO raymond.run (run, terms, epoch, 
     VALUES ($1, $2, 1, $3, clock_timestamp() + make_interval(secs => $4)) \
     ON CONFLICT (run) DO NOTHING RETURNING run), \
     put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
-    SELECT made.run, new.seq, 1, new.line FROM made, pg_catalog.unnest($5, $6) AS new (seq, line)) \
+    SELECT made.run, new.seq, 1, new.line FROM made, ROWS FROM (pg_catalog.unnest($5), pg_catalog.unnest($6)) AS new (seq, line)) \
     SELECT run FROM made";
 
 /// Returns the epoch, and whether the run was made of these terms and lines by this holder.

@@ -83,7 +83,7 @@ impl ReceivedMail {
         }
     }
 
-    /// Notes that a run has received replies, and returns the keys of all that it has received with its lease.
+    /// Notes that a run has received replies, and returns the keys of all that it has received with its lease, and these.
     pub(super) fn replies(&self, lease: &RunLease, keys: &[String]) -> Vec<String> {
         let mut all = lock(&self.replies);
         let own = all.entry(lease.run.clone()).or_default();
@@ -93,7 +93,7 @@ impl ReceivedMail {
         // One that was forgotten meanwhile is not noted again.
         let received = keys.iter().filter_map(|key| own.handed_out.take(key));
         own.received.extend(received);
-        own.received.iter().cloned().collect()
+        own.received.iter().chain(keys).cloned().collect()
     }
 
     /// Notes that replies are handed out to a run.

@@ -21,7 +21,7 @@ pub(super) const APPEND: StoredStatement = stored_statement!(
     concat!(
         held_run!(),
         ", put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
-         SELECT $1, new.seq, $2, new.line FROM held, pg_catalog.unnest($3, $4) AS new (seq, line) \
+         SELECT $1, new.seq, $2, new.line FROM held, ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS new (seq, line) \
          WHERE coalesce((SELECT max(seq) FROM raymond.log WHERE run = $1), 0) = $5 - 1 \
          RETURNING 1) \
          SELECT (SELECT count(*) FROM put) FROM held"
@@ -37,7 +37,7 @@ pub(super) const SEND: StoredStatement = stored_statement!(
         held_run!(),
         ", put AS (INSERT INTO raymond.request AS old (key, run, host, host_epoch, body, state) \
          SELECT new.key, $1, new.host, new.host_epoch, new.body, 'open' \
-         FROM held, pg_catalog.unnest($3, $4, $5, $6) WITH ORDINALITY AS new (key, host, host_epoch, body, place) \
+         FROM held, ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6)) WITH ORDINALITY AS new (key, host, host_epoch, body, place) \
          ORDER BY new.place ON CONFLICT (key) DO UPDATE SET state = 'open', host = excluded.host, \
          host_epoch = excluded.host_epoch, body = excluded.body, sent = DEFAULT, withdrawn_by = NULL \
          WHERE old.run = $1 AND old.state = 'withdrawn' AND NOT old.begun AND old.withdrawn_by < $2) \
@@ -80,7 +80,7 @@ pub(super) const REPLY: StoredStatement = stored_statement!(
     "run text",
     concat!(
         held_host!(),
-        ", picked AS MATERIALIZED (SELECT old.key, new.body FROM pg_catalog.unnest($3, $4) AS new (key, body) \
+        ", picked AS MATERIALIZED (SELECT old.key, new.body FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS new (key, body) \
          JOIN raymond.request AS old ON old.key = new.key \
          WHERE old.host = $1 AND old.host_epoch = $2 AND old.state = 'open' \
          AND EXISTS (SELECT FROM held) ORDER BY old.key FOR UPDATE OF old), \

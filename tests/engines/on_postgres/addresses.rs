@@ -97,6 +97,6 @@ fn a_password_is_in_no_debug_text() {
     let shown = format!("{engine:?} {}", engine.address());
     assert!(shown.contains("ray@127.0.0.1") && !shown.contains(PASSWORD), "{shown}");
     let error = engine.put_blob("not the checksum", b"x").expect_err("a wrong checksum");
-    assert!(matches!(error, EngineError::Refused { .. }), "{error}");
+    assert!(matches!(error, EngineError::Unstorable { .. }), "{error}");
     assert!(!error.to_string().contains(PASSWORD), "{error}");
 }

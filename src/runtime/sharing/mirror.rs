@@ -68,6 +68,12 @@ impl EngineMirror {
                 Err(error) => failed.push((run.run.clone(), error)),
             }
         }
+        // If there is nothing else to show, the reason is what the command is about.
+        if failed.len() == runs.len()
+            && let Some((_, error)) = failed.pop()
+        {
+            return Err(error);
+        }
         Ok(failed)
     }
 

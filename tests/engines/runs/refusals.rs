@@ -104,9 +104,11 @@ fn engine_of_the_configuration_is_used_unless_another_is_named() {
     assert_eq!(listed(&["list", "--json"]), Some(1));
     assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(0));
     in_config(&["hosts"]).ok().says("alive");
-    // A run in the background has its log here, whatever is configured.
+    // A run in the background has its log here, so that has to be meant.
     let flow = cluster.flow();
-    in_config(&["start", flow.to_str().expect("a path"), "--id", "here"]).ok().says("here");
+    let start = ["start", flow.to_str().expect("a path"), "--id", "here"];
+    in_config(&start).code(64).says("`raymond start` starts runs on this machine");
+    in_config(&[&start[..], &["--engine", "none"]].concat()).ok().says("here");
     assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(1));
     assert_eq!(cluster.engine.runs().expect("runs").len(), 1);
     std::fs::write(&file, "engine: a\nengin: b\n").expect("written");

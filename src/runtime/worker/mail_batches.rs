@@ -89,7 +89,9 @@ fn tell_replies(
         match until_mended(|| false, || engine.reply(claim, &replies)) {
             Ok(()) => {}
             Err(EngineError::Unstorable { .. }) => {
-                replies.into_iter().for_each(|reply| reply_alone(engine, claim, reply));
+                for reply in &replies {
+                    reply_alone(engine, claim, reply);
+                }
             }
             // The heartbeat meets the same, and ends the worker.
             Err(error) => tracing::debug!("{} replies were not taken: {error}", replies.len()),
@@ -101,9 +103,9 @@ fn tell_replies(
 }
 
 /// Gives a reply alone. One that the engine cannot store is replaced by the reason, so that nobody waits for it.
-fn reply_alone(engine: &dyn Engine, claim: &HostClaim, reply: HostReply) {
-    let HostReply { key, .. } = &reply;
-    match until_mended(|| false, || engine.reply(claim, std::slice::from_ref(&reply))) {
+fn reply_alone(engine: &dyn Engine, claim: &HostClaim, reply: &HostReply) {
+    let HostReply { key, .. } = reply;
+    match until_mended(|| false, || engine.reply(claim, std::slice::from_ref(reply))) {
         Err(EngineError::Unstorable { why, .. }) => {
             let why = format!("its answer cannot be stored: {why}");
             tracing::warn!("{key}: {why}");

@@ -136,11 +136,11 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
     if row.get::<_, i64>(3) < OLDEST_SERVER {
         return Err(Failure::refused(address, "it is older than PostgreSQL 12; update it"));
     }
-    // `SQL_ASCII` stores any bytes as they are.
-    if !["UTF8", "SQL_ASCII"].contains(&row.get::<_, &str>(4)) {
+    // The other one of these stores any bytes as they are.
+    let encoding = row.get::<_, &str>(4).to_ascii_lowercase();
+    if !["utf8", "sql_ascii"].contains(&encoding.as_str()) {
         let why = format!(
-            "its encoding is {}, which cannot store all texts; make a database with `CREATE DATABASE … ENCODING 'UTF8'`",
-            row.get::<_, &str>(4)
+            "its encoding is {encoding}, which cannot store all texts; make a database with `CREATE DATABASE … ENCODING 'UTF8'`"
         );
         return Err(Failure::refused(address, why));
     }

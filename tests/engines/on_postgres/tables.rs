@@ -202,7 +202,7 @@ fn database_that_cannot_store_all_texts_is_refused() {
     ));
     let error = connected(&database.url().replace(&database.name, &latin)).expect_err("LATIN1");
     assert!(matches!(error, EngineError::Refused { .. }), "{error}");
-    assert!(error.to_string().contains("its encoding is LATIN1"), "{error}");
+    assert!(error.to_string().contains("its encoding is latin1"), "{error}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) const APPEND: StoredStatement = stored_statement!(
     )
 );
 
-/// What an earlier supervisor took back is open again: the run was stopped then, and goes on now.
+/// A request that an earlier supervisor took back is open again: the run was stopped then, and goes on now.
 pub(super) const SEND: StoredStatement = stored_statement!(
     "send",
     ("text, int8, text[], text[], int8[], text[]", "$1, $2, $3, $4, $5, $6"),
@@ -45,7 +45,7 @@ pub(super) const SEND: StoredStatement = stored_statement!(
     )
 );
 
-/// What was begun had been received. It only reads, so it locks nothing.
+/// Requests that were begun had been received. It only reads, so it locks nothing.
 pub(super) const REQUESTS: StoredStatement = stored_statement!(
     "requests",
     ("text, int8, int8[], text[], bool, int8", "$1, $2, $3, $4, $5, $6"),

@@ -80,7 +80,7 @@ impl Drop for AbandonedRuns {
 struct TakeoverAttempts {
     /// The last attempt for each run.
     last: HashMap<RunId, Instant>,
-    /// What was told last about each run, so that it is told once.
+    /// The reason that was told last about each run, so that it is told once.
     told: HashMap<RunId, String>,
 }
 

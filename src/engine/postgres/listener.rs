@@ -20,7 +20,7 @@ use super::links::Links;
 const RETRY: Duration = Duration::from_secs(2);
 
 /// A channel that somebody waits for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Channel {
     /// Told when there is news, or when news may have been missed.
     pub(super) told: Notify,
@@ -29,6 +29,29 @@ pub(super) struct Channel {
     is_heard: AtomicBool,
     /// The number of notifications before the last call that asked for what the channel tells of.
     asked_at: AtomicU64,
+}
+
+/// The value of `asked_at` if nobody has asked yet.
+const NEVER: u64 = u64::MAX;
+
+impl Default for Channel {
+    fn default() -> Self {
+        Self {
+            told: Notify::new(),
+            news: AtomicU64::new(0),
+            is_heard: AtomicBool::new(false),
+            asked_at: AtomicU64::new(NEVER),
+        }
+    }
+}
+
+/// What a channel says about what has come about since somebody asked last.
+#[derive(Debug, PartialEq)]
+pub(super) enum ChannelNews {
+    Nothing,
+    Something,
+    /// Notifications do not come, or nobody has asked yet.
+    Unknown,
 }
 
 impl Channel {
@@ -42,10 +65,16 @@ impl Channel {
         self.asked_at.store(self.news(), Ordering::Release);
     }
 
-    /// Returns whether nothing can have come about since somebody asked last.
-    pub(super) fn is_known(&self) -> bool {
-        self.is_heard.load(Ordering::Acquire)
-            && self.asked_at.load(Ordering::Acquire) == self.news()
+    /// Returns what has come about since somebody asked last.
+    pub(super) fn since_asked(&self) -> ChannelNews {
+        let asked_at = self.asked_at.load(Ordering::Acquire);
+        if asked_at == NEVER || !self.is_heard.load(Ordering::Acquire) {
+            ChannelNews::Unknown
+        } else if asked_at == self.news() {
+            ChannelNews::Nothing
+        } else {
+            ChannelNews::Something
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! begin at the same moment one is first, and the other sees it.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::engine::PostgresEngine;
 use super::failure::Failure;
@@ -168,14 +168,22 @@ impl HostMailbox for PostgresEngine {
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
         self.listener.channel(&Topic::Run(&lease.run).channel()).ask();
-        let (known, most) = (self.received.replies(lease, received), stored_limit(limit));
-        let rows = self.rows_of_run(lease, REPLIES.call, &[texts(&known), number(&most)])?;
-        let mut replies = Vec::with_capacity(rows.len());
+        let (wanted, most) =
+            (self.received.replies(lease, received, Instant::now()), stored_limit(limit));
+        let parameters = [number(&wanted.from), texts(&wanted.but_for), number(&most)];
+        let rows = self.rows_of_run(lease, REPLIES.call, &parameters)?;
+        let (mut replies, mut handed_out) = (Vec::with_capacity(rows.len()), Vec::new());
+        let (mut first_open, mut last) = (wanted.from, wanted.from);
         for row in &rows {
-            let Some(key) = self.column(row, 0)? else { break };
+            first_open = self.column(row, 3)?;
+            let Some(key): Option<String> = self.column(row, 0)? else { break };
+            last = self.column(row, 2)?;
+            handed_out.push((key.clone(), last));
             replies.push(HostReply { key, body: self.column(row, 1)? });
         }
-        self.received.hand_out_replies(lease, replies.iter().map(|reply| &reply.key));
+        // A full page may have left some out.
+        let end = if replies.len() >= limit { first_open.min(last) } else { first_open };
+        self.received.hand_out_replies(lease, handed_out, end);
         Ok(replies)
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::domain::id::RunId;
 use crate::engine::host_registry::HostClaim;
@@ -11,6 +12,10 @@ use crate::engine::shared_log::RunLease;
 
 /// The number of received requests from which on those are dropped that were begun.
 const MANY: usize = 512;
+
+/// The time between two calls that ask for all replies. A server that crashed may count its transactions from an earlier
+/// one on.
+const LOOK_AT_ALL: Duration = Duration::from_secs(5);
 
 /// The requests of a host. A request that is sent again after it was withdrawn has another number.
 #[derive(Debug, Default)]
@@ -22,14 +27,43 @@ struct ReceivedRequests {
     received: HashSet<i64>,
 }
 
-/// The replies of a run.
+/// The replies of a run, each with the transaction that made it.
 #[derive(Debug, Default)]
 struct ReceivedReplies {
     epoch: u64,
-    /// The keys of those that were handed out, and not named as received yet.
-    handed_out: HashSet<String>,
-    /// The keys of those that were received, and not forgotten yet.
-    received: HashSet<String>,
+    /// The first transaction whose replies may not all have been handed out.
+    first_open: i64,
+    /// The time of the last call that asked for all.
+    asked_for_all: Option<Instant>,
+    /// Those that were handed out, and not named as received yet.
+    handed_out: HashMap<String, i64>,
+    /// Those that were received, and not forgotten yet.
+    received: HashMap<String, i64>,
+}
+
+impl ReceivedReplies {
+    /// Returns which replies are to be asked for.
+    fn wanted(&mut self, now: Instant) -> WantedReplies {
+        let is_due = |last: Instant| now.duration_since(last) >= LOOK_AT_ALL;
+        let from = if self.asked_for_all.is_none_or(is_due) {
+            self.asked_for_all = Some(now);
+            0
+        } else {
+            let left = self.handed_out.values().copied().min();
+            left.map_or(self.first_open, |left| left.min(self.first_open))
+        };
+        let known = self.received.iter().filter(|(_, transaction)| **transaction >= from);
+        WantedReplies { from, but_for: known.map(|(key, _)| key.clone()).collect() }
+    }
+}
+
+/// The replies that are to be asked for.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct WantedReplies {
+    /// The first transaction.
+    pub(super) from: i64,
+    /// The keys of those that have been received from then on, and of those that the caller knows besides.
+    pub(super) but_for: Vec<String>,
 }
 
 /// The mail that was received, of all hosts and runs that this process acts for.
@@ -83,27 +117,32 @@ impl ReceivedMail {
         }
     }
 
-    /// Notes that a run has received replies, and returns the keys of all that it has received with its lease, and these.
-    pub(super) fn replies(&self, lease: &RunLease, keys: &[String]) -> Vec<String> {
+    /// Notes that a run has received replies, and returns which ones it wants next.
+    pub(super) fn replies(&self, lease: &RunLease, keys: &[String], now: Instant) -> WantedReplies {
         let mut all = lock(&self.replies);
         let own = all.entry(lease.run.clone()).or_default();
         if own.epoch != lease.epoch {
             *own = ReceivedReplies { epoch: lease.epoch, ..ReceivedReplies::default() };
         }
         // One that was forgotten meanwhile is not noted again.
-        let received = keys.iter().filter_map(|key| own.handed_out.take(key));
+        let received = keys.iter().filter_map(|key| own.handed_out.remove_entry(key));
         own.received.extend(received);
-        own.received.iter().chain(keys).cloned().collect()
+        let mut wanted = own.wanted(now);
+        let unknown = keys.iter().filter(|key| !own.received.contains_key(*key));
+        wanted.but_for.extend(unknown.cloned());
+        wanted
     }
 
-    /// Notes that replies are handed out to a run.
-    pub(super) fn hand_out_replies<'k>(
+    /// Notes that replies are handed out to a run: all that there are before the transaction `first_open`.
+    pub(super) fn hand_out_replies(
         &self,
         lease: &RunLease,
-        keys: impl Iterator<Item = &'k String>,
+        replies: Vec<(String, i64)>,
+        first_open: i64,
     ) {
         if let Some(own) = lock(&self.replies).get_mut(&lease.run) {
-            own.handed_out.extend(keys.cloned());
+            own.handed_out.extend(replies);
+            own.first_open = first_open;
         }
     }
 
@@ -126,4 +165,46 @@ impl ReceivedMail {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The maps are whole at any time, so a panic elsewhere does not matter.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: WantedReplies = WantedReplies { from: 0, but_for: Vec::new() };
+
+    fn key(name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn lease(epoch: u64) -> RunLease {
+        RunLease { run: RunId::parse("r").expect("an id"), epoch }
+    }
+
+    #[test]
+    fn replies_are_asked_for_from_the_first_open_transaction() {
+        let (mail, own, now) = (ReceivedMail::default(), lease(1), Instant::now());
+        let wanted = |keys: &[String]| mail.replies(&own, keys, now);
+        assert_eq!(wanted(&[]), ALL);
+        mail.hand_out_replies(&own, vec![(key("a"), 4), (key("b"), 8)], 6);
+        // Only one was received: the other one is handed out again, also if it is older.
+        assert_eq!(wanted(&[key("b")]), WantedReplies { from: 4, but_for: vec![key("b")] });
+        mail.hand_out_replies(&own, vec![(key("a"), 4)], 7);
+        assert_eq!(wanted(&[key("a")]), WantedReplies { from: 7, but_for: vec![key("b")] });
+        mail.hand_out_replies(&own, Vec::new(), 9);
+        assert_eq!(wanted(&[]), WantedReplies { from: 9, but_for: Vec::new() });
+        let other = mail.replies(&lease(2), &[], now);
+        assert_eq!(other, ALL, "another supervisor has received none");
+    }
+
+    #[test]
+    fn all_replies_are_asked_for_now_and_then() {
+        let (mail, own, now) = (ReceivedMail::default(), lease(1), Instant::now());
+        mail.replies(&own, &[], now);
+        mail.hand_out_replies(&own, vec![(key("a"), 70)], 90);
+        assert_eq!(mail.replies(&own, &[key("a")], now).from, 90);
+        let wanted = mail.replies(&own, &[], now + LOOK_AT_ALL);
+        assert_eq!(wanted, WantedReplies { from: 0, but_for: vec![key("a")] });
+        assert_eq!(mail.replies(&own, &[], now + LOOK_AT_ALL).from, 90);
+    }
 }

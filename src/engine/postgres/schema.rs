@@ -7,7 +7,7 @@ use super::step_statements::STEP_STATEMENTS;
 use crate::engine::{EngineAddress, EngineError};
 
 /// The version of the tables.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Begins a change of the tables. One machine makes it while others that start at the same time wait.
 const BEGINNING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '6s'; \
@@ -83,42 +83,67 @@ CREATE TABLE raymond.request (
     begun bool NOT NULL DEFAULT false,
     withdrawn_by int8,
     answered timestamptz,
+    answered_in int8,
     forgotten timestamptz,
     body text NOT NULL,
     reply text
 ) WITH (fillfactor = 80);
 CREATE INDEX request_open ON raymond.request (host, host_epoch, sent) WHERE state = 'open';
-CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forgotten';
+CREATE INDEX request_of_run ON raymond.request (run, answered_in) WHERE state <> 'forgotten';
 CREATE INDEX request_forgotten ON raymond.request (forgotten) WHERE state = 'forgotten';
 
 CREATE TABLE raymond.version (
     is_only bool PRIMARY KEY DEFAULT true CHECK (is_only),
     version int8 NOT NULL
 );
-INSERT INTO raymond.version (version) VALUES (2);
+INSERT INTO raymond.version (version) VALUES (3);
 "#;
 
-/// Changes the tables of version 1 into those of version 2.
-const MIGRATE: &str = r"
-IF NOT EXISTS (SELECT FROM raymond.version WHERE version = 1) THEN
-    RETURN;
-END IF;
+/// Refuses to change tables that somebody uses.
+const CHECK_UNUSED: &str = r"
 IF EXISTS (SELECT FROM raymond.host WHERE standing IN ('active', 'draining') AND seen > clock_timestamp() - interval '6 seconds')
 OR EXISTS (SELECT FROM raymond.run WHERE lease_until > clock_timestamp()) THEN
     RAISE EXCEPTION 'they are in use' USING ERRCODE = 'object_in_use';
 END IF;
-DROP INDEX IF EXISTS raymond.request_of_run;
-ALTER TABLE raymond.request DROP COLUMN received;
-ALTER TABLE raymond.request RENAME COLUMN read_by TO withdrawn_by;
-CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forgotten';
-UPDATE raymond.version SET version = 2;
 ";
 
-/// Returns the script that makes the tables and the functions, if there are none or they are of the version before.
-fn script(is_new: bool) -> String {
-    let functions = STEP_STATEMENTS.map(|function| function.definition).concat();
-    let tables = if is_new { MAKE } else { MIGRATE };
-    format!("{BEGINNING} DO $make$ BEGIN {tables}{functions} END $make$; COMMIT;")
+/// Changes the tables of version 1 into those of version 2.
+const MIGRATE_1: &str = r"
+IF EXISTS (SELECT FROM raymond.version WHERE version = 1) THEN
+    ALTER TABLE raymond.request DROP COLUMN received;
+    ALTER TABLE raymond.request RENAME COLUMN read_by TO withdrawn_by;
+    UPDATE raymond.version SET version = 2;
+END IF;
+";
+
+/// Changes the tables of version 2 into those of version 3.
+const MIGRATE_2: &str = r"
+DROP INDEX IF EXISTS raymond.request_of_run;
+DROP FUNCTION IF EXISTS raymond.replies(text, int8, text[], int8);
+ALTER TABLE raymond.request ADD COLUMN answered_in int8;
+UPDATE raymond.request SET answered_in = 0 WHERE state = 'answered';
+CREATE INDEX request_of_run ON raymond.request (run, answered_in) WHERE state <> 'forgotten';
+UPDATE raymond.version SET version = 3;
+";
+
+/// Returns the script that makes the tables and the functions, if there are none.
+fn making() -> String {
+    script(&[MAKE])
+}
+
+/// Returns the script that changes the tables of an earlier version, unless somebody else has done so meanwhile.
+fn migration() -> String {
+    let is_done = format!(
+        "IF NOT EXISTS (SELECT FROM raymond.version WHERE version < {VERSION}) THEN RETURN; END IF;"
+    );
+    script(&[&is_done, CHECK_UNUSED, MIGRATE_1, MIGRATE_2])
+}
+
+/// Returns a script of these changes, and of the functions.
+fn script(changes: &[&str]) -> String {
+    let (changes, functions) =
+        (changes.concat(), STEP_STATEMENTS.map(|function| function.definition).concat());
+    format!("{BEGINNING} DO $make$ BEGIN {changes}{functions} END $make$; COMMIT;")
 }
 
 /// Asks a server what it is. The columns are those that `greet` reads.
@@ -152,11 +177,11 @@ pub(super) async fn greet(client: &Client, address: &EngineAddress) -> Result<()
         return Err(Failure::refused(address, why));
     }
     if !row.get::<_, bool>(2) {
-        client.batch_execute(&script(true)).await.map_err(failed)?;
+        client.batch_execute(&making()).await.map_err(failed)?;
     }
     let mut found = version(client, address).await?;
-    if found == 1 {
-        let changed = client.batch_execute(&script(false)).await;
+    if (1..VERSION).contains(&found) {
+        let changed = client.batch_execute(&migration()).await;
         changed.map_err(|error| Failure::of_migration(address, &error))?;
         found = version(client, address).await?;
     }

@@ -3,6 +3,9 @@
 //! A database gets these functions when its tables are made or migrated. Whoever adds one or changes one raises the version in
 //! `schema.rs`, and has `greet` migrate the tables of the version before. Each gives one row at least, also if it found
 //! nothing, because no row says that the fence does not hold.
+//!
+//! Rows that are named by their keys are found by these alone: `IS TRUE` keeps the planner from an index that has all rows of a
+//! run. A time that an index compares with is `statement_timestamp()`, since `clock_timestamp()` can change in a statement.
 
 use super::stored_statement::StoredStatement;
 
@@ -66,7 +69,7 @@ pub(super) const BEGIN: StoredStatement = stored_statement!(
     concat!(
         held_host!(),
         ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
-         WHERE key = ANY ($3) AND host = $1 AND host_epoch = $2 AND state IN ('open', 'answered') \
+         WHERE key = ANY ($3) AND (host = $1 AND host_epoch = $2 AND state IN ('open', 'answered')) IS TRUE \
          AND EXISTS (SELECT FROM held) ORDER BY key FOR UPDATE), \
          put AS (UPDATE raymond.request AS old SET begun = true FROM picked WHERE old.key = picked.key) \
          SELECT picked.key FROM held LEFT JOIN picked ON true"
@@ -82,25 +85,30 @@ pub(super) const REPLY: StoredStatement = stored_statement!(
         held_host!(),
         ", picked AS MATERIALIZED (SELECT old.key, new.body FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS new (key, body) \
          JOIN raymond.request AS old ON old.key = new.key \
-         WHERE old.host = $1 AND old.host_epoch = $2 AND old.state = 'open' \
+         WHERE (old.host = $1 AND old.host_epoch = $2 AND old.state = 'open') IS TRUE \
          AND EXISTS (SELECT FROM held) ORDER BY old.key FOR UPDATE OF old), \
          put AS (UPDATE raymond.request AS old \
-         SET state = 'answered', reply = picked.body, answered = clock_timestamp(), begun = true \
+         SET state = 'answered', reply = picked.body, answered = clock_timestamp(), \
+         answered_in = pg_catalog.txid_current(), begun = true \
          FROM picked WHERE old.key = picked.key RETURNING old.run) \
          SELECT DISTINCT put.run FROM held LEFT JOIN put ON true"
     )
 );
 
+/// The replies from a transaction on, but for some, and the first transaction that may still reply: all before it are over.
+///
 /// It only reads, so it locks nothing.
 pub(super) const REPLIES: StoredStatement = stored_statement!(
     "replies",
-    ("text, int8, text[], int8", "$1, $2, $3, $4"),
-    "key text, reply text",
+    ("text, int8, int8, text[], int8", "$1, $2, $3, $4, $5"),
+    "key text, reply text, answered_in int8, first_open int8",
     "WITH held AS (SELECT 1 FROM raymond.run WHERE run = $1 AND epoch = $2) \
-     SELECT next.key, next.reply FROM held LEFT JOIN LATERAL \
-     (SELECT key, reply, answered FROM raymond.request \
-     WHERE run = $1 AND state = 'answered' AND key <> ALL ($3) AND key NOT LIKE '?%' \
-     ORDER BY answered, key LIMIT $4) AS next ON true ORDER BY next.answered, next.key"
+     SELECT next.key, next.reply, next.answered_in, \
+     pg_catalog.txid_snapshot_xmin(pg_catalog.txid_current_snapshot()) FROM held LEFT JOIN LATERAL \
+     (SELECT key, reply, answered_in FROM raymond.request \
+     WHERE run = $1 AND state = 'answered' AND answered_in >= $3 AND key NOT LIKE '?%' \
+     AND NOT EXISTS (SELECT FROM pg_catalog.unnest($4) AS known (key) WHERE known.key = request.key) \
+     ORDER BY answered_in, key LIMIT $5) AS next ON true ORDER BY next.answered_in, next.key"
 );
 
 /// Rows are locked in the order of their keys. Old ones, of any run, are deleted by the way.
@@ -111,13 +119,13 @@ pub(super) const FORGET: StoredStatement = stored_statement!(
     concat!(
         held_run!(unflushed),
         ", picked AS MATERIALIZED (SELECT key FROM raymond.request \
-         WHERE key = ANY ($3) AND run = $1 AND state <> 'forgotten' AND EXISTS (SELECT FROM held) \
+         WHERE key = ANY ($3) AND (run = $1 AND state <> 'forgotten') IS TRUE AND EXISTS (SELECT FROM held) \
          ORDER BY key FOR UPDATE), \
          gone AS (UPDATE raymond.request AS old \
          SET state = 'forgotten', forgotten = clock_timestamp(), body = '', reply = NULL \
          FROM picked WHERE old.key = picked.key), \
          purged AS (DELETE FROM raymond.request WHERE key IN (SELECT key FROM raymond.request \
-         WHERE state = 'forgotten' AND forgotten < clock_timestamp() - interval '10 minutes' \
+         WHERE state = 'forgotten' AND forgotten < statement_timestamp() - interval '10 minutes' \
          AND EXISTS (SELECT FROM held) ORDER BY forgotten LIMIT 500 FOR UPDATE SKIP LOCKED)) \
          SELECT 1 FROM held"
     )

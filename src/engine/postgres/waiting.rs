@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use super::calls::CALL_LIMIT;
 use super::engine::PostgresEngine;
 use super::failure::Failure;
+use super::listener::ChannelNews;
 use super::values::{number, stored, text};
 use super::wakes::Topic;
 use crate::engine::EngineError;
@@ -20,10 +21,9 @@ const MAIL_OF_HOST: &str = "SELECT count(*)::text || '/' || max(request.sent)::t
     FROM raymond.request JOIN raymond.host ON host.host = request.host AND host.epoch = request.host_epoch \
     WHERE request.host = $1 AND request.state = 'open' AND NOT request.begun";
 
-/// Returns a text that changes with the replies to a run and the commands that wait for it.
+/// Returns a text that changes with most replies to a run, and with the commands that wait for it.
 const MAIL_OF_RUN: &str = "SELECT nullif(pg_catalog.concat_ws(' ', \
-    (SELECT count(*)::text || '/' || max(answered)::text FROM raymond.request \
-    WHERE run = $1 AND state = 'answered'), \
+    (SELECT max(answered_in)::text FROM raymond.request WHERE run = $1 AND state = 'answered'), \
     (SELECT count(*)::text || '+' || max(left_at)::text FROM raymond.command \
     WHERE run = $1 AND removed IS NULL)), '')";
 
@@ -78,7 +78,12 @@ impl PostgresEngine {
                 // What comes during the look is not missed.
                 let mut told = std::pin::pin!(channel.told.notified());
                 told.as_mut().enable();
-                if (!is_first || !channel.is_known()) && look(is_first).await? {
+                let is_there = match (is_first, channel.since_asked()) {
+                    (true, ChannelNews::Nothing) => false,
+                    (true, ChannelNews::Something) => true,
+                    (true, ChannelNews::Unknown) | (false, _) => look(is_first).await?,
+                };
+                if is_there {
                     return Ok(());
                 }
                 let left = longest.saturating_sub(start.elapsed());

@@ -8,7 +8,7 @@ use raymond::engine::{Engine, EngineError};
 use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::server::Server;
 use crate::suite::{hosts, leases, log, mail, replies, space};
-use crate::support::{LONG, begun_run, lines, new_run, request, served_host};
+use crate::support::{LONG, begun_run, lines, new_run, reply, request, served_host};
 
 #[test]
 fn ten_machines_make_the_tables_at_once() {
@@ -35,10 +35,10 @@ fn tables_of_another_version_are_refused() {
     database.session().run("UPDATE raymond.version SET version = 7");
     let error = connected(&database.url()).expect_err("another version");
     let EngineError::Version { found, known, .. } = &error else { panic!("{error}") };
-    assert_eq!((*found, *known), (7, 2));
+    assert_eq!((*found, *known), (7, 3));
     let error = error.to_string();
-    assert!(error.contains("version 7") && error.contains("uses version 2"), "{error}");
-    database.session().run("UPDATE raymond.version SET version = 2");
+    assert!(error.contains("version 7") && error.contains("uses version 3"), "{error}");
+    database.session().run("UPDATE raymond.version SET version = 3");
     engine.append(&lease, &lines(2, &["b"])).expect("the tables are as they were");
 }
 
@@ -96,30 +96,44 @@ fn users_without_rights_are_told_what_to_grant() {
     begun_run(&*engine);
 }
 
+/// Changes the tables of version 3 into those of version 2.
+const INTO_VERSION_2: &str = "DROP FUNCTION raymond.replies; DROP INDEX raymond.request_of_run; \
+    ALTER TABLE raymond.request DROP COLUMN answered_in; \
+    CREATE INDEX request_of_run ON raymond.request (run, state) WHERE state <> 'forgotten'; \
+    CREATE FUNCTION raymond.replies(text, int8, text[], int8) RETURNS SETOF record LANGUAGE sql AS 'SELECT 1'; \
+    UPDATE raymond.run SET lease_until = NULL; UPDATE raymond.host SET seen = 'epoch'; \
+    UPDATE raymond.version SET version = 2;";
+
+/// Changes the tables of version 2 into those of version 1.
+const INTO_VERSION_1: &str = "DROP FUNCTION raymond.append; DROP FUNCTION raymond.send; DROP FUNCTION raymond.requests; \
+    DROP FUNCTION raymond.begin_requests; DROP FUNCTION raymond.reply; DROP FUNCTION raymond.replies; \
+    DROP FUNCTION raymond.forget; DROP INDEX raymond.request_of_run; \
+    CREATE INDEX request_of_run ON raymond.request (run, state); \
+    ALTER TABLE raymond.request ADD COLUMN received bool NOT NULL DEFAULT false; \
+    ALTER TABLE raymond.request RENAME COLUMN withdrawn_by TO read_by; \
+    UPDATE raymond.version SET version = 1;";
+
 #[test]
-fn tables_of_the_version_before_are_changed() {
-    let database = Database::new();
-    let engine = database.engine();
-    let lease = begun_run(&*engine);
-    drop(engine);
-    database.session().run(
-        "DROP FUNCTION raymond.append; DROP FUNCTION raymond.send; DROP FUNCTION raymond.requests; \
-         DROP FUNCTION raymond.begin_requests; DROP FUNCTION raymond.reply; DROP FUNCTION raymond.replies; \
-         DROP FUNCTION raymond.forget; DROP INDEX raymond.request_of_run; \
-         CREATE INDEX request_of_run ON raymond.request (run, state); \
-         ALTER TABLE raymond.request ADD COLUMN received bool NOT NULL DEFAULT false; \
-         ALTER TABLE raymond.request RENAME COLUMN withdrawn_by TO read_by; \
-         UPDATE raymond.run SET lease_until = NULL; \
-         UPDATE raymond.version SET version = 1",
-    );
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| database.engine());
-        }
-    });
-    let engine = database.engine();
-    engine.append(&lease, &lines(2, &["b"])).expect("a line");
-    mail::requests_come_once_and_in_order(&*engine, &*database.engine());
+fn tables_of_earlier_versions_are_changed() {
+    for changes in [INTO_VERSION_2.to_owned(), format!("{INTO_VERSION_2}{INTO_VERSION_1}")] {
+        let database = Database::new();
+        let engine = database.engine();
+        let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+        engine.send(&lease, &[request(&lease, &claim, "before")]).expect("a request");
+        engine.reply(&claim, &[reply(&lease, "before")]).expect("its reply");
+        drop(engine);
+        database.session().run(&changes);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| database.engine());
+            }
+        });
+        let engine = database.engine();
+        engine.append(&lease, &lines(2, &["b"])).expect("a line");
+        let replies = engine.replies(&lease, &[], 10).expect("what was answered before");
+        assert_eq!(replies, [reply(&lease, "before")]);
+        mail::requests_come_once_and_in_order(&*engine, &*database.engine());
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Placement: the host of each agent.
 //!
 //! An agent is given a host by the record that lets it take its first step: of those that take agents and have the label it needs, the one with the
-//! fewest agents per slot, counting the new one. The choice is recorded as a [`PlacedAgent`]: the host, and the epoch
+//! fewest agents per slot, counting the new one. One without Claude Code comes last if the run needs that. The choice is recorded as a [`PlacedAgent`]: the host, and the epoch
 //! that it was in. The agent keeps this home for life, because its session and its files are there.
 //!
 //! Only an agent that has begun nothing there may be moved ([`HostTable::may_move`]): when its host drains, is silent or
@@ -45,6 +45,8 @@ use super::id::AgentId;
 pub struct HostTable {
     /// The version of the messages between hosts that this raymond speaks.
     wire: u32,
+    /// Hosts with Claude Code are preferred.
+    prefers_claude: bool,
     hosts: BTreeMap<HostName, KnownHost>,
     /// The hosts by their labels; under `None` all of them.
     pools: HashMap<Option<HostLabel>, HostPool>,
@@ -70,11 +72,19 @@ impl HostTable {
     pub fn new(wire: u32) -> Self {
         Self {
             wire,
+            prefers_claude: false,
             hosts: BTreeMap::new(),
             pools: HashMap::new(),
             agents: HashMap::new(),
             groups: HashMap::new(),
         }
+    }
+
+    /// Returns the table of a run whose turns are answered by Claude Code, if `prefers`: hosts without it are given agents only
+    /// if no other one takes any. Scripts and graphs may do without it.
+    #[must_use]
+    pub fn preferring_claude(self, prefers: bool) -> Self {
+        Self { prefers_claude: prefers, ..self }
     }
 
     /// Takes the sightings of all hosts. Those that are missing were removed, and count as lost.
@@ -180,6 +190,11 @@ impl HostTable {
     pub fn takes(&self, host: &HostName, requirement: Option<&HostLabel>) -> bool {
         let takes = self.hosts.get(host).is_some_and(|host| host.obstacle(self.wire).is_none());
         takes && requirement.is_none_or(|label| self.has_label(host, label))
+    }
+
+    /// Returns whether others than this host are preferred.
+    fn is_last_choice(&self, host: &HostName) -> bool {
+        self.prefers_claude && self.hosts.get(host).is_some_and(KnownHost::lacks_claude)
     }
 
     fn pool(&self, requirement: Option<&HostLabel>) -> Option<&HostPool> {

@@ -91,6 +91,7 @@ pub fn create(
         journal: None,
     };
     let (is_shared_dir, label) = (settings.shared_dir.is_some(), options.host.clone());
+    let answerer = settings.answerer;
     let beginning = RunStarted {
         workflow_id,
         scope_dir: seal.scope_dir.clone(),
@@ -103,7 +104,7 @@ pub fn create(
         settings,
     };
     let placed = match &request.engine {
-        Some(to) => first_home(to, label.as_ref(), is_shared_dir)?,
+        Some(to) => first_home(to, label.as_ref(), is_shared_dir, answerer)?,
         None => Vec::new(),
     };
     let first = Record {

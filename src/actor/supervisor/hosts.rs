@@ -52,7 +52,8 @@ impl RunHosts {
     /// Returns the hosts of a run, with the agents where its records say that they live.
     pub(super) fn of(run: &Run, has_shared_dir: bool) -> Self {
         let mut hosts = Self {
-            table: HostTable::new(WIRE_VERSION),
+            table: HostTable::new(WIRE_VERSION)
+                .preferring_claude(run.settings.answerer == AnswererKind::Claude),
             has_shared_dir,
             unplaced: BTreeSet::new(),
             has_seen: false,

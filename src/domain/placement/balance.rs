@@ -70,12 +70,14 @@ fn idle_hosts<'a>(
     };
     let Some(pool) = hosts.pool(requirement) else { return Vec::new() };
     let takers = pool.takers();
-    if takers.len() < queue.idle_host_count() {
+    let mut idle: Vec<&HostName> = if takers.len() < queue.idle_host_count() {
         takers.filter(|host| queue.idle_permits(host) > 0).collect()
     } else {
         let idle = queue.idle_hosts().map(|(host, _)| host);
         idle.filter(|host| hosts.takes(host, requirement)).collect()
-    }
+    };
+    idle.retain(|host| !hosts.is_last_choice(host));
+    idle
 }
 
 /// The free permits of idle hosts.

@@ -41,6 +41,8 @@ pub enum HostObstacle {
 /// The load of a host that takes agents. The lowest is that of the freest host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostLoad {
+    /// It lacks what most agents of the run need, so that others are preferred whatever their load.
+    pub(super) is_last_choice: bool,
     /// The number of agents that it would have with one more.
     pub(super) agents: u64,
     /// The number of its slots, at least 1.
@@ -50,11 +52,12 @@ pub(super) struct HostLoad {
 }
 
 impl Ord for HostLoad {
-    /// Compares the agents per slot, without rounding; hosts with the same load are in the order of their names.
+    /// Compares the agents per slot, without rounding, of hosts that are a choice alike; hosts with the same load are in the order of their names.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let own = u128::from(self.agents) * u128::from(other.slots);
         let others = u128::from(other.agents) * u128::from(self.slots);
-        own.cmp(&others).then_with(|| self.host.cmp(&other.host))
+        let choice = self.is_last_choice.cmp(&other.is_last_choice);
+        choice.then(own.cmp(&others)).then_with(|| self.host.cmp(&other.host))
     }
 }
 
@@ -129,13 +132,20 @@ impl KnownHost {
         }
     }
 
-    /// Returns its load, or why it takes no agents.
-    pub(super) fn load(&self, wire: u32) -> Result<HostLoad, HostObstacle> {
+    /// Returns whether it was seen, and has no Claude Code.
+    pub(super) fn lacks_claude(&self) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.report.claude.is_none())
+    }
+
+    /// Returns its load, or why it takes no agents. One without Claude Code is the last choice if that is preferred.
+    pub(super) fn load(&self, wire: u32, prefers_claude: bool) -> Result<HostLoad, HostObstacle> {
         let obstacle = self.obstacle(wire).unwrap_or(HostObstacle::Silent);
         let seen = self.seen.as_ref().filter(|_| self.obstacle(wire).is_none());
         let seen = seen.ok_or(obstacle)?;
         let agents = u64::try_from(self.agents.len()).unwrap_or(u64::MAX).saturating_add(1);
-        Ok(HostLoad { agents, slots: u64::from(seen.report.slots), host: seen.host.clone() })
+        let is_last_choice = prefers_claude && self.lacks_claude();
+        let slots = u64::from(seen.report.slots);
+        Ok(HostLoad { is_last_choice, agents, slots, host: seen.host.clone() })
     }
 
     /// Returns whether turns may run there now.

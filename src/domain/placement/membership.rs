@@ -169,14 +169,14 @@ impl HostTable {
         changes: &mut HostChanges,
         change: impl FnOnce(&mut KnownHost),
     ) {
-        let wire = self.wire;
+        let (wire, prefers_claude) = (self.wire, self.prefers_claude);
         let is_new = !self.hosts.contains_key(host);
         let known =
             self.hosts.entry(host.clone()).or_insert_with(|| KnownHost::unseen(host, epoch));
         let (load, permits, pools) =
-            (known.load(wire), known.permits(wire), Arc::clone(&known.pools));
+            (known.load(wire, prefers_claude), known.permits(wire), Arc::clone(&known.pools));
         change(known);
-        let (new_load, new_permits) = (known.load(wire), known.permits(wire));
+        let (new_load, new_permits) = (known.load(wire, prefers_claude), known.permits(wire));
         if permits != new_permits {
             changes.permits.push(host.clone());
         }

@@ -10,6 +10,7 @@ use crate::domain::host_work::WIRE_VERSION;
 use crate::domain::id::AgentId;
 use crate::domain::placement::{HostSighting, HostTable, PlacementGroup};
 use crate::domain::sealed_terms::RunSeal;
+use crate::domain::settings::AnswererKind;
 use crate::domain::working_dir::WorkingDir;
 use crate::engine::host_registry::RegisteredHost;
 use crate::engine::shared_log::{LogLine, NewSharedRun};
@@ -77,8 +78,10 @@ pub(in crate::runtime) fn first_home(
     to: &RunEngine,
     label: Option<&HostLabel>,
     is_shared_dir: bool,
+    answerer: AnswererKind,
 ) -> Result<Vec<PlacedAgent>, Error> {
-    let mut table = HostTable::new(WIRE_VERSION);
+    let mut table =
+        HostTable::new(WIRE_VERSION).preferring_claude(answerer == AnswererKind::Claude);
     let seen = to.engine.hosts()?.into_iter().map(sighting).collect();
     let _ = table.observe_all(seen);
     let group = PlacementGroup::of(&WorkingDir::default(), is_shared_dir);

@@ -205,3 +205,24 @@ fn agent_that_shares_its_directory_by_now_stays_and_others_move() {
     settle(&mut cluster.table, &agent(4), None, Some(tree));
     assert_eq!(cluster.moves(9), ["main.3 a>b"]);
 }
+
+#[test]
+fn hosts_without_claude_are_the_last_choice_of_runs_that_need_it() {
+    let with_claude = |host: &str, slots| {
+        let mut sighting = sighting(host, slots, &[]);
+        sighting.report.claude = Some("2.1.330".to_owned());
+        sighting
+    };
+    let mut table = HostTable::new(WIRE).preferring_claude(true);
+    let seen = vec![sighting("a", 8, &[]), with_claude("b", 1), with_claude("c", 1)];
+    let _ = table.observe_all(seen);
+    let hosts: Vec<String> =
+        (1..=4).map(|number| settle(&mut table, &agent(number), None, None)).collect();
+    assert_eq!(hosts, ["b", "c", "b", "c"], "however many slots the other one has");
+    let _ = table.observe_all(vec![sighting("a", 8, &[])]);
+    assert_eq!(settle(&mut table, &agent(5), None, None), "a", "there is no other one");
+
+    let mut table = HostTable::new(WIRE);
+    let _ = table.observe_all(vec![sighting("a", 8, &[]), with_claude("b", 1)]);
+    assert_eq!(settle(&mut table, &agent(1), None, None), "a", "scripted turns need none");
+}

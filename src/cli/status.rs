@@ -8,7 +8,9 @@ use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::table::{self, TableCell};
-use super::{agent_statuses, arrived, output, questions, run_choice, status_word, summary};
+use super::{
+    agent_statuses, arrived, output, questions, run_choice, status_word, summary, waited_hosts,
+};
 use crate::actor::clock::now;
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::TreeRow;
@@ -33,7 +35,9 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let running = left_running(&directories::root(root.path())?, &view);
     table::print(as_lines(&view, &statuses))?;
     let arrived = arrived::arrived(&root, &view)?;
-    output::print(&(below_agents(&view, &statuses) + &arrived + &running))
+    output::print(&(below_agents(&view, &statuses) + &arrived + &running))?;
+    waited_hosts::tell_silent(&args.dir, &root.run(&id))?;
+    Ok(CliExitCode::Success)
 }
 
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status

@@ -7,7 +7,7 @@ use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{arrived, output, run_choice, status, status_word};
+use super::{arrived, output, run_choice, status, status_word, waited_hosts};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
@@ -38,7 +38,9 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     lines.extend(table::lines(&[vec![head], cells].concat()));
     lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
     table::print(lines)?;
-    output::print(&arrived::arrived(&root, &view)?)
+    output::print(&arrived::arrived(&root, &view)?)?;
+    waited_hosts::tell_silent(&args.one.dir, &root.run(&id))?;
+    Ok(CliExitCode::Success)
 }
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {

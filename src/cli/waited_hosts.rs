@@ -7,7 +7,7 @@ use super::exit::Error;
 use super::runs_dir::DirArgs;
 use super::{engine, output};
 use crate::engine::Engine;
-use crate::runtime::sharing::SilentHosts;
+use crate::runtime::sharing::{SilentHosts, silences};
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
 
@@ -50,4 +50,18 @@ impl WaitedHosts {
         }
         Ok(())
     }
+}
+
+/// Says which hosts are silent now while turns of a run are there. An engine that cannot be reached was told of before, by
+/// whatever brought the copy of the run up to date.
+///
+/// # Errors
+/// [`Error`] if the note in the copy of the run cannot be read.
+pub(super) fn tell_silent(dir: &DirArgs, run: &RunDir) -> Result<(), Error> {
+    let Some(note) = EngineNote::of(run.path())? else { return Ok(()) };
+    let Ok(Some(engine)) = engine::connected(dir) else { return Ok(()) };
+    for silence in silences(&engine.hosts().unwrap_or_default(), |host| note.waits_for(host)) {
+        output::tell(&silence);
+    }
+    Ok(())
 }

@@ -27,5 +27,5 @@ pub(super) use patience::{until_mended, until_reached};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
 pub use run_engine::{CommandRole, HeldRun, RunEngine};
 pub(super) use run_engine::{LEASE_TIME, apart, settings_here};
-pub use silent_hosts::SilentHosts;
+pub use silent_hosts::{SilentHosts, silences};
 pub use transcripts::{TurnPlace, transcripts};

@@ -35,14 +35,28 @@ impl SilentHosts {
                 *looks += 1;
             } else if *looks == LOOKS && is_waited_for(name) {
                 *looks += 1;
-                news.push(format!(
-                    "host {name} has been silent for {} s, and what runs there is waited for: start its worker again, or declare it lost with `raymond hosts lost {name}`",
-                    host.silent_for.as_secs()
-                ));
+                news.push(silence(host));
             }
         }
         news
     }
+}
+
+/// Returns the sentence about a host that is silent while it is waited for.
+fn silence(host: &RegisteredHost) -> String {
+    let (name, seconds) = (&host.host, host.silent_for.as_secs());
+    format!(
+        "host {name} has been silent for {seconds} s, and what runs there is waited for: start its worker again, or declare it lost with `raymond hosts lost {name}`"
+    )
+}
+
+/// Returns a sentence about each host that is silent now while it is waited for.
+#[must_use]
+pub fn silences(seen: &[RegisteredHost], is_waited_for: impl Fn(&HostName) -> bool) -> Vec<String> {
+    let is_silent = |host: &&RegisteredHost| {
+        host.standing != HostStanding::Lost && !host.is_alive() && is_waited_for(&host.host)
+    };
+    seen.iter().filter(is_silent).map(silence).collect()
 }
 
 #[cfg(test)]

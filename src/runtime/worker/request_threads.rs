@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -58,9 +58,32 @@ struct WorkerSide {
     claim: HostClaim,
     mail: UnboundedSender<WorkerMail>,
     ends: Arc<AtomicBool>,
-    is_reached: Arc<Mutex<bool>>,
+    reached: Arc<Mutex<EngineReached>>,
     /// The reason that was told last why the engine refuses this thread.
     refused: RefCell<Option<String>>,
+}
+
+/// Whether the engine was reached, as the threads of a worker tell people.
+#[derive(Debug, Default)]
+struct EngineReached {
+    is_down: bool,
+    /// The time of the last call that reached it.
+    last: Option<Instant>,
+}
+
+impl EngineReached {
+    /// Notes that a call has reached it now; returns whether that is news.
+    fn succeeds(&mut self, now: Instant) -> bool {
+        self.last = Some(now);
+        std::mem::replace(&mut self.is_down, false)
+    }
+
+    /// Notes that a call which began then has not reached it; returns whether that is news. Another one may have reached it
+    /// since.
+    fn fails(&mut self, began: Instant) -> bool {
+        let is_old = self.last.is_some_and(|last| began <= last);
+        !is_old && !std::mem::replace(&mut self.is_down, true)
+    }
 }
 
 impl RequestThreads {
@@ -77,7 +100,7 @@ impl RequestThreads {
             claim: claim.clone(),
             mail,
             ends: Arc::clone(&ends),
-            is_reached: Arc::new(Mutex::new(true)),
+            reached: Arc::default(),
             refused: RefCell::default(),
         };
         let beats = side.clone();
@@ -104,12 +127,14 @@ impl WorkerSide {
         self.ends.load(Ordering::Relaxed)
     }
 
-    /// Returns what a call brought; `None` if it failed, which is said once.
-    fn brought<T>(&self, called: Result<T, EngineError>) -> Option<T> {
-        let mut is_reached = self.is_reached.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns what a call brings; `None` if it fails, which is said once.
+    fn brought<T>(&self, call: impl FnOnce() -> Result<T, EngineError>) -> Option<T> {
+        let began = Instant::now();
+        let called = call();
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         match called {
             Ok(brought) => {
-                if !std::mem::replace(&mut *is_reached, true) {
+                if reached.succeeds(Instant::now()) {
                     tracing::warn!("the engine {} is reached again", self.engine.address());
                 }
                 if self.refused.take().is_some() {
@@ -118,7 +143,7 @@ impl WorkerSide {
                 return Some(brought);
             }
             Err(error) if error.is_passing() => {
-                if std::mem::replace(&mut *is_reached, false) {
+                if reached.fails(began) {
                     tracing::warn!(
                         "{error}; running turns go on, and their outcomes are kept for it"
                     );
@@ -135,7 +160,7 @@ impl WorkerSide {
                 self.ends.store(true, Ordering::Relaxed);
             }
         }
-        drop(is_reached);
+        drop(reached);
         std::thread::sleep(RETRY_PAUSE);
         None
     }
@@ -143,13 +168,13 @@ impl WorkerSide {
     fn receive(&self) {
         let (mut received, mut is_first) = (Vec::new(), true);
         while !self.has_ended() {
-            let page = self.engine.requests(&self.claim, &received, is_first, PAGE);
+            let page = || self.engine.requests(&self.claim, &received, is_first, PAGE);
             let Some(requests) = self.brought(page) else { continue };
             is_first = false;
             received = requests.iter().map(|request| request.key.clone()).collect();
             let is_full = requests.len() >= PAGE;
             for mut request in requests {
-                while self.brought(open_request(&*self.engine, &mut request)).is_none() {
+                while self.brought(|| open_request(&*self.engine, &mut request)).is_none() {
                     if self.has_ended() {
                         return;
                     }
@@ -158,7 +183,7 @@ impl WorkerSide {
             }
             if !is_full {
                 let host = MailReceiver::Host(&self.claim.host);
-                self.brought(self.engine.wait_for_mail(host, MAIL_WAIT));
+                self.brought(|| self.engine.wait_for_mail(host, MAIL_WAIT));
             }
         }
     }
@@ -172,8 +197,27 @@ impl WorkerSide {
                 sessions: counts.sessions.load(Ordering::Relaxed),
                 ..report.clone()
             };
-            self.brought(self.engine.heartbeat(&self.claim, &report));
+            self.brought(|| self.engine.heartbeat(&self.claim, &report));
             std::thread::sleep(HEARTBEAT);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outage_is_news_once_and_a_late_failure_is_none() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut reached = EngineReached::default();
+        assert!(!reached.succeeds(at(1)));
+        assert!(reached.fails(at(2)));
+        assert!(!reached.fails(at(3)));
+        assert!(reached.succeeds(at(5)));
+        assert!(!reached.fails(at(4)), "that call began before");
+        assert!(!reached.succeeds(at(6)));
+        assert!(reached.fails(at(7)));
     }
 }

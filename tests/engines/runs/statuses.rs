@@ -69,7 +69,7 @@ fn label_that_no_host_has_is_named_by_whoever_asks() {
 }
 
 #[test]
-fn stop_that_waits_for_a_silent_host_says_so() {
+fn silent_host_is_named_by_whoever_waits_or_looks() {
     let cluster = three(Cluster::new());
     cluster.script(&held_at_work());
     let worker = cluster.machine("a").worker(3, &[]);
@@ -80,6 +80,11 @@ fn stop_that_waits_for_a_silent_host_says_so() {
     let mut stop = cluster.machine("c").start(&["stop", RUN, "--wait"]);
     stop.wait_stderr("host a has been silent for");
     stop.wait_stderr("raymond hosts lost a");
+    for command in ["status", "tree"] {
+        let shown = cluster.machine("d").raymond(&[command, RUN]);
+        shown.ok();
+        assert!(shown.stderr.contains("host a has been silent for"), "{command}: {shown:?}");
+    }
     worker.signal(Signal::CONT);
     cluster.release("go");
     stop.wait().ok();

@@ -30,7 +30,7 @@ use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::diff::{DIFF_HELP, DiffArgs};
 use self::examples::{
-    COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
+    COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP, WAITS_HELP,
 };
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
@@ -118,6 +118,9 @@ pub enum CliCommand {
     /// Show all runs, the newest first
     #[command(after_help = LIST_HELP)]
     List(ListArgs),
+    /// Show all that waits for a person, in all runs
+    #[command(after_help = WAITS_HELP)]
+    Waits(AllRunsArgs),
     /// Show what happened in a run
     #[command(after_help = LOG_HELP)]
     Log(LogArgs),

@@ -26,6 +26,7 @@ use super::logging::{LogFormat, LoggingArgs};
 use super::wrapping;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::plugin::terminal::Terminal;
+use crate::plugin::terminal::signals::TerminalSignals;
 
 /// The target of messages for people.
 pub const PEOPLE: &str = "raymond::people";
@@ -121,7 +122,7 @@ pub fn terminal(may_live: bool) -> Terminal {
     let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     let live = may_live && !is_dumb && stderr().is_terminal();
     let colours = console::colors_enabled_stderr();
-    let terminal = if live { Terminal::live(colours) } else { Terminal::lines(colours) };
+    let terminal = if live { Terminal::live(colours, signals()) } else { Terminal::lines(colours) };
     if LOG.get().is_none_or(|log| log.apart.is_none()) {
         let filter = LOG.get().map_or("warn", |log| log.filter.as_str());
         subscribe(filter, &terminal, LogFormat::Text, false);
@@ -131,6 +132,11 @@ pub fn terminal(may_live: bool) -> Terminal {
         }));
     }
     terminal
+}
+
+/// Returns the signals that the terminal of this process has.
+fn signals() -> TerminalSignals {
+    TerminalSignals::of(|name| std::env::var(name).ok())
 }
 
 fn owns_stderr() -> bool {

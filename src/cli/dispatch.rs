@@ -13,7 +13,7 @@ use super::exit::{CliExitCode, Error};
 use super::{
     answer, branch, check, clean, completions, costs, diagnostics, diff, engine, facts, graph,
     help, hosts, import, list, log, man, output, record, recover, retry, run, schema, show, signal,
-    start, status, stop, target, test, top, tree, trust, worker, workflow, worktrees,
+    start, status, stop, target, test, top, tree, trust, waits, worker, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -140,6 +140,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Facts(args) => facts::facts(&args),
         CliCommand::Status(args) => status::status(&args),
         CliCommand::List(args) => list::list(&args),
+        CliCommand::Waits(args) => waits::waits(&args),
         CliCommand::Log(args) => log::log(&args),
         CliCommand::Tree(args) => tree::tree(&args),
         CliCommand::Show(args) => show::show(&args),

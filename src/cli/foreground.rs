@@ -19,6 +19,9 @@ use crate::domain::run::Run;
 use crate::plugin::console::ConsolePlugin;
 use crate::plugin::line_choice::Verbosity;
 use crate::plugin::lines::JsonLinesPlugin;
+use crate::plugin::notify::NotificationPlugin;
+use crate::plugin::notify::desktop::DesktopSink;
+use crate::plugin::notify::notification::NotificationTracker;
 use crate::plugin::terminal::Terminal;
 use crate::process::child::subreaper;
 use crate::process::helper_environment::NamedVariables;
@@ -116,6 +119,11 @@ async fn supervised(
         let (terminal, verbosity) = (terminal.clone(), options.verbosity.verbosity());
         let console = ConsolePlugin::new(terminal, Arc::clone(&registry), &prepared.run, verbosity);
         plugins.add_own("console", console);
+    }
+    if terminal.is_live() {
+        let sink = DesktopSink::new(terminal.clone(), &prepared.run.workflow_id);
+        let tracker = NotificationTracker::new(&prepared.run);
+        plugins.add_own("desktop", NotificationPlugin::new(tracker, sink));
     }
     if let Some(person) = person {
         let inbox = (prepared.store.dir().clone(), prepared.user_state.key()?);

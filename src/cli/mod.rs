@@ -72,6 +72,7 @@ pub mod top;
 pub mod tree;
 pub mod trust;
 mod waited_hosts;
+pub mod waits;
 pub mod worker;
 pub mod workflow;
 pub mod worktrees;

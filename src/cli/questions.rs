@@ -163,7 +163,7 @@ pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
 }
 
 /// Quotes a word for a shell if needed.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "=_-./".contains(c);
     if word.chars().all(plain) {
         word.to_owned()

@@ -8,6 +8,7 @@ use console::Term;
 
 use super::fan_out::{FAMILY_FOLD_SIZE, FanOutRates, FanOuts};
 use super::line_choice::{LineChoice, LineVerdict, ToldProgress, Verbosity, tone};
+use super::screen::window_status::WindowStatus;
 use super::screen::{RunHeadline, RunPicture, progress_line};
 use super::sentence::{sentence, shown_texts, waiting};
 use super::styled::{StyledLine, TextTone};
@@ -40,6 +41,8 @@ pub struct ConsolePlugin {
     /// True once a record was published.
     has_begun: bool,
     next_drawing: Instant,
+    /// The status that the window shows.
+    window: Option<WindowStatus>,
 }
 
 impl ConsolePlugin {
@@ -73,6 +76,7 @@ impl ConsolePlugin {
             counted: 0,
             has_begun: false,
             next_drawing: Instant::now(),
+            window: None,
         }
     }
 
@@ -97,11 +101,21 @@ impl ConsolePlugin {
             let (headline, fan_outs, rates) = (&self.headline, &self.fan_outs, &self.rates);
             let picture = RunPicture { headline, views: &views, fan_outs, rates, now: now() };
             self.terminal.draw(picture.rows(Term::stderr().size()));
+            self.show_window_status();
         } else if self.registry.total() > FAMILY_FOLD_SIZE {
             self.count_agents();
             self.tell_progress();
         }
         self.next_drawing = begin + begin.elapsed() * PAUSE_FACTOR;
+    }
+
+    /// Shows how far the run is outside the text, if that has changed.
+    fn show_window_status(&mut self) {
+        let status = WindowStatus::of(&self.headline.run, &self.fan_outs);
+        if self.window.as_ref() != Some(&status) {
+            self.terminal.show_status(&status.title, status.progress);
+            self.window = Some(status);
+        }
     }
 
     /// Prints a line on each fan-out that has made progress, unless something else shows it.

@@ -3,6 +3,7 @@
 //! [`notification`] decides which records are notified. Delivery is up to the maker of the actor, behind
 //! [`NotificationSink`]. This actor waits for nothing before the run's end.
 
+pub mod desktop;
 pub mod notification;
 
 use std::pin::Pin;

@@ -4,6 +4,7 @@
 //! a line for the rest. Of a fan-out of many, those that wait for their turn are only counted.
 
 mod headline;
+pub mod window_status;
 
 use std::sync::Arc;
 

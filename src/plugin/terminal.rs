@@ -5,6 +5,7 @@
 //! counted. All other threads never wait for a person.
 
 mod live_area;
+pub mod signals;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use console::Term;
 
 use self::live_area::{LiveArea, TerminalForm};
+use self::signals::{ShownProgress, TerminalSignals};
 use super::styled::{StyledLine, TextTone};
 use crate::domain::printable::printable;
 
@@ -36,6 +38,7 @@ pub struct Terminal {
     sender: SyncSender<TerminalRequest>,
     dropped: Arc<AtomicU64>,
     live: bool,
+    signals: TerminalSignals,
 }
 
 enum TerminalRequest {
@@ -43,6 +46,10 @@ enum TerminalRequest {
     Styled(StyledLine),
     Rows(Vec<StyledLine>),
     Prompt(Option<String>),
+    /// A desktop notification, as a sequence.
+    Notice(String),
+    /// The title and the progress, as a sequence.
+    Status(String),
     Clear(SyncSender<()>),
 }
 
@@ -65,29 +72,34 @@ impl Terminal {
         Self::start(std::io::stderr(), None, lost, LineForm { colours, is_stderr: true })
     }
 
-    /// Returns a live area on the terminal behind stderr, with lines printed above it.
+    /// Returns a live area on the terminal behind stderr, with lines printed above it, and with the signals that this
+    /// terminal has.
     #[must_use]
-    pub fn live(colours: bool) -> Self {
+    pub fn live(colours: bool, signals: TerminalSignals) -> Self {
         let form = LineForm { colours, is_stderr: true };
-        Self::start(std::io::stderr(), Some(LiveArea::default()), lost, form)
+        let area = Some((LiveArea::default(), signals));
+        Self::start(std::io::stderr(), area, lost, form)
     }
 
     fn start(
         stream: impl Write + Send + 'static,
-        area: Option<LiveArea>,
+        live: Option<(LiveArea, TerminalSignals)>,
         note: fn(u64) -> String,
         form: LineForm,
     ) -> Self {
+        let (area, signals) = live.unzip();
+        let signals = signals.unwrap_or_default();
         let (sender, requests) = sync_channel(MAX_WAITING_MESSAGES);
         let dropped = Arc::new(AtomicU64::new(0));
         let live = area.is_some();
-        let writer = TerminalWriter { stream, area, rows: Vec::new(), typed: None, form };
+        let (rows, typed, is_signalling) = (Vec::new(), None, false);
+        let writer = TerminalWriter { stream, area, rows, typed, form, signals, is_signalling };
         let thread_dropped = Arc::clone(&dropped);
         // Without a thread nothing can be shown, and the run continues.
         let _ = std::thread::Builder::new()
             .name("terminal".to_owned())
             .spawn(move || writer.write_all(&requests, &thread_dropped, note));
-        Self { sender, dropped, live }
+        Self { sender, dropped, live, signals }
     }
 
     /// Returns whether there is a live area.
@@ -120,6 +132,21 @@ impl Terminal {
         }
     }
 
+    /// Shows a desktop notification, if the terminal has them.
+    pub fn notify(&self, title: &str, text: &str) {
+        if self.live {
+            self.say(TerminalRequest::Notice(self.signals.notice(title, text)));
+        }
+    }
+
+    /// Shows a title and the progress outside the text, until the live area is removed.
+    pub fn show_status(&self, title: &str, progress: ShownProgress) {
+        if self.live {
+            let status = self.signals.title(title) + &self.signals.progress(progress);
+            self.say(TerminalRequest::Status(status));
+        }
+    }
+
     /// Removes the live area, once all earlier messages are written, or after a moment.
     pub fn clear(&self) {
         let (done, cleared) = sync_channel(1);
@@ -142,6 +169,9 @@ struct TerminalWriter<S> {
     rows: Vec<StyledLine>,
     typed: Option<String>,
     form: LineForm,
+    signals: TerminalSignals,
+    /// True while a title or progress is shown that has to be taken back.
+    is_signalling: bool,
 }
 
 /// The form of the lines of a stream.
@@ -177,13 +207,34 @@ impl<S: Write> TerminalWriter<S> {
                     TerminalRequest::Styled(line) => self.paint(line, &mut lines),
                     TerminalRequest::Rows(rows) => self.rows = rows,
                     TerminalRequest::Prompt(row) => self.typed = row,
+                    TerminalRequest::Notice(sequence) => lines.push_str(&sequence),
+                    TerminalRequest::Status(sequence) => self.signal(&sequence, &mut lines),
                     TerminalRequest::Clear(sender) => done.push(sender),
                 }
+            }
+            if !done.is_empty() {
+                self.end_signals(&mut lines);
             }
             self.write(&lines, !done.is_empty());
             for sender in done {
                 let _ = sender.send(());
             }
+        }
+    }
+
+    /// Appends the sequence of a title and of progress.
+    fn signal(&mut self, sequence: &str, lines: &mut String) {
+        if !std::mem::replace(&mut self.is_signalling, true) {
+            lines.push_str(self.signals.keep_title());
+        }
+        lines.push_str(sequence);
+    }
+
+    /// Appends what takes back the title and the progress, if any are shown.
+    fn end_signals(&mut self, lines: &mut String) {
+        if std::mem::take(&mut self.is_signalling) {
+            lines.push_str(&self.signals.progress(ShownProgress::Over));
+            lines.push_str(self.signals.put_title_back());
         }
     }
 

@@ -8,6 +8,7 @@ mod list;
 mod named_runs;
 mod runs_dir;
 mod stop;
+mod waits;
 mod wording;
 
 use std::fs;

@@ -19,6 +19,12 @@ Running turns may finish within --shutdown of the run. `raymond resume RUN` resu
 
 --json prints { run, asked, status }.";
 
+pub(super) const WAITS_HELP: &str = "Examples:
+  raymond waits                          questions, signals that programs wait for, parked agents
+  raymond waits --json | jq -r '.[].command'
+
+--json prints an array of { run, agent, kind, since, until, command } with the parts of each kind.";
+
 pub(super) const RECOVER_HELP: &str = "Examples:
   raymond recover                        the runs that can be resumed
   raymond recover --all                  resume all of them, and wait for them

@@ -1,0 +1,110 @@
+//! `raymond waits`: all that waits for a person, over all runs.
+
+use serde_json::{Value, json};
+
+use super::args::AllRunsArgs;
+use super::exit::{CliExitCode, Error};
+use super::questions::quoted;
+use super::table::{self, TableCell};
+use super::{age, list, output};
+use crate::actor::clock::now;
+use crate::domain::awaited_signal::AwaitedSignal;
+use crate::domain::id::RunId;
+use crate::domain::person_wait::{PersonWait, PersonWaitSubject, person_waits};
+use crate::domain::printable::{flat, one_line};
+use crate::plugin::styled::TextTone;
+
+/// The maximum length of what is waited for, in bytes.
+const MAX_SUBJECT_BYTES: usize = 400;
+
+/// Runs `raymond waits`.
+///
+/// # Errors
+/// [`Error`] if the directory cannot be read; a run that cannot be read is named.
+pub fn waits(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.root();
+    let mut waits: Vec<(RunId, PersonWait)> = Vec::new();
+    for run in list::all(&root)? {
+        match run.view {
+            Ok(view) => {
+                let of_run = person_waits(&view.run).into_iter();
+                waits.extend(of_run.map(|wait| (run.id.clone(), wait)));
+            }
+            Err(error) => output::tell(&format!("{}: {error}", run.id)),
+        }
+    }
+    waits.sort_by_key(|(_, wait)| wait.since);
+    if args.json {
+        let waits: Vec<Value> = waits.iter().map(|(run, wait)| document(run, wait)).collect();
+        return output::print_json(&waits);
+    }
+    if waits.is_empty() {
+        output::tell("nothing waits for a person");
+    }
+    let rows: Vec<Vec<TableCell>> = waits.iter().map(|(run, wait)| row(run, wait)).collect();
+    table::print(table::lines(&rows))
+}
+
+fn row(run: &RunId, wait: &PersonWait) -> Vec<TableCell> {
+    vec![
+        run.to_string().into(),
+        wait.agent.to_string().into(),
+        age::text(now().since(wait.since)).into(),
+        subject(&wait.subject).into(),
+        TableCell::of(TextTone::Faint, &command(run, &wait.subject)),
+    ]
+}
+
+fn subject(subject: &PersonWaitSubject) -> String {
+    match subject {
+        PersonWaitSubject::Answer { question, .. } => format!("asks: {}", one_line(question)),
+        PersonWaitSubject::Signal(AwaitedSignal { label, key, value }) => {
+            let key = key.as_ref().map(|key| format!(" of {}", one_line(key))).unwrap_or_default();
+            let value = value.as_ref().map(|value| format!(" with {}", one_line(value)));
+            format!("waits for the signal {}{key}{}", one_line(label), value.unwrap_or_default())
+        }
+        PersonWaitSubject::Parked { reason } => {
+            format!("is parked: {}", flat(reason, MAX_SUBJECT_BYTES))
+        }
+    }
+}
+
+/// Returns the command that ends a wait.
+fn command(run: &RunId, subject: &PersonWaitSubject) -> String {
+    match subject {
+        PersonWaitSubject::Answer { node, .. } => {
+            format!("raymond answer {run} {}=TEXT", quoted(node))
+        }
+        PersonWaitSubject::Signal(AwaitedSignal { label, key, value }) => {
+            let key = key.as_deref().map_or("KEY".to_owned(), quoted);
+            let value = value.as_ref().map(|value| format!(" --value {}", quoted(value)));
+            format!("raymond signal {} --key {key}{}", quoted(label), value.unwrap_or_default())
+        }
+        PersonWaitSubject::Parked { .. } => format!("raymond resume {run}"),
+    }
+}
+
+fn document(run: &RunId, wait: &PersonWait) -> Value {
+    let PersonWait { agent, since, until, subject } = wait;
+    let mut value = json!({
+        "run": run,
+        "agent": agent,
+        "kind": subject.name(),
+        "since": since,
+        "until": until,
+        "command": command(run, subject),
+    });
+    match subject {
+        PersonWaitSubject::Answer { node, question } => {
+            value["node"] = json!(node);
+            value["question"] = json!(question);
+        }
+        PersonWaitSubject::Signal(AwaitedSignal { label, key, value: payload }) => {
+            value["label"] = json!(label);
+            value["key"] = json!(key);
+            value["value"] = json!(payload);
+        }
+        PersonWaitSubject::Parked { reason } => value["reason"] = json!(reason),
+    }
+    value
+}

@@ -3,15 +3,13 @@
 use super::exit::Error;
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, InvalidName};
+use crate::domain::person_command::AgentFamily;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 
 /// An agent, or an agent with all its descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentSelector {
-    agent: AgentId,
-    descendants: bool,
-}
+pub struct AgentSelector(AgentFamily);
 
 impl AgentSelector {
     /// Parses `main.2` or `main.2.*`.
@@ -19,25 +17,25 @@ impl AgentSelector {
     /// # Errors
     /// [`InvalidName::Agent`] for anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
-        let (agent, descendants) = match text.strip_suffix(".*") {
-            Some(agent) => (agent, true),
-            None => (text, false),
-        };
-        Ok(Self { agent: AgentId::parse(agent)?, descendants })
+        AgentFamily::parse(text).map(Self)
     }
 
     /// Returns the agent itself.
     #[must_use]
     pub fn agent(&self) -> &AgentId {
-        &self.agent
+        &self.0.agent
+    }
+
+    /// Returns the agents.
+    #[must_use]
+    pub fn family(&self) -> &AgentFamily {
+        &self.0
     }
 
     /// Returns whether an event belongs to a selected agent. Events of the whole run belong to none.
     #[must_use]
     pub fn is_about(&self, event: &Event) -> bool {
-        event.agent().is_some_and(|agent| {
-            *agent == self.agent || (self.descendants && agent.is_within(&self.agent))
-        })
+        event.agent().is_some_and(|agent| self.0.has(agent))
     }
 }
 

@@ -139,6 +139,7 @@ fn as_json(reason: &WaitReason) -> Value {
         WaitReason::Program(awaiting) => value["awaiting"] = json!(awaiting),
         WaitReason::Host(label) => value["label"] = json!(label),
         WaitReason::Permit
+        | WaitReason::Held
         | WaitReason::Budget
         | WaitReason::Request
         | WaitReason::RunPaused

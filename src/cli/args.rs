@@ -12,6 +12,7 @@ pub mod hosts;
 pub mod import;
 pub mod live_cases;
 mod new_run;
+pub mod orders;
 pub mod programs;
 pub mod readers;
 pub mod record;
@@ -37,6 +38,7 @@ use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
 use self::import::{IMPORT_HELP, ImportArgs};
 pub use self::new_run::NewRunArgs;
 use self::new_run::variable;
+use self::orders::{HOLD_HELP, HoldArgs, TELL_HELP, TellArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
@@ -145,6 +147,15 @@ pub enum CliCommand {
     /// Show the git worktrees of a run's agents, or remove unneeded ones
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
+    /// Tell an agent something with its next prompt
+    #[command(after_help = TELL_HELP)]
+    Tell(TellArgs),
+    /// Let nothing of an agent begin until it is released
+    #[command(after_help = HOLD_HELP)]
+    Hold(HoldArgs),
+    /// Let an agent go on that is held
+    #[command(after_help = HOLD_HELP)]
+    Release(HoldArgs),
     /// Stop a run; it can be resumed later
     #[command(after_help = STOP_HELP)]
     Stop(StopArgs),

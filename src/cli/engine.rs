@@ -63,6 +63,8 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Diff(args) => Mirror(&mut args.dir),
         CliCommand::Top(args) => Mirror(&mut args.dir),
         CliCommand::Stop(args) => Mirror(&mut args.one.dir),
+        CliCommand::Tell(args) => Mirror(&mut args.dir),
+        CliCommand::Hold(args) | CliCommand::Release(args) => Mirror(&mut args.dir),
         CliCommand::Signal(args) => Facts(&mut args.dir),
         CliCommand::Facts(args) => Facts(&mut args.dir),
         CliCommand::Start(args) => Local(&mut args.dir, START),

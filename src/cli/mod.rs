@@ -1,6 +1,7 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
 mod age;
+pub mod agent_orders;
 pub mod agent_selector;
 pub mod agent_statuses;
 mod agent_table;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::agent_orders::stop_agent;
 use super::args::StopArgs;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
@@ -47,6 +48,9 @@ enum StopRequestState {
 /// # Errors
 /// [`Error`] if there is no such run.
 pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
+    if let Some(agent) = &args.agent {
+        return stop_agent(&args.one.named, (&args.one.dir, args.one.json), agent);
+    }
     person::must_act("stop a run")?;
     let root = args.one.dir.root();
     let id = &run_choice::chosen(&args.one.named, &root)?;

@@ -51,7 +51,7 @@ fn row(run: &RunId, wait: &PersonWait) -> Vec<TableCell> {
         wait.agent.to_string().into(),
         age::text(now().since(wait.since)).into(),
         subject(&wait.subject).into(),
-        TableCell::of(TextTone::Faint, &command(run, &wait.subject)),
+        TableCell::of(TextTone::Faint, &command(run, wait)),
     ]
 }
 
@@ -63,6 +63,7 @@ fn subject(subject: &PersonWaitSubject) -> String {
             let value = value.as_ref().map(|value| format!(" with {}", one_line(value)));
             format!("waits for the signal {}{key}{}", one_line(label), value.unwrap_or_default())
         }
+        PersonWaitSubject::Held => "is held".to_owned(),
         PersonWaitSubject::Parked { reason } => {
             format!("is parked: {}", flat(reason, MAX_SUBJECT_BYTES))
         }
@@ -70,7 +71,7 @@ fn subject(subject: &PersonWaitSubject) -> String {
 }
 
 /// Returns the command that ends a wait.
-fn command(run: &RunId, subject: &PersonWaitSubject) -> String {
+fn command(run: &RunId, PersonWait { agent, subject, .. }: &PersonWait) -> String {
     match subject {
         PersonWaitSubject::Answer { node, .. } => {
             format!("raymond answer {run} {}=TEXT", quoted(node))
@@ -80,6 +81,7 @@ fn command(run: &RunId, subject: &PersonWaitSubject) -> String {
             let value = value.as_ref().map(|value| format!(" --value {}", quoted(value)));
             format!("raymond signal {} --key {key}{}", quoted(label), value.unwrap_or_default())
         }
+        PersonWaitSubject::Held => format!("raymond release {run} {agent}"),
         PersonWaitSubject::Parked { .. } => format!("raymond resume {run}"),
     }
 }
@@ -92,7 +94,7 @@ fn document(run: &RunId, wait: &PersonWait) -> Value {
         "kind": subject.name(),
         "since": since,
         "until": until,
-        "command": command(run, subject),
+        "command": command(run, wait),
     });
     match subject {
         PersonWaitSubject::Answer { node, question } => {
@@ -104,6 +106,7 @@ fn document(run: &RunId, wait: &PersonWait) -> Value {
             value["key"] = json!(key);
             value["value"] = json!(payload);
         }
+        PersonWaitSubject::Held => {}
         PersonWaitSubject::Parked { reason } => value["reason"] = json!(reason),
     }
     value

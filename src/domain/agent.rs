@@ -7,6 +7,7 @@ mod asked_question;
 mod execution;
 mod hold;
 mod own_work;
+mod person_orders;
 mod progress;
 mod retry;
 mod return_frame;
@@ -22,16 +23,15 @@ pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
+pub use self::person_orders::{PersonMessage, PersonOrders};
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
 pub use self::visit_counts::VisitCounts;
 use super::evaluation::TransitionProposal;
-use super::graph_execution::{GraphExecution, PromptTask, WaitResult};
+use super::graph_execution::{PromptTask, WaitResult};
 use super::id::{AgentId, ScopePath, SessionId, StateName};
 use super::join::{PendingJoin, UnjoinedChildren};
-use super::language_position::LanguagePosition;
 use super::money::Usd;
-use super::program_execution::{ProgramExecution, ProgramWait, RoleMailbox, RoleRequest};
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -72,6 +72,9 @@ pub struct Agent {
     /// The hold on its next turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<TurnHold>,
+    /// The orders of people to it.
+    #[serde(default, skip_serializing_if = "PersonOrders::is_empty")]
+    pub orders: PersonOrders,
     /// The execution of its state: of prompts, of a graph or a program, or as a role of a program.
     #[serde(default, skip_serializing_if = "AgentExecution::is_prompts")]
     pub execution: AgentExecution,
@@ -142,6 +145,7 @@ impl Agent {
             given_reply: None,
             stage: StepStage::first(spec.task.as_deref()),
             hold: None,
+            orders: PersonOrders::default(),
             execution: AgentExecution::Prompts,
             unjoined: UnjoinedChildren::default(),
             variables: spec.variables.clone(),
@@ -298,42 +302,6 @@ impl Agent {
     #[must_use]
     pub fn wait_result(&self) -> Option<&WaitResult> {
         self.stage.wait_result()
-    }
-
-    /// Returns the execution of its graph, if that has begun.
-    #[must_use]
-    pub fn graph(&self) -> Option<&GraphExecution> {
-        self.execution.graph()
-    }
-
-    /// Returns the execution of its program, if that has begun.
-    #[must_use]
-    pub fn program(&self) -> Option<&ProgramExecution> {
-        self.execution.program()
-    }
-
-    /// Returns its position in a state of another language than these, if it has one.
-    #[must_use]
-    pub fn language_position(&self) -> Option<&LanguagePosition> {
-        self.execution.language_position()
-    }
-
-    /// Returns the wait of its program.
-    #[must_use]
-    pub fn program_wait(&self) -> Option<&ProgramWait> {
-        self.program()?.position.wait.as_ref()
-    }
-
-    /// Returns its mailbox, if it is a role of a program.
-    #[must_use]
-    pub fn mailbox(&self) -> Option<&RoleMailbox> {
-        self.execution.mailbox()
-    }
-
-    /// Returns the request that it answers as a role.
-    #[must_use]
-    pub fn role_request(&self) -> Option<&RoleRequest> {
-        self.mailbox()?.current.as_deref()
     }
 
     /// Returns the earliest time its next turn starts.

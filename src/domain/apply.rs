@@ -10,6 +10,7 @@ mod ends;
 mod forks;
 mod join;
 mod money;
+mod orders;
 mod pauses;
 mod program;
 mod questions;
@@ -25,6 +26,7 @@ use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 
 use self::join::{join_begun, join_finished};
 use self::money::{EstimateUpdate, begin_share, spend};
+use self::orders::{command_received, messages_taken};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
     facts_seen, program_defined, program_started, release, role_delegated, role_requested,
@@ -36,7 +38,7 @@ use self::transitions::{TransitionEffect, take_transition};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, AgentSpec};
 use super::effect::Effect;
-use super::event::{Event, Record, RunCommand, RunStarted, StepFinished};
+use super::event::{Event, Record, RunStarted, StepFinished};
 use super::fact::KnownFacts;
 use super::home::PlacedAgent;
 use super::id::{AgentId, InvalidName, StepMode};
@@ -192,10 +194,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RunBranched(event) => run_branched(run, event)?,
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
-        Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],
-        Event::CommandReceived {
-            command: RunCommand::Answer(_) | RunCommand::Retry(_), ..
-        } => Vec::new(),
+        Event::CommandReceived { command, .. } => command_received(run, command, record.at),
+        Event::MessagesTaken { turn } => messages_taken(run, turn)?,
     };
     if let Some(cost) = record.event.cost() {
         run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);
@@ -203,6 +203,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         if let Some(agent) = agent {
             agent.last_turn_ended = Some(record.at);
             agent.given_reply = None;
+            if !matches!(record.event, Event::TurnFailed(_)) {
+                agent.orders.forget_taken();
+            }
         }
     }
     if let Some(kept) = &record.kept_session

@@ -14,6 +14,7 @@ mod questions;
 mod report_effects;
 mod retry;
 mod script_circle;
+mod stop_agent;
 
 use self::advance::advanced;
 pub use self::advice::out_of_money;
@@ -33,6 +34,8 @@ pub use self::report_effects::LoadSign;
 pub use self::retry::retry_agents;
 pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
 use self::script_circle::end_script_circle;
+pub use self::stop_agent::stopped;
+use self::stop_agent::stopped_with;
 use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
@@ -168,6 +171,9 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
     else {
         return late_cost(run, report);
     };
+    if agent.orders.is_ending {
+        return vec![stopped_with(agent, report)];
+    }
     match &report.judgement {
         TurnJudgement::Accepted(accepted) => {
             apply_verdicts(run, agent, accepted.clone(), report, chosen)

@@ -16,6 +16,8 @@ pub enum Effect {
     Retire(AgentId),
     /// This agent was ended early: stop its processes and its actor.
     Discard(AgentId),
+    /// A person ends this agent: stop what runs of it, and then record its end.
+    StopAgent(AgentId),
     /// Warn people.
     Warn {
         /// The agent it is about.

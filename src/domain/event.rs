@@ -38,9 +38,10 @@ use super::fact::FactChange;
 use super::fork::ForkGroup;
 use super::home::PlacedAgent;
 use super::host::HostName;
-use super::id::{Folder, MessageId, RunId, SessionId, StateName};
+use super::id::{AgentId, Folder, MessageId, RunId, SessionId, StateName};
 use super::kept_session::KeptSession;
 use super::money::Usd;
+use super::person_command::{AgentFamily, AgentMessage};
 use super::question::AnswerCommand;
 use super::retry::{RetriedAgent, RetrySelection};
 use super::run::{PauseReason, Run};
@@ -178,6 +179,11 @@ pub enum Event {
         /// The command.
         command: RunCommand,
     },
+    /// The messages of people to an agent belong to its turn from now on.
+    MessagesTaken {
+        /// The turn.
+        turn: TurnId,
+    },
 }
 
 /// The run began.
@@ -270,6 +276,17 @@ pub enum RunCommand {
     Answer(AnswerCommand),
     /// Retry failed agents.
     Retry(RetrySelection),
+    /// Tell an agent something with its next prompt.
+    Tell(AgentMessage),
+    /// Let nothing of these agents begin until they are released.
+    Hold(AgentFamily),
+    /// End such a hold.
+    Release(AgentFamily),
+    /// End an agent.
+    StopAgent {
+        /// The agent.
+        agent: AgentId,
+    },
 }
 
 impl StepFinished {

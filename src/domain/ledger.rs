@@ -84,7 +84,8 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::AgentsRetried { .. }
         | Event::AgentsPlaced { .. }
         | Event::RunBranched(_)
-        | Event::CommandReceived { .. } => return None,
+        | Event::CommandReceived { .. }
+        | Event::MessagesTaken { .. } => return None,
     };
     Some(LedgerCharge { turn, prompt, cost, on })
 }

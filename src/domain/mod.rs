@@ -58,6 +58,7 @@ pub mod operation;
 pub mod option_switch;
 pub mod pass_rate;
 pub mod permission;
+pub mod person_command;
 pub mod person_wait;
 pub mod placement;
 pub mod plugin;

@@ -34,6 +34,8 @@ pub enum PersonWaitSubject {
     },
     /// A signal that its program waits for.
     Signal(AwaitedSignal),
+    /// The person who holds the agent.
+    Held,
     /// Whatever keeps the agent from going on. It goes on when the run is resumed.
     Parked {
         /// The reason.
@@ -82,6 +84,9 @@ fn of_agent(agent: &Agent) -> Vec<PersonWait> {
                 wait(program.since, program.until, PersonWaitSubject::Signal(signal))
             }),
         );
+    }
+    if let Some(since) = agent.orders.held_since {
+        waits.push(wait(since, None, PersonWaitSubject::Held));
     }
     if let Some(TurnHold::Person { reason }) = &agent.hold {
         let subject = PersonWaitSubject::Parked { reason: reason.clone() };

@@ -261,7 +261,9 @@ impl Run {
     /// Returns the pause that is due when every live agent waits for a person or for one that does.
     #[must_use]
     pub fn waiting(&self) -> Option<PauseReason> {
-        if !self.agents.all(|agent| agent.parked_reason().is_some() || agent.waits()) {
+        let is_still =
+            |agent: &Agent| agent.parked_reason().is_some() || agent.is_held() || agent.waits();
+        if !self.agents.all(is_still) {
             return None;
         }
         let questions = self.agents.values().filter_map(Agent::question);
@@ -274,8 +276,15 @@ impl Run {
             let first = first.awaiting.clone();
             return Some(PauseReason::Waiting { programs: 1 + waits.count(), first });
         }
-        let mut parked =
-            self.agents.values().filter_map(|agent| agent.parked_reason().map(str::to_owned));
+        let held = |agent: &Agent| {
+            let (id, run) = (&agent.id, &self.workflow_id);
+            let why = || format!("{id} is held; let it go on with `raymond release {run} {id}`");
+            agent.is_held().then(why)
+        };
+        let mut parked = self
+            .agents
+            .values()
+            .filter_map(|agent| agent.parked_reason().map(str::to_owned).or_else(|| held(agent)));
         let reason = parked.next()?;
         Some(PauseReason::Parked { agents: 1 + parked.count(), reason })
     }

@@ -232,7 +232,7 @@ pub enum FailureCause {
     /// The budget is used up.
     #[strum(to_string = "budget used up")]
     Budget,
-    /// A plug-in stopped the agent.
+    /// A plug-in or a person stopped the agent.
     Stopped,
     /// A graph came to an ending that is an error.
     #[strum(to_string = "error ending")]

@@ -33,6 +33,8 @@ pub enum WaitReason {
     UsageLimit(Timestamp),
     /// A person, for this reason.
     Person(String),
+    /// A person who holds it.
+    Held,
     /// The answer to a question.
     Answer {
         /// The name of the question.
@@ -73,7 +75,9 @@ impl WaitReason {
     /// its run can keep it waiting.
     #[must_use]
     pub fn of_agent(agent: &Agent) -> Option<Self> {
-        Self::of_step(agent).or_else(|| agent.hold.as_ref().map(Self::of_hold))
+        let held = || agent.is_held().then_some(Self::Held);
+        let hold = || agent.hold.as_ref().map(Self::of_hold);
+        Self::of_step(agent).or_else(held).or_else(hold)
     }
 
     /// Returns the wait of an agent whose turn is due: for a permit, or in a run that `is_shared` first for a host.
@@ -136,6 +140,7 @@ impl WaitReason {
             | Self::Budget
             | Self::UsageLimit(_)
             | Self::Person(_)
+            | Self::Held
             | Self::Answer { .. }
             | Self::Agent(_)
             | Self::Join { .. }
@@ -149,7 +154,7 @@ impl WaitReason {
     /// Returns whether only a person ends the wait.
     #[must_use]
     pub fn is_for_person(&self) -> bool {
-        matches!(self, Self::Person(_) | Self::Answer { .. })
+        matches!(self, Self::Person(_) | Self::Held | Self::Answer { .. })
     }
 
     /// Returns its name for programs.

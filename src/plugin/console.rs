@@ -189,7 +189,8 @@ impl ConsolePlugin {
             | Event::AgentsRetried { .. }
             | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
-            | Event::CommandReceived { .. } => {}
+            | Event::CommandReceived { .. }
+            | Event::MessagesTaken { .. } => {}
         }
     }
 }

@@ -272,7 +272,8 @@ impl Handler<Published> for DebugPlugin {
             | Event::ProgramDefined(_)
             | Event::RunResumed { .. }
             | Event::CostCounted { .. }
-            | Event::CommandReceived { .. } => {}
+            | Event::CommandReceived { .. }
+            | Event::MessagesTaken { .. } => {}
         }
     }
 }

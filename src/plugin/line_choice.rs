@@ -119,7 +119,8 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         | Event::FactsSeen { .. }
         | Event::JoinBegun(_)
         | Event::JoinFinished(_)
-        | Event::CommandReceived { .. } => !are_steps_shown,
+        | Event::CommandReceived { .. }
+        | Event::MessagesTaken { .. } => !are_steps_shown,
         Event::AgentsPlaced { lost } => !lost.is_empty(),
         Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
@@ -145,9 +146,10 @@ pub fn tone(event: &Event) -> TextTone {
         | Event::RunBranched(_)
         | Event::AgentsRetried { .. }
         | Event::AgentsPlaced { .. } => TextTone::Strong,
-        Event::CommandReceived { .. } | Event::CostCounted { .. } | Event::FactsSeen { .. } => {
-            TextTone::Faint
-        }
+        Event::CommandReceived { .. }
+        | Event::MessagesTaken { .. }
+        | Event::CostCounted { .. }
+        | Event::FactsSeen { .. } => TextTone::Faint,
         Event::StepFinished(_)
         | Event::TransitionProposed(_)
         | Event::Advanced(_)

@@ -119,6 +119,21 @@ fn event_sentence(record: &Record) -> String {
         Event::CommandReceived { command: RunCommand::Retry(_), .. } => {
             "asked to retry failed agents".to_owned()
         }
+        Event::CommandReceived { command: RunCommand::Tell(told), .. } => {
+            format!("{}  someone tells it: {}", told.agent, one_line(&told.text))
+        }
+        Event::CommandReceived { command: RunCommand::Hold(family), .. } => {
+            format!("{family}  is held")
+        }
+        Event::CommandReceived { command: RunCommand::Release(family), .. } => {
+            format!("{family}  is released")
+        }
+        Event::CommandReceived { command: RunCommand::StopAgent { agent }, .. } => {
+            format!("{agent}  asked to stop")
+        }
+        Event::MessagesTaken { turn } => {
+            format!("{}  is told with its next prompt", turn.agent)
+        }
     }
 }
 

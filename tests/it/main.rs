@@ -42,6 +42,7 @@ mod logging;
 mod manifest;
 mod on_event;
 mod options;
+mod orders;
 mod output;
 mod owned;
 mod planted;

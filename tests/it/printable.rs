@@ -10,6 +10,7 @@ use std::path::Path;
 use clap::CommandFactory;
 use raymond::cli::args::Cli;
 use raymond::domain::printable::{is_unprintable, printable_json};
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::support::{Test, when};
@@ -98,7 +99,10 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
             typing("top g", &[("main", "q")]),
         ],
         "worktrees" => vec![quiet("worktrees t")],
-        "stop" => vec![quiet("stop t")],
+        "stop" => vec![quiet("stop t"), all("stop t --agent main.EVIL")],
+        "tell" => vec![quiet("tell t main EVIL"), all("tell t EVIL x")],
+        "hold" => vec![quiet("hold t main.1"), all("hold t EVIL")],
+        "release" => vec![quiet("release t main.1"), all("release t EVIL")],
         "clean" => vec![quiet("clean t --dry-run")],
         // They need an engine, which has tests of its own.
         "worker" => vec![all("worker --engine EVIL"), all("worker --host EVIL")],
@@ -239,6 +243,8 @@ fn harm(written: &str) -> Option<String> {
     if !raw.is_empty() {
         return Some(format!("wrote {raw:?}"));
     }
+    let title = Regex::new("\u{1b}\\]2;raymond [^\u{1b}]*\u{1b}\\\\").expect("a pattern");
+    let written = &*title.replace_all(written, "");
     if let Some(steers) = ["\u{1b}]", "\u{1b}[2;31;7m"].iter().find(|part| written.contains(**part))
     {
         return Some(format!("wrote {steers:?}"));

@@ -168,3 +168,31 @@ fn json_log_replaces_live_view() {
     assert!(!text.contains("running, 0 waiting") && !text.contains('\u{1b}'), "{text:?}");
     assert!(text.contains("\"target\":\"raymond::people\""), "{text}");
 }
+
+#[test]
+fn run_calls_people_through_a_terminal_that_can() {
+    let test = Test::new()
+        .env("TERM_PROGRAM", "ghostty")
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "they said {{answer}}")
+        .rule(when("start").reply(r#"<ask next="NEXT.md">Shall I?</ask>"#))
+        .rule(when("they said").reply("<result>ok</result>"));
+    let mut screen = test.on_screen(&["run", "START.md", "--id", "t"], (24, 100));
+    screen.wait_for(&["Shall I?", "1 for a person"]).keys("yes\r");
+    assert_eq!(screen.wait_for_exit(), Some(0));
+    let written = screen.all_written();
+    let order = [
+        "\u{1b}[22;2t",
+        "\u{1b}]2;raymond t\u{1b}\\",
+        "\u{1b}]777;notify;raymond t;main of run t asks NEXT.md: Shall I?",
+        "\u{1b}]2;raymond t · needs you\u{1b}\\\u{1b}]9;4;4;0\u{1b}\\",
+        "\u{1b}]777;notify;raymond t;run t finished",
+        "\u{1b}]9;4;0;0\u{1b}\\\u{1b}[23;2t",
+    ];
+    let mut rest = written.as_str();
+    for part in order {
+        let found = rest.split_once(part);
+        let (_, after) = found.unwrap_or_else(|| panic!("{part:?} is not in {rest:?}"));
+        rest = after;
+    }
+}

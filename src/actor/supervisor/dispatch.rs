@@ -15,7 +15,7 @@ use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
-use crate::domain::decide::{NondeterministicInputs, TurnReport, out_of_money};
+use crate::domain::decide::{NondeterministicInputs, TurnReport, out_of_money, stopped};
 use crate::domain::effect::Effect;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{PauseReason, RunStatus};
@@ -50,6 +50,7 @@ impl Supervisor {
                 self.dismiss(&agent);
             }
             Effect::Discard(agent) => self.discard(&agent),
+            Effect::StopAgent(agent) => self.stop_agent(&agent, ctx),
             Effect::Warn { agent, text } => tracing::warn!(%agent, "{text}"),
             Effect::Hold | Effect::End => self.hold(None, ctx),
             Effect::Stop => self.come_to_an_end(ctx),
@@ -96,13 +97,19 @@ impl Supervisor {
         self.actor_of(id);
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(self.view_of(agent));
+        if !has_begun && let Some(end) = stopped(agent) {
+            return self.commit(end, ctx);
+        }
         if agent.question().is_some() {
             return self.await_answer(id, ctx);
         }
         if agent.pending_join().is_some() {
             return self.await_forks(id, ctx);
         }
-        if agent.parked_reason().is_some() || self.advance_role(id, ctx) {
+        if agent.parked_reason().is_some() || (agent.is_held() && !has_begun) {
+            return;
+        }
+        if self.advance_role(id, ctx) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };

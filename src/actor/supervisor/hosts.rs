@@ -137,6 +137,7 @@ impl Supervisor {
                 }
                 Effect::Ask(_)
                 | Effect::Warn { .. }
+                | Effect::StopAgent(_)
                 | Effect::Hold
                 | Effect::Stop
                 | Effect::AwaitLimit

@@ -61,6 +61,21 @@ impl Supervisor {
         }
     }
 
+    /// Ends the running turn or activity of an agent that a person stops; its report ends the agent. If nothing of it runs,
+    /// it ends at once.
+    pub(super) fn stop_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+        self.context.performer.stop_agent(id);
+        if self.admission.holders().any(|holder| holder == id) {
+            self.context.runner.stop(id);
+            if let Some(address) = self.agents.get(id) {
+                address.do_send(CancelConsult);
+            }
+        } else if !self.advancing.contains(id) && !self.performing.contains_key(id) {
+            self.admission.release(id);
+            self.dispatch_agent(id, ctx);
+        }
+    }
+
     /// Removes the actor of an agent that has ended, and its idle sessions.
     pub(super) fn dismiss(&mut self, id: &AgentId) {
         self.context.runner.keep(id, &|_| false);

@@ -8,6 +8,7 @@ use crate::actor::clock::now;
 use crate::domain::decide::{answer, first_prepared_answer, retry_agents, timed_out};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
+use crate::domain::person_command::AgentMessage;
 use crate::domain::retry::RetrySelection;
 use crate::domain::run::PauseReason;
 
@@ -77,6 +78,13 @@ impl Supervisor {
                 }
             },
             RunCommand::Retry(selection) => self.retry(selection),
+            RunCommand::Tell(AgentMessage { agent, .. }) | RunCommand::StopAgent { agent } => {
+                if !self.run.agents.contains_key(agent) {
+                    tracing::warn!("{agent} has ended, so a command to it changes nothing");
+                }
+                None
+            }
+            RunCommand::Hold(_) | RunCommand::Release(_) => None,
         };
         let received = Event::CommandReceived { id, command };
         self.commit_all(std::iter::once(received).chain(follows).collect(), ctx);

@@ -6,6 +6,7 @@ use super::{ShutdownPhase, Supervisor};
 use crate::actor::message::TurnReplied;
 use crate::domain::agent::Agent;
 use crate::domain::decide::TurnReport;
+use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::language::resume::ResumeInput;
 use crate::language::resume::turn::TurnPermit;
@@ -19,12 +20,20 @@ impl Supervisor {
         permit: TurnPermit,
         ctx: &mut Ctx<Self>,
     ) {
-        let may_begin = permit.begun || matches!(self.shutdown, ShutdownPhase::NotBegun);
-        let turn = self.run.agents.get(id).filter(|_| may_begin).map(Agent::turn_id);
-        let Some(turn) = turn else {
+        let may_begin = matches!(self.shutdown, ShutdownPhase::NotBegun);
+        let is_free = |agent: &&Agent| {
+            permit.begun || (may_begin && !agent.is_held() && !agent.orders.is_ending)
+        };
+        let Some(agent) = self.run.agents.get(id).filter(is_free) else {
             self.admission.release(id);
             return self.schedule(ctx);
         };
+        let turn = agent.turn_id();
+        if !permit.begun && agent.has_messages_to_take() {
+            // Once that is recorded, the agent asks for its permit again.
+            self.admission.release(id);
+            return self.commit(Event::MessagesTaken { turn }, ctx);
+        }
         self.advance(TurnReport::empty(turn), ResumeInput::Permitted(permit), ctx);
     }
 }

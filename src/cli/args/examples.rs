@@ -14,10 +14,11 @@ pub(super) const STATUS_HELP: &str = "Examples:
 pub(super) const STOP_HELP: &str = "Examples:
   raymond stop RUN
   raymond stop --last --wait             returns when the run has stopped
+  raymond stop RUN --agent main.2        ends this agent alone
 
 Running turns may finish within --shutdown of the run. `raymond resume RUN` resumes it.
 
---json prints { run, asked, status }.";
+--json prints { run, asked, status }; with --agent { run, agent, command, is_live }.";
 
 pub(super) const WAITS_HELP: &str = "Examples:
   raymond waits                          questions, signals that programs wait for, parked agents

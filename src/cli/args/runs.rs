@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
-use crate::cli::candidates::complete_runs;
+use crate::cli::candidates::{complete_agents, complete_runs};
 use crate::cli::logging::LoggingArgs;
 use crate::cli::on_event::OnEventCommand;
 pub use crate::cli::runs_dir::DirArgs;
-use crate::domain::id::RunId;
+use crate::domain::id::{AgentId, RunId};
 
 pub(super) const LIST_HELP: &str = "Examples:
   raymond list                           the newest runs, newest first
@@ -63,6 +63,9 @@ pub struct StopArgs {
     /// Wait until it has stopped
     #[arg(long)]
     pub wait: bool,
+    /// Stop only this agent: it ends as failed, and whoever waits for it is told
+    #[arg(long, value_name = "ID", value_parser = AgentId::parse, conflicts_with = "wait", add = ArgValueCompleter::new(complete_agents))]
+    pub agent: Option<AgentId>,
 }
 
 /// Options of `recover`.

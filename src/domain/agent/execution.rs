@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Agent;
 use crate::domain::graph_execution::GraphExecution;
 use crate::domain::language_position::LanguagePosition;
-use crate::domain::program_execution::{ProgramExecution, RoleMailbox};
+use crate::domain::program_execution::{ProgramExecution, ProgramWait, RoleMailbox, RoleRequest};
 
 /// The execution that an agent is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,5 +109,43 @@ impl AgentExecution {
             Self::Graph(_) | Self::Program(_) | Self::Other(_) => *self = Self::Prompts,
             Self::Prompts | Self::Role(_) => {}
         }
+    }
+}
+
+impl Agent {
+    /// Returns the execution of its graph, if that has begun.
+    #[must_use]
+    pub fn graph(&self) -> Option<&GraphExecution> {
+        self.execution.graph()
+    }
+
+    /// Returns the execution of its program, if that has begun.
+    #[must_use]
+    pub fn program(&self) -> Option<&ProgramExecution> {
+        self.execution.program()
+    }
+
+    /// Returns its position in a state of another language than these, if it has one.
+    #[must_use]
+    pub fn language_position(&self) -> Option<&LanguagePosition> {
+        self.execution.language_position()
+    }
+
+    /// Returns the wait of its program.
+    #[must_use]
+    pub fn program_wait(&self) -> Option<&ProgramWait> {
+        self.program()?.position.wait.as_ref()
+    }
+
+    /// Returns its mailbox, if it is a role of a program.
+    #[must_use]
+    pub fn mailbox(&self) -> Option<&RoleMailbox> {
+        self.execution.mailbox()
+    }
+
+    /// Returns the request that it answers as a role.
+    #[must_use]
+    pub fn role_request(&self) -> Option<&RoleRequest> {
+        self.mailbox()?.current.as_deref()
     }
 }

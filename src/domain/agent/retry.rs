@@ -39,6 +39,7 @@ impl Agent {
         self.reminders = 0;
         self.reminder = None;
         self.hold = None;
+        self.orders.is_ending = false;
         self.retry_point = None;
         self.since = at;
         self.retry_turn(session);

@@ -123,8 +123,14 @@ pub(super) fn retire(
     if let Some(ended) = run.finished.last_mut() {
         ended.retryable = kept;
     }
+    let untold = agent.as_ref().map_or(0, |agent| agent.orders.untaken());
+    let mut effects = vec![Effect::Retire(id.clone())];
+    if untold > 0 {
+        let messages = if untold == 1 { "a message" } else { "several messages" };
+        let text = format!("it has ended before it could be told {messages} of a person");
+        effects.push(Effect::Warn { agent: id, text });
+    }
     let program = agent.and_then(|mut agent| agent.execution.take_program());
-    let mut effects = vec![Effect::Retire(id)];
     effects.extend(notified.into_iter().chain(joins).map(Effect::Proceed));
     effects.extend(program.map(|program| release(run, &program)).unwrap_or_default());
     run.update_status();

@@ -107,7 +107,8 @@ impl<'event> RecordDependence<'event> {
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed { .. }
-            | Event::CommandReceived { .. } => {}
+            | Event::CommandReceived { .. }
+            | Event::MessagesTaken { .. } => {}
         }
         own
     }

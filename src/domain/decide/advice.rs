@@ -247,7 +247,8 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         | Event::AgentsRetried { .. }
         | Event::AgentsPlaced { .. }
         | Event::RunBranched(_)
-        | Event::CommandReceived { .. } => false,
+        | Event::CommandReceived { .. }
+        | Event::MessagesTaken { .. } => false,
     };
     !events.iter().any(Event::ends_run) && (run.agents.len() > 1 || !events.iter().any(ends))
 }

@@ -38,7 +38,8 @@ impl Event {
             | Self::AgentsRetried { .. }
             | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
-            | Self::CommandReceived { .. } => None,
+            | Self::CommandReceived { .. }
+            | Self::MessagesTaken { .. } => None,
         }
     }
 
@@ -63,7 +64,7 @@ impl Event {
             Self::TurnFailed(event) => Some(&event.turn),
             Self::AgentFailed(event) => Some(&event.turn),
             Self::AgentParked(event) => Some(&event.turn),
-            Self::CostCounted { turn, .. } => Some(turn),
+            Self::CostCounted { turn, .. } | Self::MessagesTaken { turn } => Some(turn),
             Self::RunStarted(_)
             | Self::ProgramDefined(_)
             | Self::FactsSeen { .. }
@@ -114,7 +115,8 @@ impl Event {
             | Self::AgentsRetried { .. }
             | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
-            | Self::CommandReceived { .. } => None,
+            | Self::CommandReceived { .. }
+            | Self::MessagesTaken { .. } => None,
         }
     }
 
@@ -150,7 +152,8 @@ impl Event {
             | Self::AgentsRetried { .. }
             | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
-            | Self::CommandReceived { .. } => None,
+            | Self::CommandReceived { .. }
+            | Self::MessagesTaken { .. } => None,
         }
     }
 
@@ -196,7 +199,8 @@ impl Event {
             | Self::AgentsRetried { .. }
             | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
-            | Self::CommandReceived { .. } => None,
+            | Self::CommandReceived { .. }
+            | Self::MessagesTaken { .. } => None,
         }
     }
 
@@ -250,7 +254,8 @@ impl Event {
             | Self::AgentsRetried { .. }
             | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
-            | Self::CommandReceived { .. } => &[],
+            | Self::CommandReceived { .. }
+            | Self::MessagesTaken { .. } => &[],
         }
     }
 }

@@ -169,6 +169,12 @@ pub enum PublicEvent {
         /// The command.
         command: RunCommand,
     },
+    /// The messages of people to an agent belong to its turn from now on.
+    MessagesTaken {
+        /// The turn.
+        #[serde(flatten)]
+        turn: TurnId,
+    },
 }
 
 impl From<Event> for PublicEvent {
@@ -206,6 +212,7 @@ impl From<Event> for PublicEvent {
             Event::RunPaused { pause } => Self::RunPaused { pause },
             Event::RunResumed { settings } => Self::RunResumed { settings },
             Event::CommandReceived { id, command } => Self::CommandReceived { id, command },
+            Event::MessagesTaken { turn } => Self::MessagesTaken { turn },
         }
     }
 }

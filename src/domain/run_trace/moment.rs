@@ -118,7 +118,8 @@ pub(super) fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAs
         | Event::AgentsRetried { .. }
         | Event::AgentsPlaced { .. }
         | Event::RunBranched(_)
-        | Event::CommandReceived { .. } => return None,
+        | Event::CommandReceived { .. }
+        | Event::MessagesTaken { .. } => return None,
     })
 }
 

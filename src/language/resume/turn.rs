@@ -157,11 +157,22 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
         max_cost: permit.spending_limit,
         output,
         limits: environment.limits,
-        prompt: agent.reminder.clone().unwrap_or(asked.prompt),
+        prompt: with_messages(agent.reminder.clone().unwrap_or(asked.prompt), agent),
         values: asked.values,
     };
     let unfilled = asked.unfilled;
     ResumeOutcome::Turn(Box::new(PreparedTurn { permit, input, rules, results, unfilled }))
+}
+
+/// Adds the messages of people that belong to the turn to its prompt. An evaluator's turn is not the agent's own.
+fn with_messages(mut prompt: String, agent: &Agent) -> String {
+    if agent.proposal().is_none() {
+        for text in agent.orders.taken() {
+            prompt.push_str("\n\nA message from the person who runs you:\n\n");
+            prompt.push_str(text);
+        }
+    }
+    prompt
 }
 
 /// Reads the prompt of the turn that is due.

@@ -209,7 +209,8 @@ impl NotificationTracker {
             | Event::AgentsRetried { .. }
             | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
-            | Event::CommandReceived { .. } => return None,
+            | Event::CommandReceived { .. }
+            | Event::MessagesTaken { .. } => return None,
         };
         Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
     }
@@ -323,7 +324,8 @@ impl NotificationTracker {
             | Event::LimitReached { .. }
             | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
-            | Event::CommandReceived { .. } => {}
+            | Event::CommandReceived { .. }
+            | Event::MessagesTaken { .. } => {}
         }
     }
 }

@@ -41,6 +41,7 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
         WaitReason::Person(because) => {
             format!("waits for a person: {}", flat(because, MAX_REASON_BYTES))
         }
+        WaitReason::Held => "is held until somebody releases it".to_owned(),
         WaitReason::Answer { node, question } => {
             format!("waits for an answer to {node}: {}", one_line(question))
         }
@@ -70,6 +71,7 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
         WaitReason::Plugin { .. } => "held by a plug-in",
         WaitReason::UsageLimit(_) => "wait for the usage limit",
         WaitReason::Person(_) => "wait for a person",
+        WaitReason::Held => "are held until somebody releases them",
         WaitReason::Answer { .. } => "wait for an answer",
         WaitReason::Agent(_) => "wait for another agent",
         WaitReason::Join { .. } => "wait for agents they have forked",

@@ -150,7 +150,8 @@ impl TracedRun {
             | Event::RunResumed { .. }
             | Event::AgentsPlaced { .. }
             | Event::RunBranched(_)
-            | Event::CommandReceived { .. } => {}
+            | Event::CommandReceived { .. }
+            | Event::MessagesTaken { .. } => {}
         }
         if self.run.agents.is_empty() && self.agents.is_empty() {
             spans.extend(self.run_ended());

@@ -118,9 +118,9 @@ impl TerminalSignals {
     }
 }
 
-/// Returns an operating system command. Its end is the one that all terminals take.
+/// Returns an operating system command, with the end that the standard gives it.
 fn osc(content: &str) -> String {
-    format!("\u{1b}]{content}\u{7}")
+    format!("\u{1b}]{content}\u{1b}\\")
 }
 
 /// Returns a text in one line, without anything that could end the sequence.
@@ -142,21 +142,21 @@ mod tests {
     #[test]
     fn signals_are_those_that_the_terminal_is_known_to_have() {
         let kitty = signals(&[("TERM", "xterm-kitty")]);
-        assert_eq!(kitty.notice("run r", "needs you"), "\u{1b}]9;run r: needs you\u{7}");
-        assert_eq!(kitty.progress(ShownProgress::Percent(140)), "\u{1b}]9;4;1;100\u{7}");
-        assert_eq!(kitty.progress(ShownProgress::NeedsSomeone(7)), "\u{1b}]9;4;4;7\u{7}");
+        assert_eq!(kitty.notice("run r", "needs you"), "\u{1b}]9;run r: needs you\u{1b}\\");
+        assert_eq!(kitty.progress(ShownProgress::Percent(140)), "\u{1b}]9;4;1;100\u{1b}\\");
+        assert_eq!(kitty.progress(ShownProgress::NeedsSomeone(7)), "\u{1b}]9;4;4;7\u{1b}\\");
         let foot = signals(&[("TERM", "foot")]);
-        assert_eq!(foot.notice("a;b", "c;d"), "\u{1b}]777;notify;a,b;c;d\u{7}");
+        assert_eq!(foot.notice("a;b", "c;d"), "\u{1b}]777;notify;a,b;c;d\u{1b}\\");
         assert_eq!(foot.progress(ShownProgress::Busy), "");
         let windows = signals(&[("TERM", "xterm-256color"), ("WT_SESSION", "x")]);
         assert_eq!(
             (windows.notice("a", "b"), windows.progress(ShownProgress::Over)),
-            (String::new(), "\u{1b}]9;4;0;0\u{7}".to_owned())
+            (String::new(), "\u{1b}]9;4;0;0\u{1b}\\".to_owned())
         );
         let plain = signals(&[("TERM", "xterm-256color")]);
         assert_eq!(
             (plain.notice("a", "b"), plain.title("t")),
-            (String::new(), "\u{1b}]2;t\u{7}".to_owned())
+            (String::new(), "\u{1b}]2;t\u{1b}\\".to_owned())
         );
         for none in [
             &[][..],

@@ -124,6 +124,12 @@ pub(super) enum StoredEvent {
         /// The command.
         command: RunCommand,
     },
+    /// The messages of people to an agent belong to its turn from now on.
+    MessagesTaken {
+        /// The turn.
+        #[serde(flatten)]
+        turn: TurnId,
+    },
 }
 
 impl From<Event> for StoredEvent {
@@ -161,6 +167,7 @@ impl From<Event> for StoredEvent {
             Event::RunPaused { pause } => Self::RunPaused { pause },
             Event::RunResumed { settings } => Self::RunResumed { settings },
             Event::CommandReceived { id, command } => Self::CommandReceived { id, command },
+            Event::MessagesTaken { turn } => Self::MessagesTaken { turn },
         }
     }
 }
@@ -198,6 +205,7 @@ impl From<StoredEvent> for Event {
             StoredEvent::RunPaused { pause } => Self::RunPaused { pause },
             StoredEvent::RunResumed { settings } => Self::RunResumed { settings },
             StoredEvent::CommandReceived { id, command } => Self::CommandReceived { id, command },
+            StoredEvent::MessagesTaken { turn } => Self::MessagesTaken { turn },
         }
     }
 }

@@ -33,12 +33,16 @@ fn forged_inbox_entry_answers_no_question() {
 }
 
 #[test]
-fn agent_may_not_answer_stop_or_trust() {
+fn agent_may_not_answer_give_orders_or_trust() {
     let test = asking().env("RAYMOND_RUN", "t").env("RAYMOND_AGENT", "main");
     let before = test.journal().len();
     for command in [
         &["answer", "t", "x=yes"][..],
         &["stop", "t"],
+        &["stop", "t", "--agent", "main"],
+        &["tell", "t", "main", "x"],
+        &["hold", "t", "main.*"],
+        &["release", "t", "main"],
         &["trust", "."],
         &["run", "t", "--answer", "x=yes"],
     ] {

@@ -1,6 +1,7 @@
 //! The reducer and the run as a whole: it pauses, resumes and ends.
 
 use super::*;
+use crate::domain::event::RunCommand;
 use crate::domain::model::ModelName;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::{MaxProcs, Settings};

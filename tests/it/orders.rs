@@ -1,0 +1,187 @@
+//! Orders of people to single agents: messages, holds, and ends. Each takes effect once, also if raymond is killed.
+
+use serde_json::{Value, json};
+
+use crate::support::{Test, always, held, pair, when};
+
+/// Returns the agent of that id, as `status` shows it.
+fn agent(test: &Test, id: &str) -> Value {
+    let status = test.status();
+    let agents = status["agents"].as_array().cloned().unwrap_or_default();
+    agents.into_iter().find(|agent| agent["id"] == id).unwrap_or_default()
+}
+
+#[test]
+fn message_stands_in_the_next_prompt_and_in_no_other() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("LAST.md", "last")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("next").reply("<goto>LAST.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    let told = test.raymond(&["tell", "t", "main", "leave the tests alone"]);
+    told.ok().stdout_has("main is told with its next prompt");
+    let command = test.raymond(&["tell", "t", "main", "and hurry", "--json"]).ok().json();
+    let expected = json!({ "run": "t", "agent": "main", "command": "tell", "is_live": true });
+    assert_eq!(command, expected);
+    run.wait_event("command_received", 2);
+    test.release("go");
+    run.wait().ok();
+    let prompts = test.prompts();
+    let asked: Vec<bool> =
+        prompts.iter().map(|prompt| prompt.contains("leave the tests alone")).collect();
+    assert_eq!(asked, [false, true, false], "{prompts:?}");
+    let next = &prompts[1];
+    let place = |text: &str| next.find(text).expect("it is there");
+    assert!(place("next") < place("leave the tests") && place("alone") < place("hurry"), "{next}");
+    assert_eq!(test.events("messages_taken").len(), 1);
+    test.raymond(&["log", "t"]).ok().stdout_has("someone tells it: leave the tests alone");
+}
+
+#[test]
+fn message_to_a_stopped_run_is_told_once_it_goes_on() {
+    let test = held();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["stop", "t"]).ok();
+    test.release("go");
+    run.wait().code(130);
+    let told = test.raymond(&["tell", "t", "main", "be brief"]);
+    told.ok().stdout_has("nobody runs t now").stdout_has("raymond resume t");
+    test.raymond(&["resume", "t"]).ok().ended("main", "ok");
+    let prompts = test.prompts();
+    assert_eq!(prompts.iter().filter(|prompt| prompt.contains("be brief")).count(), 1);
+    assert!(prompts[1].contains("be brief"), "{prompts:?}");
+}
+
+#[test]
+fn message_is_told_again_to_a_turn_that_is_run_again() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("next").once().exit(1))
+        .rule(always().reply("<result>ok</result>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    run.wait_event("command_received", 1);
+    test.release("go");
+    run.wait().ok();
+    let next = test.calls_with("next");
+    assert_eq!(next.len(), 2);
+    assert!(next.iter().all(|call| call.prompt.contains("be brief")), "{:?}", test.prompts());
+}
+
+#[test]
+fn message_that_comes_too_late_is_not_silently_lost() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().hold_before("go").reply("<result>ok</result>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "wait"]).ok();
+    run.wait_event("command_received", 1);
+    test.release("go");
+    run.wait().ok().stderr_has("it has ended before it could be told a message of a person");
+    let late = test.raymond(&["tell", "t", "main", "x"]);
+    late.code(64).stderr_has("main has ended").stderr_has("raymond tree t");
+    test.raymond(&["tell", "t", "main.7", "x"]).code(64).stderr_has("main.7");
+    test.raymond(&["tell", "t", "main", " "]).code(64).stderr_has("the message is empty");
+}
+
+#[test]
+fn held_agent_begins_nothing_until_it_is_released() {
+    let test = held();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["hold", "t", "main"]).ok().stdout_has("begins nothing more");
+    run.wait_event("command_received", 1);
+    test.release("go");
+    let paused = run.wait();
+    paused.code(2).stderr_has("main is held").stderr_has("raymond release t main");
+    assert_eq!(test.calls().len(), 1);
+    assert_eq!(agent(&test, "main")["waits_for"]["kind"], "held");
+    let waits = test.raymond(&["waits", "--json"]).ok().json_items();
+    assert_eq!(
+        (&waits[0]["kind"], &waits[0]["command"]),
+        (&json!("held"), &json!("raymond release t main"))
+    );
+
+    test.raymond(&["resume", "t"]).code(2).stderr_has("main is held");
+    assert_eq!(test.calls().len(), 1, "a resumed run keeps the hold");
+    test.raymond(&["release", "t", "main"]).ok().stdout_has("main goes on");
+    test.raymond(&["resume", "t"]).ok().ended("main", "ok");
+    assert_eq!(test.calls().len(), 2);
+}
+
+#[test]
+fn family_is_held_while_others_go_on() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("WORKER.md", "work")
+        .prompt("REST.md", "rest")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#))
+        .rule(when("work").hold_before("work").reply("<goto>REST.md</goto>"))
+        .rule(when("rest").reply("<result>worked</result>"))
+        .rule(when("next").reply("<result>led</result>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_for("the worker", |test| !test.calls_with("work").is_empty());
+    test.raymond(&["hold", "t", "main.1.*"]).ok().stdout_has("main.1.*");
+    run.wait_event("command_received", 1);
+    test.release("work");
+    run.wait().code(2).ended("main", "led");
+    assert_eq!(test.calls_with("rest").len(), 0);
+    test.raymond(&["release", "t", "main.1"]).ok();
+    test.raymond(&["resume", "t"]).ok().ended("main.1", "worked");
+}
+
+#[test]
+fn stopped_agent_ends_with_its_turn_and_whoever_waits_is_told() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("GATHER.md", "---\njoin: all\non_failure: keep\n---\ngather {{results}}")
+        .prompt("W.md", "work on {{item}}")
+        .rule(
+            when("start")
+                .reply(r#"<fork next="GATHER.md" each='["a", "b"]' as="item">W.md</fork>"#),
+        )
+        .rule(when("work on a").hold_before("never").cost(0.02).reply("<result>a</result>"))
+        .rule(when("work on b").reply("<result>b</result>"))
+        .rule(always().reply("<result>gathered</result>"));
+    let mut run = test.spawn(&["START.md", "--stagger", "0s"]);
+    run.wait_for("the held turn", |test| !test.calls_with("work on a").is_empty());
+    let stopped = test.raymond(&["stop", "t", "--agent", "main.1"]);
+    stopped.ok().stdout_has("main.1 ends as failed");
+    run.wait().ok().ended("main", "gathered");
+    let event = test.events("agent_failed").pop().expect("it failed");
+    assert_eq!((&event["agent"], &event["cause"]), (&json!("main.1"), &json!("stopped")));
+    let gathered = test.calls_with("gather").pop().expect("gathered");
+    assert!(gathered.prompt.contains("a person stopped it"), "{}", gathered.prompt);
+    test.assert_no_survivors();
+
+    // It can live again, and is not ended a second time.
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    test.raymond(&["stop", "t", "--agent", "main.1"]).code(64).stderr_has("main.1 has ended");
+}
+
+#[test]
+fn stopped_agent_that_waits_ends_at_once_and_can_be_retried() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "they said {{answer}}")
+        .rule(when("start").reply(r#"<ask next="NEXT.md">Shall I?</ask>"#))
+        .rule(always().reply("<result>heard</result>"));
+    let mut run = test.spawn(&["START.md", "--on-wait", "stay"]);
+    run.wait_event("step_finished", 1);
+    test.raymond(&["stop", "t", "--agent", "main"]).ok();
+    run.wait().code(1).failed("main");
+    test.raymond(&["retry", "t", "--on-wait", "exit"]).code(2);
+    test.raymond(&["answer", "t", "NEXT.md=yes"]).ok();
+    test.raymond(&["resume", "t"]).ok().ended("main", "heard");
+}

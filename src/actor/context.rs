@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 
 use super::activity_executor::ActivityExecutor;
 use super::interceptor::PluginInterceptor;
-use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReplied, TurnReported};
+use super::message::{
+    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, TurnReplied, TurnReported,
+};
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
 use crate::domain::agent::Agent;
@@ -94,6 +96,8 @@ pub struct SupervisorHandle {
     pub replies: Recipient<TurnReplied>,
     /// Learns the outcome of activities.
     pub activities: Recipient<ActivityDone>,
+    /// Learns of tool calls that need approval.
+    pub approvals: Recipient<ApprovalRequested>,
     /// Learns of throttling by the API.
     pub throttles: Recipient<ApiThrottled>,
     /// Learns of actors that died.

@@ -146,6 +146,7 @@ fn handle(supervisor: &Addr<Supervisor>) -> SupervisorHandle {
         reports: supervisor.clone().recipient(),
         replies: supervisor.clone().recipient(),
         activities: supervisor.clone().recipient(),
+        approvals: supervisor.clone().recipient(),
         throttles: supervisor.clone().recipient(),
         deaths: supervisor.clone().recipient(),
     }

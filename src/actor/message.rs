@@ -10,6 +10,7 @@ use actix::{Actor, Message};
 
 use super::registry::AgentView;
 use crate::domain::activity::{Activity, ActivityOutcome};
+use crate::domain::approval::ApprovalRequest;
 use crate::domain::consult::{ConsultVerdict, Consultation, SpendingTotals};
 use crate::domain::decide::TurnReport;
 use crate::domain::event::Record;
@@ -135,6 +136,16 @@ pub struct ActivityDone {
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct CancelConsult;
+
+/// To the supervisor: a tool call of a running turn needs approval.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct ApprovalRequested {
+    /// The turn.
+    pub turn: TurnId,
+    /// The call.
+    pub request: Box<ApprovalRequest>,
+}
 
 /// To the supervisor: the API asks for fewer requests.
 #[derive(Debug, Message)]

@@ -8,7 +8,7 @@ use actix::{
 
 use super::clock::now;
 use super::context::RunContext;
-use super::message::{ApiThrottled, TurnEnded};
+use super::message::{ApiThrottled, ApprovalRequested, TurnEnded};
 use super::runner::TurnNotice;
 use crate::domain::refusal::notice as notice_of;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
@@ -43,7 +43,7 @@ impl Actor for TurnActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let Some(input) = self.input.take() else { return };
-        let agent = self.turn.agent.clone();
+        let (turn, agent) = (self.turn.clone(), self.turn.agent.clone());
         self.context.registry.running(&agent, now());
         let registry = std::sync::Arc::clone(&self.context.registry);
         let context = Rc::clone(&self.context);
@@ -53,6 +53,11 @@ impl Actor for TurnActor {
                 let refused = notice_of(refusal);
                 tracing::warn!(agent = %agent, "{refused}");
                 registry.active(&agent, &refused);
+            }
+            TurnNotice::Approval(request) => {
+                let asked =
+                    ApprovalRequested { turn: turn.clone(), request: Box::new(request.clone()) };
+                context.supervisor.approvals.do_send(asked);
             }
             TurnNotice::Throttled => context.supervisor.throttles.do_send(ApiThrottled),
         });

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::replayed::ReplayRunner;
-use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
+use super::runner::{ApprovalNews, LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::domain::cassette::place;
 use crate::domain::id::{AgentId, MessageId, SessionId};
 use crate::domain::session::Session;
@@ -117,6 +117,10 @@ impl StepRunner for ReplayUntilRunner {
     fn stop(&self, agent: &AgentId) {
         self.replay.stop(agent);
         self.live.stop(agent);
+    }
+
+    fn tell_approval(&self, agent: &AgentId, news: ApprovalNews) {
+        self.live.tell_approval(agent, news);
     }
 
     fn stop_all(&self, how: StopLevel) {

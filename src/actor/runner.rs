@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{TurnId, TurnInput, TurnOutcome};
+pub use crate::process::approval_channel::ApprovalNews;
 pub use crate::process::cancellation::StopLevel;
 use crate::process::claude::ClaudeRunner;
 pub use crate::process::notice::TurnNotice;
@@ -58,6 +59,9 @@ pub trait StepRunner {
 
     /// Ends the current turn of an agent, with a moment to do so.
     fn stop(&self, _agent: &AgentId) {}
+
+    /// Tells the turn of an agent what becomes of a call that needs approval.
+    fn tell_approval(&self, _agent: &AgentId, _news: ApprovalNews) {}
 
     /// Tells all running turns to stop, and all later ones not to start.
     fn stop_all(&self, how: StopLevel);
@@ -110,6 +114,10 @@ impl StepRunner for ClaudeRunner {
 
     fn stop(&self, agent: &AgentId) {
         ClaudeRunner::stop(self, agent);
+    }
+
+    fn tell_approval(&self, agent: &AgentId, news: ApprovalNews) {
+        ClaudeRunner::tell_approval(self, agent, news);
     }
 
     fn stop_all(&self, how: StopLevel) {

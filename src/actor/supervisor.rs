@@ -9,6 +9,7 @@
 mod activities;
 mod advance;
 mod agent_worktrees;
+mod approvals;
 mod dispatch;
 mod hosts;
 mod joins;

@@ -128,6 +128,10 @@ fn as_json(reason: &WaitReason) -> Value {
             value["node"] = json!(node);
             value["question"] = json!(question);
         }
+        WaitReason::Approval { name, tool } => {
+            value["approval"] = json!(name);
+            value["tool"] = json!(tool);
+        }
         WaitReason::Agent(other) => value["agent"] = json!(other),
         WaitReason::Join { more, of, done, failed, until } => {
             value["more"] = json!(more);

@@ -8,6 +8,7 @@ use std::io::Read;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::accepted_answer::AcceptedAnswer;
 use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
@@ -16,10 +17,9 @@ use super::questions::{self, OpenQuestion};
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
 use crate::domain::decide::{AnswerError, answer as decide};
-use crate::domain::event::{Event, QuestionAnswered, RunCommand};
+use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
-use crate::domain::printable::{one_line, printable_line};
-use crate::domain::question::{Answer, AnswerCommand, OTHER};
+use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
@@ -53,7 +53,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     for (name, text) in &answers {
         let given = given(name, text)?;
         let (given, event) = examine(&run, &waiting, given)?;
-        apply_event(&mut run, Event::QuestionAnswered(event.clone()));
+        apply_event(&mut run, event.event());
         answered.push((given, event));
     }
     for (given, _) in &answered {
@@ -100,43 +100,46 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
 /// Returns an answer addressed to the very question that it answers, and the event that it leads to.
 fn examine(
     run: &Run,
-    waiting: &[QuestionAnswered],
+    waiting: &[AcceptedAnswer],
     given: AnswerCommand,
-) -> Result<(AnswerCommand, QuestionAnswered), Error> {
+) -> Result<(AnswerCommand, AcceptedAnswer), Error> {
     let id = &run.workflow_id;
     let event = match decide(run, &given) {
-        Ok(Event::QuestionAnswered(event)) => event,
-        Ok(_) => return Err(Error::Usage(format!("{} is not asked", given.node))),
+        Ok(event) => AcceptedAnswer::of(event)
+            .ok_or_else(|| Error::Usage(format!("{} is not asked", given.node)))?,
         Err(AnswerError::NoQuestion { .. }) => {
             return Err(Error::Usage(nobody_asks(run, waiting, &given)));
         }
         Err(error) => return Err(Error::Usage(error.to_string())),
     };
-    let late = run.agents.get(&event.turn.agent).and_then(|agent| agent.question()?.late.clone());
+    let agent = run.agents.get(&event.turn().agent);
+    let late = agent.and_then(|agent| agent.question()?.late.clone());
     if let Some(late) = late.filter(|late| late.at <= now()) {
         return Err(Error::Usage(format!(
             "the time for {} has passed: {} continues at {} once the run is resumed: raymond resume {id}",
-            given.node, event.turn.agent, late.state
+            given.node,
+            event.turn().agent,
+            late.state
         )));
     }
     let to = AnswerCommand {
-        agent: Some(event.turn.agent.clone()),
-        step: Some(event.turn.step),
+        agent: Some(event.turn().agent.clone()),
+        step: Some(event.turn().step),
         ..given
     };
     Ok((to, event))
 }
 
 /// Returns the error text for a name under which nobody asks: answered already, or another one was meant.
-fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -> String {
+fn nobody_asks(run: &Run, waiting: &[AcceptedAnswer], given: &AnswerCommand) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
     let whose = |agent: &domain::id::AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
-    let before = waiting.iter().find(|one| one.node == *node && whose(&one.turn.agent));
-    if let Some(QuestionAnswered { turn, answer, .. }) = before {
+    let before = waiting.iter().find(|one| one.name() == *node && whose(&one.turn().agent));
+    if let Some(answer) = before {
         return format!(
             "{}/{node} has been answered already: {}; the first answer counts, and is used once the run is resumed: raymond resume {id}",
-            turn.agent,
-            chosen(answer)
+            answer.turn().agent,
+            answer.chosen()
         );
     }
     let open = questions::open(run);
@@ -153,21 +156,16 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -
     format!("{id} has no open question {node}{}", meant.unwrap_or(shown))
 }
 
-/// Returns an answer in short.
-fn chosen(answer: &Answer) -> String {
-    if answer.id == OTHER { one_line(&answer.raw) } else { answer.id.clone() }
-}
-
 fn as_json(
     run: &RunId,
     held: bool,
-    answered: &[(AnswerCommand, QuestionAnswered)],
+    answered: &[(AnswerCommand, AcceptedAnswer)],
     open: &[OpenQuestion],
 ) -> Value {
     let answered: Vec<Value> = answered
         .iter()
         .map(|(_, event)| {
-            json!({ "agent": event.turn.agent, "node": event.node, "id": event.answer.id })
+            json!({ "agent": event.turn().agent, "node": event.name(), "id": event.id() })
         })
         .collect();
     json!({ "run": run, "locked": held, "answered": answered, "questions": questions::as_json(open) })
@@ -176,24 +174,20 @@ fn as_json(
 fn as_text(
     run: &Run,
     held: bool,
-    waiting: &[QuestionAnswered],
-    answered: &[(AnswerCommand, QuestionAnswered)],
+    waiting: &[AcceptedAnswer],
+    answered: &[(AnswerCommand, AcceptedAnswer)],
     open: &[OpenQuestion],
 ) -> String {
     let id = &run.workflow_id;
-    let said = |event: &QuestionAnswered| {
-        let QuestionAnswered { turn, node, answer, .. } = event;
-        printable_line(&format!("{}/{node} is answered: {}", turn.agent, chosen(answer))) + "\n"
-    };
     if answered.is_empty() {
-        let mut text: String = waiting.iter().map(said).collect();
+        let mut text: String = waiting.iter().map(AcceptedAnswer::line).collect();
         text.push_str(&questions::as_text(run, open));
         if text.is_empty() {
             return format!("no question of {id} waits for an answer\n");
         }
         return text;
     }
-    let text: String = answered.iter().map(|(_, event)| said(event)).collect();
+    let text: String = answered.iter().map(|(_, event)| event.line()).collect();
     let others = match open.len() {
         0 => String::new(),
         1 => "one more question waits\n".to_owned(),

@@ -18,6 +18,7 @@ use super::answer::put;
 use super::questions::{self, OpenQuestion};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::stay_up::StayUp;
+use crate::domain::approval::PendingApproval;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_line;
@@ -57,7 +58,7 @@ pub(super) struct AnswerPrompt {
     key: ProofKey,
     stay: StayUp,
     open: Vec<OpenQuestion>,
-    asked: Option<(AgentId, u64)>,
+    asked: Option<(AgentId, u64, String)>,
     /// True once the current question has been answered here and its answer is on its way.
     sent: bool,
     line: LineEditor,
@@ -102,7 +103,7 @@ impl AnswerPrompt {
             return;
         }
         let Some(first) = self.open.first() else { return };
-        self.asked = Some((first.agent.clone(), first.step));
+        self.asked = Some((first.agent.clone(), first.step, first.question.node.clone()));
         self.terminal.line(first.text(&first.agent.to_string()).trim_end());
         self.line.clear();
         self.sent = false;
@@ -125,8 +126,11 @@ impl AnswerPrompt {
     }
 
     fn current(&self) -> Option<&OpenQuestion> {
-        let (agent, step) = self.asked.as_ref()?;
-        self.open.iter().find(|one| one.agent == *agent && one.step == *step)
+        let (agent, step, node) = self.asked.as_ref()?;
+        let is_asked = |one: &&OpenQuestion| {
+            one.agent == *agent && one.step == *step && one.question.node == *node
+        };
+        self.open.iter().find(is_asked)
     }
 
     fn typed(&mut self, typed: LineInput) {
@@ -136,7 +140,7 @@ impl AnswerPrompt {
             LineInput::Entered(text) => text,
             LineInput::End => return self.give_up(),
         };
-        if let Err(invalid) = one.question.read(&text) {
+        if let Err(invalid) = one.check(&text) {
             return self.terminal.line(&printable_line(&invalid.to_string()));
         }
         let given = AnswerCommand {
@@ -174,6 +178,24 @@ impl AnswerPrompt {
             | Event::AgentFailed(_)
             | Event::StepFinished(_)
             | Event::Advanced(_)) => event.agent(),
+            event @ (Event::TurnRejected(_)
+            | Event::TurnFailed(_)
+            | Event::TransitionProposed(_)
+            | Event::RoleResponded(_)) => event.agent(),
+            Event::ApprovalAnswered(answered) => {
+                let name = PendingApproval::name_of(answered.number);
+                self.open.retain(|one| one.approval.is_none() || one.question.node != name);
+                None
+            }
+            // Calls that have run need no answer, and a turn that was ended keeps the others open.
+            Event::TurnSuspended(suspended) => {
+                let (agent, calls) = (&suspended.turn.agent, &suspended.calls);
+                self.open.retain(|one| {
+                    let call = one.approval.as_ref().map(|request| &request.call);
+                    one.agent != *agent || call.is_none_or(|call| calls.contains(call))
+                });
+                None
+            }
             _ => None,
         };
         if let Some(over) = over {
@@ -191,6 +213,16 @@ impl AnswerPrompt {
 /// Returns the question that a record asks, if any.
 fn asked(record: &Record) -> Option<OpenQuestion> {
     let (turn, question) = (record.event.turn()?, record.event.question()?);
+    if let Event::ApprovalAsked(asked) = &record.event {
+        return Some(OpenQuestion {
+            agent: turn.agent.clone(),
+            step: turn.step,
+            question,
+            since: record.at,
+            until: None,
+            approval: Some(asked.request.clone()),
+        });
+    }
     let timeout = if let Event::StepFinished(step) = &record.event {
         step.transition.ask_timeout()
     } else {
@@ -202,6 +234,7 @@ fn asked(record: &Record) -> Option<OpenQuestion> {
         question,
         since: record.at,
         until: timeout.map(|timeout| record.at.plus(timeout.timeout_ms)),
+        approval: None,
     })
 }
 

@@ -25,7 +25,7 @@ pub mod worktrees;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::answers::{ANSWER_HELP, AnswerArgs, RULES_HELP};
 use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
 use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
@@ -108,6 +108,9 @@ pub enum CliCommand {
     /// Answer the questions of a run, or show the open ones
     #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
+    /// Show the rules that were given with answers to tool calls
+    #[command(after_help = RULES_HELP)]
+    Rules(OneRunArgs),
     /// Assert a fact that programs wait for, or retract it
     #[command(after_help = SIGNAL_HELP)]
     Signal(SignalArgs),
@@ -235,8 +238,9 @@ const RUN_HELP: &str = "Examples:
 A run that only waits for answers ends with exit 2, unless a terminal is there to ask on, or with --on-wait stay.
 Its last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`.
 
-Events of --on-event: paused, question (a question waits for an answer), signal (a program waits for a signal), agent_parked (an agent waits for a
-person), agent_failed, limit_reached, ended, and broken (the run could not be recorded any longer). The command
+Events of --on-event: paused, question (a question waits for an answer), approval (a tool call needs approval),
+signal (a program waits for a signal), agent_parked (an agent waits for a person), agent_failed, limit_reached,
+ended, and broken (the run could not be recorded any longer). The command
 gets RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and RAYMOND_MESSAGE in its environment, and the whole event with
 its record as a line of JSON on stdin. After 10s it is ended with everything it has started. Its environment
 holds what programs need (PATH, HOME, LANG and the like) and the variables that `env` in raymond.yaml names.";

@@ -53,8 +53,8 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     }
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
     for answered in taken_from_inbox(&mut run.clone(), &root.run(id), &key)? {
-        let (agent, node) = (&answered.turn.agent, &answered.node);
-        let line = format!("{agent}/{node} is answered: {}", answered.answer.raw);
+        let (agent, name) = (&answered.turn().agent, answered.name());
+        let line = format!("{agent}/{name} is answered: {}", answered.given());
         found.answers.push(printable_line(&line));
     }
     let sought = run_facts::sought(run);

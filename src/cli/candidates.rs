@@ -10,6 +10,7 @@ use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use super::age;
 use super::runs_dir::DirArgs;
 use crate::actor::clock::now;
+use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
@@ -122,7 +123,12 @@ impl TakenRuns {
             Self::Live => view.held,
             Self::Resumable => !view.held && view.run.can_resume(),
             Self::Ended => !view.held && !view.run.can_resume(),
-            Self::Asking => view.run.agents.values().any(|agent| agent.question().is_some()),
+            Self::Asking => {
+                let asks = |agent: &Agent| {
+                    agent.question().is_some() || agent.open_approvals().next().is_some()
+                };
+                view.run.agents.values().any(asks)
+            }
         }
     }
 }

@@ -11,9 +11,9 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    agent_orders, answer, branch, check, clean, completions, costs, diagnostics, diff, engine,
-    facts, graph, help, hosts, import, list, log, man, output, record, recover, retry, run, schema,
-    show, signal, start, status, stop, target, test, top, tree, trust, waits, worker, workflow,
+    agent_orders, answer, branch, check, clean, completions, costs, diagnostics, diff, engine, facts, graph,
+    help, hosts, import, list, log, man, output, record, recover, retry, rules, run, schema, show,
+    signal, start, status, stop, target, test, top, tree, trust, waits, worker, workflow,
     worktrees,
 };
 use crate::language::hint::is_slip;
@@ -137,6 +137,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Rewind(args) => branch::rewind(&args),
         CliCommand::Start(args) => start::start(&args),
         CliCommand::Answer(args) => answer::answer(&args),
+        CliCommand::Rules(args) => rules::rules(&args),
         CliCommand::Signal(args) => signal::signal(&args),
         CliCommand::Facts(args) => facts::facts(&args),
         CliCommand::Status(args) => status::status(&args),

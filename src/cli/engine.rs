@@ -51,9 +51,9 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Resume(args) => Mirror(&mut args.dir),
         CliCommand::Retry(args) => Mirror(&mut args.dir),
         CliCommand::Answer(args) => Mirror(&mut args.dir),
-        CliCommand::Status(args) | CliCommand::Workflow(WorkflowCommand::Watch(args)) => {
-            Mirror(&mut args.dir)
-        }
+        CliCommand::Status(args)
+        | CliCommand::Rules(args)
+        | CliCommand::Workflow(WorkflowCommand::Watch(args)) => Mirror(&mut args.dir),
         CliCommand::List(args) => Mirror(&mut args.all_runs.dir),
         CliCommand::Waits(args) => Mirror(&mut args.dir),
         CliCommand::Log(args) => Mirror(&mut args.one.dir),

@@ -175,6 +175,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::Name(_)
         | Error::NoHome
         | Error::NotShared { .. }
+        | Error::NoApprovals(_)
         | Error::NotExchanged { .. }
         | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)

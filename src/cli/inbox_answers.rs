@@ -1,10 +1,11 @@
 //! The answers in the inbox of a run that nobody executes: applied to a view of the run.
 
+use super::accepted_answer::AcceptedAnswer;
 use super::exit::Error;
 use crate::actor::clock::now;
 use crate::domain::apply::apply;
 use crate::domain::decide::answer as decide;
-use crate::domain::event::{Event, QuestionAnswered, Record, RunCommand};
+use crate::domain::event::{Event, Record, RunCommand};
 use crate::domain::run::Run;
 use crate::proof::ProofKey;
 use crate::store::inbox;
@@ -15,15 +16,16 @@ pub(super) fn taken_from_inbox(
     run: &mut Run,
     dir: &RunDir,
     key: &ProofKey,
-) -> Result<Vec<QuestionAnswered>, Error> {
+) -> Result<Vec<AcceptedAnswer>, Error> {
     let mut taken = Vec::new();
     let entries =
         if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
     for entry in entries {
         let Some(RunCommand::Answer(given)) = entry.command else { continue };
-        if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
-            apply_event(run, Event::QuestionAnswered(event.clone()));
-            taken.push(event);
+        let accepted = decide(run, &given).ok().and_then(AcceptedAnswer::of);
+        if let Some(accepted) = accepted {
+            apply_event(run, accepted.event());
+            taken.push(accepted);
         }
     }
     Ok(taken)

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
+mod accepted_answer;
 mod age;
 pub mod agent_orders;
 pub mod agent_selector;
@@ -52,6 +53,7 @@ pub mod questions;
 pub mod record;
 pub mod recover;
 mod retry;
+pub mod rules;
 pub mod run;
 mod run_choice;
 mod runs_dir;

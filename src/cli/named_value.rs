@@ -5,6 +5,7 @@ use clap::builder::PossibleValue;
 
 use crate::domain::settings::{OnBudget, OnLimit};
 use crate::domain::supervision::{OnExhausted, RestartPolicy};
+use crate::domain::turn_options::ApprovalPolicy;
 use crate::domain::turn_order::TurnOrder;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT};
 
@@ -51,6 +52,21 @@ impl ValueEnum for NamedValue<OnExhausted> {
             "the agent waits until a person resumes the run",
         ];
         possible_value(&choices(&OnExhausted::ALL, help), &self.0)
+    }
+}
+
+impl ValueEnum for NamedValue<ApprovalPolicy> {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(ApprovalPolicy::Refuse), Self(ApprovalPolicy::Ask)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self.0 {
+            ApprovalPolicy::Refuse => "it is refused",
+            ApprovalPolicy::Ask => "a person is asked; see `raymond answer`",
+        };
+        let name: &'static str = self.0.into();
+        Some(PossibleValue::new(name).help(help))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::{OnExhausted, RestartPolicy};
 use crate::domain::time::millis;
+use crate::domain::turn_options::ApprovalPolicy;
 use crate::domain::turn_order::TurnOrder;
 use crate::language::budget::dollars;
 use crate::language::manifest::{max_procs, model};
@@ -55,6 +56,15 @@ pub struct RunOptions {
     /// Permission mode of Claude Code [default: acceptEdits]
     #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
+
+    /// The fate of a tool call that Claude Code would ask a person about, where the state does not say [default: refuse]
+    #[arg(long, value_name = "WHAT")]
+    pub permissions: Option<NamedValue<ApprovalPolicy>>,
+
+    /// Time for which a process waits until a person approves a tool call; after that it ends, and the turn goes on
+    /// after the answer [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    pub approval_hold: Option<u64>,
 
     /// The permissions of the workflow's states beyond that.
     #[command(flatten)]

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::agent::Agent;
+use crate::domain::approval::{ApprovalRequest, ApprovalVerdict};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::{printable_block, printable_json, printable_line};
-use crate::domain::question::{Question, QuestionOption};
+use crate::domain::question::{InvalidAnswer, Question, QuestionOption};
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
@@ -26,6 +27,8 @@ pub struct OpenQuestion {
     pub since: Timestamp,
     /// The time until which an answer is taken; `None` for no limit.
     pub until: Option<Timestamp>,
+    /// The tool call, if the question is whether it may run.
+    pub approval: Option<Box<ApprovalRequest>>,
 }
 
 impl OpenQuestion {
@@ -39,6 +42,32 @@ impl OpenQuestion {
             question: asked.question.clone(),
             since: asked.since,
             until: asked.late.as_ref().map(|late| late.at),
+            approval: None,
+        })
+    }
+
+    /// Returns an agent's open approvals.
+    pub fn approvals_of(agent: &Agent) -> impl Iterator<Item = Self> {
+        agent.open_approvals().map(|asked| Self {
+            agent: agent.id.clone(),
+            step: agent.step,
+            question: asked.question(),
+            since: asked.since,
+            until: None,
+            approval: Some(asked.request.clone()),
+        })
+    }
+
+    /// Checks whether a text is an answer.
+    ///
+    /// # Errors
+    /// [`InvalidAnswer`].
+    pub fn check(&self, text: &str) -> Result<(), InvalidAnswer> {
+        let Some(request) = &self.approval else { return self.question.read(text).map(drop) };
+        ApprovalVerdict::check(text, request).map_err(|expected| InvalidAnswer {
+            given: text.to_owned(),
+            node: self.question.node.clone(),
+            expected,
         })
     }
 
@@ -58,6 +87,7 @@ impl OpenQuestion {
             free: *free || options.is_empty(),
             asked_at: self.since,
             until: self.until,
+            approval: self.approval.as_deref(),
         }
     }
 
@@ -96,6 +126,8 @@ struct QuestionJson<'open> {
     asked_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'open ApprovalRequest>,
 }
 
 #[derive(Serialize)]
@@ -115,7 +147,9 @@ struct QuestionDocument<'open> {
 /// Returns all open questions of a run.
 #[must_use]
 pub fn open(run: &Run) -> Vec<OpenQuestion> {
-    let mut open: Vec<OpenQuestion> = run.agents.values().filter_map(OpenQuestion::of).collect();
+    let questions = run.agents.values().filter_map(OpenQuestion::of);
+    let approvals = run.agents.values().flat_map(OpenQuestion::approvals_of);
+    let mut open: Vec<OpenQuestion> = questions.chain(approvals).collect();
     open.sort_by(|one, other| one.agent.cmp_by_number(&other.agent));
     open
 }
@@ -149,8 +183,12 @@ pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
         let first = one.question.options.first();
         let example = first.map_or("TEXT", |option| &option.id);
         let _ = write!(text, "{}", one.text(&format!("{agent}/{node}")));
-        let named = printable_line(&format!("{name}={example}"));
-        let _ = writeln!(text, "  answer: raymond answer {id} {}", quoted(&named));
+        if one.approval.is_some() {
+            let _ = writeln!(text, "  answer: raymond answer {id} {node} allow");
+        } else {
+            let named = printable_line(&format!("{name}={example}"));
+            let _ = writeln!(text, "  answer: raymond answer {id} {}", quoted(&named));
+        }
         if let Some(until) = one.until {
             let _ = writeln!(
                 text,
@@ -194,6 +232,7 @@ mod tests {
             },
             since: Timestamp(0),
             until: None,
+            approval: None,
         }
     }
 

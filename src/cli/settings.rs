@@ -199,6 +199,10 @@ fn overlay(args: &RunOptions, settings: &mut Settings) {
     } else if let Some(mode) = &args.permission_mode {
         settings.permission = RunPermission::Mode(mode.clone());
     }
+    if let Some(named) = args.permissions {
+        settings.options.permissions = Some(named.0);
+    }
+    settings.approval_hold_ms = args.approval_hold.unwrap_or(settings.approval_hold_ms);
     if args.plugins.no_plugins {
         settings.plugins.clear();
     }

@@ -58,6 +58,9 @@ fn row(run: &RunId, wait: &PersonWait) -> Vec<TableCell> {
 fn subject(subject: &PersonWaitSubject) -> String {
     match subject {
         PersonWaitSubject::Answer { question, .. } => format!("asks: {}", one_line(question)),
+        PersonWaitSubject::Approval { call, .. } => {
+            format!("asks for approval of {}", flat(call, MAX_SUBJECT_BYTES))
+        }
         PersonWaitSubject::Signal(AwaitedSignal { label, key, value }) => {
             let key = key.as_ref().map(|key| format!(" of {}", one_line(key))).unwrap_or_default();
             let value = value.as_ref().map(|value| format!(" with {}", one_line(value)));
@@ -76,6 +79,7 @@ fn command(run: &RunId, PersonWait { agent, subject, .. }: &PersonWait) -> Strin
         PersonWaitSubject::Answer { node, .. } => {
             format!("raymond answer {run} {}=TEXT", quoted(node))
         }
+        PersonWaitSubject::Approval { name, .. } => format!("raymond answer {run} {name} allow"),
         PersonWaitSubject::Signal(AwaitedSignal { label, key, value }) => {
             let key = key.as_deref().map_or("KEY".to_owned(), quoted);
             let value = value.as_ref().map(|value| format!(" --value {}", quoted(value)));
@@ -100,6 +104,10 @@ fn document(run: &RunId, wait: &PersonWait) -> Value {
         PersonWaitSubject::Answer { node, question } => {
             value["node"] = json!(node);
             value["question"] = json!(question);
+        }
+        PersonWaitSubject::Approval { name, call } => {
+            value["approval"] = json!(name);
+            value["call"] = json!(call);
         }
         PersonWaitSubject::Signal(AwaitedSignal { label, key, value: payload }) => {
             value["label"] = json!(label);

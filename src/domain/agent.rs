@@ -13,6 +13,7 @@ mod retry;
 mod return_frame;
 mod scope;
 mod stage;
+mod suspension;
 mod visit_counts;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use self::person_orders::{PersonMessage, PersonOrders};
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
 pub use self::visit_counts::VisitCounts;
+use super::approval::StepApprovals;
 use super::evaluation::TransitionProposal;
 use super::graph_execution::{PromptTask, WaitResult};
 use super::id::{AgentId, ScopePath, SessionId, StateName};
@@ -69,6 +71,9 @@ pub struct Agent {
     /// The stage of the step: the work that is due, or the wait before it.
     #[serde(default, skip_serializing_if = "StepStage::is_first")]
     pub stage: StepStage,
+    /// The tool calls of its step that need approval.
+    #[serde(default, skip_serializing_if = "StepApprovals::is_empty")]
+    pub approvals: StepApprovals,
     /// The hold on its next turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<TurnHold>,
@@ -144,6 +149,7 @@ impl Agent {
             reminder: None,
             given_reply: None,
             stage: StepStage::first(spec.task.as_deref()),
+            approvals: StepApprovals::default(),
             hold: None,
             orders: PersonOrders::default(),
             execution: AgentExecution::Prompts,
@@ -222,11 +228,12 @@ impl Agent {
         !self.unjoined.is_empty() && self.results().is_none()
     }
 
-    /// Returns whether it waits: for an answer, for other agents, for its program's condition, or, as a role,
-    /// for a request.
+    /// Returns whether it waits: for an answer or an approval, for other agents, for its program's condition, or, as a
+    /// role, for a request.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.stage.wait().is_some()
+            || self.awaits_approval()
             || self.program_wait().is_some()
             || self.mailbox().is_some_and(|mailbox| mailbox.current.is_none())
     }
@@ -302,17 +309,5 @@ impl Agent {
     #[must_use]
     pub fn wait_result(&self) -> Option<&WaitResult> {
         self.stage.wait_result()
-    }
-
-    /// Returns the earliest time its next turn starts.
-    #[must_use]
-    pub fn not_before(&self) -> Option<Timestamp> {
-        self.hold.as_ref()?.until()
-    }
-
-    /// Returns the reason it waits for a person to resume the run, if it does.
-    #[must_use]
-    pub fn parked_reason(&self) -> Option<&str> {
-        self.hold.as_ref()?.parked_reason()
     }
 }

@@ -4,6 +4,7 @@
 //! as it was. It never panics, whatever the event.
 
 mod advance;
+mod approvals;
 mod branch;
 mod calls;
 mod ends;
@@ -21,6 +22,7 @@ mod turns;
 use std::collections::BTreeMap;
 
 use self::advance::advanced;
+use self::approvals::{approval_answered, approval_asked, turn_suspended};
 use self::branch::run_branched;
 use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 
@@ -145,6 +147,8 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         branch: None,
         agents: [main].into_iter().collect(),
         used_answers: BTreeMap::new(),
+        approvals_asked: 0,
+        approval_rules: Vec::new(),
         worktrees: BTreeMap::new(),
         definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
         facts: KnownFacts::default(),
@@ -170,6 +174,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::Advanced(event) => advanced(run, event, record.at)?,
         Event::QuestionAnswered(event) => question_answered(run, event)?,
         Event::QuestionTimedOut(event) => question_timed_out(run, event)?,
+        Event::ApprovalAsked(event) => approval_asked(run, event, record.at)?,
+        Event::ApprovalAnswered(event) => approval_answered(run, event)?,
+        Event::TurnSuspended(event) => turn_suspended(run, event)?,
         Event::ProgramDefined(event) => program_defined(run, event),
         Event::ProgramStarted(event) => program_started(run, event)?,
         Event::ProgramLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,

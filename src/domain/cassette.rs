@@ -334,7 +334,8 @@ pub fn is_of_the_machine(cause: FailureCause) -> bool {
         | FailureCause::Join
         | FailureCause::Unneeded
         | FailureCause::Uncertain
-        | FailureCause::ToolRefused => false,
+        | FailureCause::ToolRefused
+        | FailureCause::Unapproved => false,
     }
 }
 

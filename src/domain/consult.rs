@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::approval::ApprovalRequest;
 use super::id::{Folder, StateName};
 use super::model::ModelName;
 use super::money::Usd;
@@ -27,6 +28,8 @@ pub enum Consultation {
     Start(TurnStartQuery),
     /// May the agent take this transition?
     Transition(TransitionQuery),
+    /// May this tool call run?
+    Approval(ApprovalQuery),
 }
 
 /// A turn that is about to start.
@@ -68,6 +71,21 @@ pub struct TransitionQuery {
     pub spent: SpendingTotals,
 }
 
+/// A tool call that needs approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalQuery {
+    /// The turn, which runs.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The prompt of the turn.
+    pub state: StateName,
+    /// The folder of the state below the run's root, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
+    /// The call.
+    pub request: Box<ApprovalRequest>,
+}
+
 /// The totals of spending.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpendingTotals {
@@ -87,6 +105,7 @@ impl Consultation {
         match self {
             Self::Start(start) => &start.turn,
             Self::Transition(asked) => &asked.turn,
+            Self::Approval(asked) => &asked.turn,
         }
     }
 }
@@ -122,6 +141,31 @@ pub enum ConsultVerdict {
         #[serde(default)]
         scope: StopScope,
     },
+    /// The tool call runs. At another question it is as good as to proceed.
+    Allow {
+        /// The calls that it is about.
+        #[serde(default)]
+        span: AllowSpan,
+    },
+    /// The tool call does not run. At another question it is as good as to proceed.
+    Deny {
+        /// The reason, which the agent is told.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
+}
+
+/// The calls that a plug-in allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AllowSpan {
+    /// The call that was asked about.
+    #[default]
+    Once,
+    /// Also calls in this state that the suggested rules cover.
+    State,
+    /// Also calls in the whole run that the suggested rules cover.
+    Run,
 }
 
 /// The scope of a stop.
@@ -148,7 +192,9 @@ pub struct PluginVerdict {
 #[must_use]
 pub fn strictest(verdicts: Vec<PluginVerdict>) -> Option<PluginVerdict> {
     let weight = |verdict: &PluginVerdict| match verdict.verdict {
-        ConsultVerdict::Proceed => (0, 0),
+        ConsultVerdict::Proceed | ConsultVerdict::Allow { .. } | ConsultVerdict::Deny { .. } => {
+            (0, 0)
+        }
         ConsultVerdict::Hold { until, .. } => (1, until.0),
         ConsultVerdict::Override { .. } => (2, 0),
         ConsultVerdict::Stop { scope: StopScope::Agent, .. } => (3, 0),
@@ -156,6 +202,38 @@ pub fn strictest(verdicts: Vec<PluginVerdict>) -> Option<PluginVerdict> {
     };
     let counts = verdicts.into_iter().rev().max_by_key(weight)?;
     (counts.verdict != ConsultVerdict::Proceed).then_some(counts)
+}
+
+/// Returns the answer of plug-ins to a tool call that needs approval, in the words of a person, and the plug-in that
+/// gave it. A denial counts first; `None` if a person is to decide.
+#[must_use]
+pub fn approval_answer(verdicts: &[PluginVerdict]) -> Option<(String, String)> {
+    let denied = verdicts.iter().find_map(|one| match &one.verdict {
+        ConsultVerdict::Deny { reason } | ConsultVerdict::Stop { reason, .. } => {
+            Some((one.by.clone(), format!("deny: {reason}")))
+        }
+        ConsultVerdict::Proceed
+        | ConsultVerdict::Hold { .. }
+        | ConsultVerdict::Override { .. }
+        | ConsultVerdict::Allow { .. } => None,
+    });
+    denied.or_else(|| {
+        verdicts.iter().find_map(|one| match &one.verdict {
+            ConsultVerdict::Allow { span } => {
+                let answer = match span {
+                    AllowSpan::Once => "allow",
+                    AllowSpan::State => "allow-always",
+                    AllowSpan::Run => "allow-always-in-run",
+                };
+                Some((one.by.clone(), answer.to_owned()))
+            }
+            ConsultVerdict::Proceed
+            | ConsultVerdict::Hold { .. }
+            | ConsultVerdict::Override { .. }
+            | ConsultVerdict::Stop { .. }
+            | ConsultVerdict::Deny { .. } => None,
+        })
+    })
 }
 
 #[cfg(test)]

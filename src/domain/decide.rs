@@ -5,6 +5,7 @@
 
 mod advance;
 mod advice;
+mod approvals;
 mod failure;
 mod fork;
 mod join;
@@ -19,6 +20,8 @@ mod stop_agent;
 use self::advance::advanced;
 pub use self::advice::out_of_money;
 use self::advice::{apply_verdicts, not_started};
+pub use self::approvals::{advised_answer, approval_asked, prompt_place};
+use self::approvals::{approval_answered, turn_suspended};
 use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, turn_failed};
 use self::fork::{fork_groups, reject_fork};
 use self::join::begin_join;
@@ -199,6 +202,9 @@ pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) ->
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
         TurnJudgement::Advanced(advance) => advanced(run, agent, advance, report, chosen),
+        TurnJudgement::Failed(failure) if failure.cause == FailureCause::Unapproved => {
+            vec![turn_suspended(run, agent, failure, report)]
+        }
         TurnJudgement::Failed(failure) => turn_failed(run, agent, failure, report, chosen),
     }
 }

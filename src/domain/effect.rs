@@ -3,6 +3,7 @@
 //! After a crash an effect may be performed a second time. Each is therefore idempotent by the identity of the
 //! step it names.
 
+use super::approval::ApprovalVerdict;
 use super::id::AgentId;
 
 /// An action of the supervisor once a record is durable.
@@ -12,6 +13,17 @@ pub enum Effect {
     Proceed(AgentId),
     /// This agent waits for a person's answer.
     Ask(AgentId),
+    /// The turn of this agent was ended, and goes on after a person has approved its calls.
+    AwaitApproval(AgentId),
+    /// Tell a running turn whether a tool call may run, or that a person is asked about it.
+    TellApproval {
+        /// The agent whose turn runs.
+        agent: AgentId,
+        /// The id of the call.
+        call: String,
+        /// The answer; `None` if a person is asked.
+        verdict: Option<ApprovalVerdict>,
+    },
     /// This agent has ended: stop its actor.
     Retire(AgentId),
     /// This agent was ended early: stop its processes and its actor.

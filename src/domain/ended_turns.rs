@@ -165,6 +165,10 @@ fn ending(event: &Event, agent: &Agent, cost: &TurnCost) -> TurnEnding {
         Event::TurnFailed(failed) => {
             TurnEnding::Failed { cause: failed.cause, message: failed.message.clone() }
         }
+        Event::TurnSuspended(_) => {
+            let message = "the turn was ended while tool calls needed approval".to_owned();
+            TurnEnding::Failed { cause: FailureCause::Unapproved, message }
+        }
         // With a duration, the model had replied and its reply was refused: it is a reply. So is a turn that failed for a
         // refused tool, which a replay judges again.
         Event::AgentFailed(failed)

@@ -7,6 +7,7 @@
 //! needs neither a clock nor randomness. One step of an agent is one record.
 
 mod advance;
+mod approval;
 mod join;
 #[macro_use]
 mod mirror;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use self::advance::{
     AdvancePosition, Advanced, FinishedTask, GraphEntry, GraphProgress, NextAction, ProgramProgress,
 };
+pub use self::approval::{ApprovalAnswered, ApprovalAsked, TurnSuspended};
 pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
     ProgramDefined, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated, RoleRequested,
@@ -105,6 +107,12 @@ pub enum Event {
     QuestionAnswered(QuestionAnswered),
     /// A question was not answered in time.
     QuestionTimedOut(QuestionTimedOut),
+    /// Claude Code asks whether a tool call may run.
+    ApprovalAsked(ApprovalAsked),
+    /// A tool call has been allowed or denied.
+    ApprovalAnswered(ApprovalAnswered),
+    /// A turn was ended while tool calls needed approval, and goes on after the answers.
+    TurnSuspended(TurnSuspended),
     /// The text of a program is recorded.
     ProgramDefined(Box<ProgramDefined>),
     /// An execution of a program begins.

@@ -62,6 +62,9 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         }
         Event::TurnRejected(event) => (Some(&event.state), ChargeKind::Rejected),
         Event::TurnFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
+        Event::TurnSuspended(event) => {
+            (Some(&event.state), ChargeKind::Failed(FailureCause::Unapproved))
+        }
         Event::AgentFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
         Event::CostCounted { .. } if cost.is_zero() => (None, ChargeKind::Nothing),
         Event::CostCounted { .. } => (None, ChargeKind::Late),
@@ -77,6 +80,8 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         | Event::TurnHeld(_)
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)
+        | Event::ApprovalAsked(_)
+        | Event::ApprovalAnswered(_)
         | Event::AgentParked(_)
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
@@ -168,6 +173,8 @@ impl LedgerLine {
         let (has_run, failed, reminded) = match charge.on {
             ChargeKind::Answer => (true, false, false),
             ChargeKind::Rejected => (true, false, true),
+            // It goes on in the next turn.
+            ChargeKind::Failed(FailureCause::Unapproved) => (true, false, false),
             ChargeKind::Failed(cause) => (has_run(cause, charge), has_run(cause, charge), false),
             ChargeKind::Late => (true, true, false),
             ChargeKind::Nothing => (false, false, false),
@@ -242,6 +249,7 @@ fn has_run(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
         | FailureCause::Protocol
         | FailureCause::Unneeded
         | FailureCause::ToolRefused
+        | FailureCause::Unapproved
         | FailureCause::Authentication => true,
     }
 }
@@ -256,6 +264,7 @@ fn may_have_cost(cause: FailureCause) -> bool {
         | FailureCause::Interrupted
         | FailureCause::Lost
         | FailureCause::Unneeded
+        | FailureCause::Unapproved
         | FailureCause::Output => true,
         FailureCause::Throttle
         | FailureCause::UsageLimit

@@ -13,6 +13,7 @@ pub mod agent_status;
 pub mod agents;
 pub mod allowed_address;
 pub mod apply;
+pub mod approval;
 pub mod awaited_signal;
 pub mod body_command;
 pub mod branch;

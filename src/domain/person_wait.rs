@@ -1,4 +1,4 @@
-//! The waits of a run that a person can end: for answers, for signals, and of agents that were parked.
+//! The waits of a run that a person can end: for answers and approvals, for signals, and of agents that were parked.
 
 use strum::{IntoStaticStr, VariantNames};
 
@@ -31,6 +31,13 @@ pub enum PersonWaitSubject {
         node: String,
         /// The text of the question.
         question: String,
+    },
+    /// The approval of a tool call.
+    Approval {
+        /// The name of the approval.
+        name: String,
+        /// The call in short.
+        call: String,
     },
     /// A signal that its program waits for.
     Signal(AwaitedSignal),
@@ -76,6 +83,10 @@ fn of_agent(agent: &Agent) -> Vec<PersonWait> {
         let until = asked.late.as_ref().map(|late| late.at);
         waits.push(wait(asked.since, until, PersonWaitSubject::Answer { node, question }));
     }
+    waits.extend(agent.open_approvals().map(|asked| {
+        let (name, call) = (asked.name(), asked.request.summary());
+        wait(asked.since, None, PersonWaitSubject::Approval { name, call })
+    }));
     if let Some(program) = agent.program_wait() {
         let signals = AwaitedSignal::all_in(&program.awaiting);
         let of_people = signals.into_iter().filter(AwaitedSignal::is_for_people);

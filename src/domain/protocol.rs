@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use self::event::PublicRecord;
-use super::consult::{ConsultVerdict, Consultation, StopScope};
+use super::consult::{AllowSpan, ConsultVerdict, Consultation, StopScope};
 use super::id::RunId;
 use super::money::Usd;
 use super::time::{Timestamp, millis};
@@ -97,6 +97,8 @@ pub enum HookPoint {
     Start,
     /// An agent asks for a transition.
     Transition,
+    /// A tool call needs approval.
+    Approval,
 }
 
 impl HookPoint {
@@ -106,6 +108,7 @@ impl HookPoint {
         match question {
             Consultation::Start(_) => Self::Start,
             Consultation::Transition(_) => Self::Transition,
+            Consultation::Approval(_) => Self::Approval,
         }
     }
 }
@@ -157,6 +160,18 @@ pub enum WireVerdict {
         #[serde(default)]
         scope: StopScope,
     },
+    /// The tool call runs.
+    Allow {
+        /// The calls that it is about.
+        #[serde(default)]
+        span: AllowSpan,
+    },
+    /// The tool call does not run.
+    Deny {
+        /// The reason, which the agent is told.
+        #[serde(default)]
+        reason: String,
+    },
 }
 
 /// A span of time, in milliseconds; as text it is written like `30s`.
@@ -206,6 +221,8 @@ impl WireVerdict {
                 ConsultVerdict::Override { transition, reason }
             }
             Self::Stop { reason, scope } => ConsultVerdict::Stop { reason, scope },
+            Self::Allow { span } => ConsultVerdict::Allow { span },
+            Self::Deny { reason } => ConsultVerdict::Deny { reason },
         })
     }
 }

@@ -87,7 +87,7 @@ pub fn decide_restart(
             RestartPolicy::Transient | RestartPolicy::Permanent => restart(agent, context),
         },
         FailureCause::Budget => restart(agent, context),
-        FailureCause::Interrupted | FailureCause::Lost => {
+        FailureCause::Interrupted | FailureCause::Lost | FailureCause::Unapproved => {
             RestartDecision::Retry { not_before: None, counts: false }
         }
         FailureCause::Throttle => {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use self::finished_agent::{AgentEnding, FinishedAgent, UnbilledTurn};
 use super::agent::Agent;
 use super::agents::LiveAgents;
+use super::approval::GrantedRule;
 use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
 use super::call_budget::{EndedCall, OpenCalls};
@@ -30,7 +31,7 @@ use super::worktree_snapshot::SnapshotOutcome;
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
-pub const SNAPSHOT_VERSION: u32 = 4;
+pub const SNAPSHOT_VERSION: u32 = 5;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +83,12 @@ pub struct Run {
     /// The number of answers given ahead of time that are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used_answers: BTreeMap<String, u32>,
+    /// The number of approvals that were asked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub approvals_asked: u32,
+    /// The rules that were given with answers to approvals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approval_rules: Vec<GrantedRule>,
     /// The last snapshot of each worktree, by the agent that the worktree belongs to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub worktrees: BTreeMap<AgentId, SnapshotOutcome>,
@@ -95,6 +102,11 @@ pub struct Run {
     pub agents: LiveAgents,
     /// The agents that have ended, in the order in which they did.
     pub finished: Vec<FinishedAgent>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The status of a run.
@@ -267,9 +279,11 @@ impl Run {
             return None;
         }
         let questions = self.agents.values().filter_map(Agent::question);
-        let texts: Vec<&String> = questions.map(|asked| &asked.question.text).collect();
-        if let Some(first) = texts.first() {
-            return Some(PauseReason::Asking { questions: texts.len(), first: (*first).clone() });
+        let approvals = self.agents.values().flat_map(Agent::open_approvals);
+        let questions = questions.map(|asked| asked.question.text.clone());
+        let mut texts = questions.chain(approvals.map(|asked| asked.request.summary()));
+        if let Some(first) = texts.next() {
+            return Some(PauseReason::Asking { questions: 1 + texts.count(), first });
         }
         let mut waits = self.external_waits();
         if let Some(first) = waits.next() {

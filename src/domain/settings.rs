@@ -167,6 +167,9 @@ pub struct Settings {
     /// The consequence of a refused tool, where the state does not say.
     #[serde(default, skip_serializing_if = "OnDenied::is_usual")]
     pub on_denied: OnDenied,
+    /// The time for which a process waits for the approval of a tool call, in milliseconds.
+    #[serde(default = "two_minutes", skip_serializing_if = "is_two_minutes")]
+    pub approval_hold_ms: u64,
     /// True if the run counts as failed when any tool was refused in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
@@ -249,6 +252,7 @@ impl Default for Settings {
             prestart: 0,
             on_limit: OnLimit::Wait,
             on_denied: OnDenied::Continue,
+            approval_hold_ms: two_minutes(),
             strict: false,
             cwd: ".".to_owned(),
             claude: "claude".to_owned(),
@@ -274,6 +278,15 @@ impl Default for Settings {
 
 fn default_true() -> bool {
     true
+}
+
+fn two_minutes() -> u64 {
+    2 * 60 * 1000
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_two_minutes(time: &u64) -> bool {
+    *time == two_minutes()
 }
 
 fn usual_patience() -> u64 {

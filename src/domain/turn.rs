@@ -159,6 +159,21 @@ pub struct TurnFailure {
     /// The time at which the limit resets, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<Timestamp>,
+    /// The turn as far as it came, if it was ended while tool calls needed approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Box<SuspendedTurn>>,
+}
+
+/// A turn that was ended while tool calls needed approval.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuspendedTurn {
+    /// The ids of the calls that had no answer, as far as is known.
+    pub calls: Vec<String>,
+    /// True if the program may have been told an answer nevertheless, and died before it could say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
+    /// The last message of the turn.
+    pub message: Option<MessageId>,
 }
 
 impl TurnFailure {
@@ -173,6 +188,7 @@ impl TurnFailure {
             usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             resets: None,
+            suspended: None,
         }
     }
 
@@ -250,6 +266,8 @@ pub enum FailureCause {
     /// A tool was refused in a state that fails then.
     #[strum(to_string = "tool refused")]
     ToolRefused,
+    /// The turn was ended while tool calls needed approval.
+    Unapproved,
     /// Claude Code is not logged in.
     #[strum(to_string = "not logged in")]
     Authentication,
@@ -286,7 +304,8 @@ impl FailureCause {
             | Self::Join
             | Self::Unneeded
             | Self::Uncertain
-            | Self::ToolRefused => false,
+            | Self::ToolRefused
+            | Self::Unapproved => false,
         }
     }
 }

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::values::{
-    BackgroundWork, ConfigSource, EffortLevel, EnvValue, OnDenied, PermissionMode, SettingSource,
-    StartupMode,
+    ApprovalPolicy, BackgroundWork, ConfigSource, EffortLevel, EnvValue, OnDenied, PermissionMode,
+    SettingSource, StartupMode,
 };
 use super::id::Folder;
 use super::model::ModelName;
@@ -85,6 +85,9 @@ pub struct TurnOptions {
     /// The consequence of a refused tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_denied: Option<OnDenied>,
+    /// The fate of a tool call that needs approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<ApprovalPolicy>,
 }
 
 impl TurnOptions {
@@ -103,6 +106,12 @@ impl TurnOptions {
             || self.settings.as_ref().is_some_and(is_file)
             || self.agents.as_ref().is_some_and(is_file)
             || self.plugin_dirs.as_ref().is_some_and(|dirs| !dirs.is_empty())
+    }
+
+    /// Returns whether a person is asked to approve tool calls.
+    #[must_use]
+    pub fn asks_for_approval(&self) -> bool {
+        self.permissions == Some(ApprovalPolicy::Ask)
     }
 
     /// Removes the options that are also given as arguments for Claude Code, because a command line overrides a
@@ -164,6 +173,7 @@ impl TurnOptions {
             fallback_model: self.fallback_model.or(farther.fallback_model),
             startup: self.startup.or(farther.startup),
             on_denied: self.on_denied.or(farther.on_denied),
+            permissions: self.permissions.or(farther.permissions),
         }
     }
 }

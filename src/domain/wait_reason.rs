@@ -42,6 +42,13 @@ pub enum WaitReason {
         /// The text of the question.
         question: String,
     },
+    /// The approval of a tool call.
+    Approval {
+        /// The name of the approval.
+        name: String,
+        /// The tool.
+        tool: String,
+    },
     /// The end of this agent.
     Agent(AgentId),
     /// The ends of agents it has forked.
@@ -90,7 +97,7 @@ impl WaitReason {
         }
     }
 
-    /// Returns the reason that lies in the agent's step: a question, other agents, its program, or a missing request.
+    /// Returns the reason that lies in the agent's step: a question, an approval, other agents, its program, or a missing request.
     fn of_step(agent: &Agent) -> Option<Self> {
         let of_wait = |wait: &AgentWait| match wait {
             AgentWait::Answer(asked) => {
@@ -106,7 +113,11 @@ impl WaitReason {
             let is_idle = agent.mailbox().is_some_and(|mailbox| mailbox.current.is_none());
             is_idle.then_some(Self::Request)
         };
-        own.or_else(program).or_else(request)
+        let approval = || {
+            let asked = agent.open_approvals().next()?;
+            Some(Self::Approval { name: asked.name(), tool: asked.request.tool.clone() })
+        };
+        own.or_else(approval).or_else(program).or_else(request)
     }
 
     /// Returns the wait for forked agents; `None` once the join is decided.
@@ -142,6 +153,7 @@ impl WaitReason {
             | Self::Person(_)
             | Self::Held
             | Self::Answer { .. }
+            | Self::Approval { .. }
             | Self::Agent(_)
             | Self::Join { .. }
             | Self::Program(_)
@@ -154,7 +166,10 @@ impl WaitReason {
     /// Returns whether only a person ends the wait.
     #[must_use]
     pub fn is_for_person(&self) -> bool {
-        matches!(self, Self::Person(_) | Self::Held | Self::Answer { .. })
+        matches!(
+            self,
+            Self::Person(_) | Self::Held | Self::Answer { .. } | Self::Approval { .. }
+        )
     }
 
     /// Returns its name for programs.

@@ -211,6 +211,8 @@ fn judge_all(options: &TurnOptions) {
         fallback_model: _,
         background: _,
         on_denied: _,
+        // Calls run only after a person or a plug-in has allowed them.
+        permissions: _,
         // Leaves out hooks only with trust, and offers no tools that the starter did not: see `startup_flags`.
         startup: _,
     } = options;

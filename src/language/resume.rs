@@ -31,6 +31,7 @@ use super::source::{self, WorkflowSource};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::Advance;
 use crate::domain::agent::Agent;
+use crate::domain::approval::GrantedRule;
 use crate::domain::decide::ProgramStart;
 use crate::domain::fact::KnownFacts;
 use crate::domain::id::{RunId, StateName};
@@ -99,6 +100,8 @@ pub struct ResumeEnvironment<'run> {
     pub facts: &'run KnownFacts,
     /// The settings of the run.
     pub settings: &'run Settings,
+    /// The rules that a person has given with answers.
+    pub granted_rules: &'run [GrantedRule],
     /// The part of the run's budget that is left; `None` without a budget.
     pub budget_left: Option<Usd>,
     /// The permissions that no state may exceed.

@@ -28,7 +28,7 @@ pub use self::lists::rule as tool_rule;
 pub use self::tool_names::tool_name_hints;
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
-pub const KEYS: [&str; 21] = [
+pub const KEYS: [&str; 22] = [
     "effort",
     "tools",
     "allowed_tools",
@@ -50,10 +50,11 @@ pub const KEYS: [&str; 21] = [
     "fallback_model",
     "startup",
     "on_denied",
+    "permissions",
 ];
 
 /// The keys, as programs write them.
-pub const DASHED_KEYS: [&str; 21] = [
+pub const DASHED_KEYS: [&str; 22] = [
     "effort",
     "tools",
     "allowed-tools",
@@ -75,6 +76,7 @@ pub const DASHED_KEYS: [&str; 21] = [
     "fallback-model",
     "startup",
     "on-denied",
+    "permissions",
 ];
 
 /// A mistake in an option.
@@ -178,6 +180,9 @@ impl WrittenOptions {
                 keep(values::named(key, node, &values::names(), &mut options.background));
             }
             "on_denied" => keep(values::named(key, node, &values::names(), &mut options.on_denied)),
+            "permissions" => {
+                keep(values::named(key, node, &values::names(), &mut options.permissions))
+            }
             "startup" => keep(values::named(key, node, &values::names(), &mut options.startup)),
             "append_system_prompt" => {
                 keep(values::prompt(key, node, &mut options.append_system_prompt));

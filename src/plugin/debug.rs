@@ -254,6 +254,9 @@ impl Handler<Published> for DebugPlugin {
                 let what = format!("{from} -> {to} (nobody answered)");
                 self.log(record, &what, &[]);
             }
+            Event::ApprovalAsked(_) | Event::ApprovalAnswered(_) | Event::TurnSuspended(_) => {
+                self.log(record, &sentence(record), &[]);
+            }
             Event::TurnHeld(held) => {
                 let details = [("by", held.by.clone()), ("reason", held.reason.clone())];
                 self.log(record, "(held)", &details);

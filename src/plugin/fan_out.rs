@@ -64,7 +64,10 @@ impl ActivityKind {
     #[must_use]
     pub fn of_reason(reason: &WaitReason) -> Self {
         match reason {
-            WaitReason::Person(_) | WaitReason::Held | WaitReason::Answer { .. } => Self::ForPerson,
+            WaitReason::Person(_)
+            | WaitReason::Held
+            | WaitReason::Answer { .. }
+            | WaitReason::Approval { .. } => Self::ForPerson,
             WaitReason::Agent(_)
             | WaitReason::Join { .. }
             | WaitReason::Program(_)

@@ -100,7 +100,9 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         | Event::TurnHeld(_)
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)
+        | Event::ApprovalAnswered(_)
         | Event::LimitReached { .. } => true,
+        Event::ApprovalAsked(event) => event.grant.is_none() || !are_steps_shown,
         Event::ProgramLogged(event) => event.warning || !are_steps_shown,
         Event::TurnFailed(event) => !matches!(
             event.cause,
@@ -119,6 +121,7 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         | Event::FactsSeen { .. }
         | Event::JoinBegun(_)
         | Event::JoinFinished(_)
+        | Event::TurnSuspended(_)
         | Event::CommandReceived { .. }
         | Event::MessagesTaken { .. } => !are_steps_shown,
         Event::AgentsPlaced { lost } => !lost.is_empty(),
@@ -136,6 +139,7 @@ pub fn tone(event: &Event) -> TextTone {
         | Event::TurnRejected(_)
         | Event::TurnHeld(_)
         | Event::QuestionTimedOut(_)
+        | Event::ApprovalAsked(_)
         | Event::RunPaused { .. }
         | Event::LimitReached { .. } => TextTone::Warning,
         Event::ProgramLogged(event) if event.warning => TextTone::Warning,
@@ -154,6 +158,8 @@ pub fn tone(event: &Event) -> TextTone {
         | Event::TransitionProposed(_)
         | Event::Advanced(_)
         | Event::QuestionAnswered(_)
+        | Event::ApprovalAnswered(_)
+        | Event::TurnSuspended(_)
         | Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
         | Event::ProgramLogged(_)

@@ -1,6 +1,7 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
 mod advance;
+mod approval;
 mod fork;
 mod graph;
 mod host;
@@ -77,6 +78,9 @@ fn event_sentence(record: &Record) -> String {
             shown(&event.enters),
             shown(&event.state)
         ),
+        Event::ApprovalAsked(_) | Event::ApprovalAnswered(_) | Event::TurnSuspended(_) => {
+            approval::sentence(record)
+        }
         Event::JoinBegun(_) | Event::JoinFinished(_) => fork::joins(record),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
@@ -234,6 +238,7 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Unneeded
         | FailureCause::Storage
         | FailureCause::ToolRefused
+        | FailureCause::Unapproved
         | FailureCause::Authentication
         | FailureCause::Unavailable => "",
     };

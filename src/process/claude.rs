@@ -14,8 +14,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use super::approval_channel::{ApprovalChannel, ApprovalNews, ApprovalSenders};
 use super::cancellation::{CancellationTokens, StopLevel};
 use super::child::cgroup::RunGroups;
 use super::command::EnvironmentMarker;
@@ -63,6 +65,7 @@ pub struct ClaudeRunner {
     pub(super) marker: EnvironmentMarker,
     pub(super) pool: Rc<WorkerPool>,
     pub(super) stops: CancellationTokens,
+    approvals: ApprovalSenders,
     capacity: usize,
     pub(super) memory_probe: MemoryProbe,
     pub(super) process_counts: ProcessCounts,
@@ -80,6 +83,9 @@ pub struct ClaudeRunner {
     /// served.
     pub(super) own_system_prompts: Cell<bool>,
 }
+
+/// The receiver of what becomes of a turn's calls that need approval.
+type NewsReceiver = UnboundedReceiver<ApprovalNews>;
 
 /// A turn that is being run.
 #[derive(Debug)]
@@ -122,6 +128,7 @@ impl ClaudeRunner {
             marker,
             pool: Rc::new(WorkerPool::new(capacity)),
             stops: CancellationTokens::default(),
+            approvals: ApprovalSenders::default(),
             capacity,
             memory_probe,
             process_counts: ProcessCounts::default(),
@@ -158,7 +165,9 @@ impl ClaudeRunner {
     /// Runs a turn, or attaches to it; `notices` receives its activity.
     pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
         let mut stop = self.stops.of_turn(&input.turn.agent);
-        let outcome = self.turn(input, &mut stop, notices).await;
+        let mut news = self.approvals.open(&input.turn.agent);
+        let outcome = self.turn(input, (&mut stop, &mut news), notices).await;
+        self.approvals.close(&input.turn.agent);
         self.stops.forget(&input.turn.agent);
         outcome.unwrap_or_else(TurnOutcome::Failed)
     }
@@ -166,6 +175,11 @@ impl ClaudeRunner {
     /// Ends the turn of an agent, with a grace period.
     pub fn stop(&self, agent: &AgentId) {
         self.stops.stop(agent);
+    }
+
+    /// Tells the turn of an agent what becomes of a call that needs approval.
+    pub fn tell_approval(&self, agent: &AgentId, news: ApprovalNews) {
+        self.approvals.tell(agent, news);
     }
 
     /// Tells running turns to stop, and refuses new ones.
@@ -232,7 +246,7 @@ impl ClaudeRunner {
     async fn turn(
         &self,
         input: &TurnInput,
-        stop: &mut watch::Receiver<StopLevel>,
+        (stop, news): (&mut watch::Receiver<StopLevel>, &mut NewsReceiver),
         notices: impl Fn(TurnNotice<'_>),
     ) -> Result<TurnOutcome, TurnFailure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
@@ -243,13 +257,13 @@ impl ClaudeRunner {
             self.wait_for_ending_processes(input, stop).await?;
             self.begin(input, &files, stop).await?
         };
-        let mut end = self.watch(&mut turn, input, stop, &notices).await;
+        let mut end = self.watch(&mut turn, input, (stop, news), &notices).await;
         if turn.took_over && matches!(end, FollowEnd::Exited(_) | FollowEnd::NoOutput) {
             turn.worker.end(&self.marker, stop, ShutdownMode::Soon).await;
         }
         if turn.took_over && turn.worker.process.has_ended() && turn.has_no_output().await {
             turn = self.replace(input, &files, stop).await?;
-            end = self.watch(&mut turn, input, stop, &notices).await;
+            end = self.watch(&mut turn, input, (stop, news), &notices).await;
         }
         Ok(self.end_turn(turn, end, input, stop).await)
     }
@@ -258,22 +272,28 @@ impl ClaudeRunner {
         &self,
         turn: &mut WorkerTurn,
         input: &TurnInput,
-        stop: &mut watch::Receiver<StopLevel>,
+        (stop, news): (&mut watch::Receiver<StopLevel>, &mut NewsReceiver),
         notices: &impl Fn(TurnNotice<'_>),
     ) -> FollowEnd {
-        let (throttled, refused) = (Cell::new(0), Cell::new(0));
+        let (throttled, refused, asked) = (Cell::new(0), Cell::new(0), Cell::new(0));
         let WorkerTurn { worker, stream, took_over, .. } = turn;
-        let Worker { process, follower, files, .. } = worker;
+        let Worker { process, follower, files, stdin, .. } = worker;
         let for_first_output = took_over.then(|| first_output_timeout(input));
         let stream_path = files.stream.clone();
         let begin = || self.writes.watch(&stream_path);
         let after = if self.has_followed.replace(true) { Duration::ZERO } else { UNWATCHED };
         let watch = StreamWatch { begin: &begin, after };
         let timeouts = FollowTimeouts { limits: input.limits, for_first_output };
-        follow(process, follower, stream, stop, (timeouts, watch), |stream| {
+        let hold = Duration::from_millis(self.settings.approval_hold_ms);
+        let approvals = ApprovalChannel { news, stdin, hold, since: None };
+        follow(process, follower, stream, stop, (timeouts, watch), approvals, |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
                 notices(TurnNotice::Active(seen));
+            }
+            for request in stream.approvals.asked_since(asked.get()) {
+                asked.set(asked.get() + 1);
+                notices(TurnNotice::Approval(request));
             }
             if stream.throttled > throttled.replace(stream.throttled) {
                 notices(TurnNotice::Throttled);

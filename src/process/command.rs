@@ -21,6 +21,9 @@ const SKIP_ALL: &str = "--dangerously-skip-permissions";
 /// The flags that make a process take its turns as messages, until stdin ends.
 const STREAMED: [&str; 2] = ["--input-format", "stream-json"];
 
+/// The flag that makes it ask on its output what it would ask a person.
+const ASK: [&str; 2] = ["--permission-prompt-tool", "stdio"];
+
 /// The flag that makes it repeat its messages, so that it shows which of them it answers.
 const REPEAT_FLAG: &str = "--replay-user-messages";
 
@@ -80,6 +83,9 @@ pub fn arguments(
         None => {}
     }
     arguments.extend(option_flags(&options.turn, folders));
+    if options.turn.asks_for_approval() {
+        arguments.extend(ASK.map(str::to_owned));
+    }
     arguments
 }
 

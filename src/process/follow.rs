@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::approval_channel::ApprovalChannel;
 use super::cancellation::{StopLevel, stopped};
 use super::child::exit::ProcessExit;
 use super::stream::StreamParser;
@@ -41,6 +42,8 @@ pub enum FollowEnd {
     Exited(ProcessExit),
     /// The turn was told to stop.
     Stopped,
+    /// A tool call waits for a person for longer than a process is kept.
+    Parked,
     /// It took too long.
     TimedOut,
     /// It made no progress for too long.
@@ -77,6 +80,7 @@ pub async fn follow(
     stream: &mut StreamParser,
     stop: &mut watch::Receiver<StopLevel>,
     (timeouts, watch): (FollowTimeouts, StreamWatch<'_>),
+    mut approvals: ApprovalChannel<'_>,
     changed: impl Fn(&StreamParser),
 ) -> FollowEnd {
     let FollowTimeouts { limits, for_first_output } = timeouts;
@@ -131,11 +135,22 @@ pub async fn follow(
         if grace.is_none() && *stop.borrow() == StopLevel::Patiently {
             grace = Some(Instant::now() + Duration::from_millis(limits.shutdown_ms));
         }
+        let held_until = approvals.held_until(stream);
+        if held_until.is_some() && *stop.borrow() != StopLevel::None {
+            return FollowEnd::Parked;
+        }
         tokio::select! {
             exit = process.exited() => return FollowEnd::Exited(exit),
             () = stopped(stop) => return FollowEnd::Stopped,
             () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => return FollowEnd::Stopped,
+            () = sleep_until(held_until.unwrap_or(deadline)), if held_until.is_some() => {
+                return FollowEnd::Parked;
+            }
             () = sleep_until(deadline) => return FollowEnd::TimedOut,
+            news = approvals.next() => {
+                approvals.take(news, stream).await;
+                progressed = Instant::now();
+            }
             () = written(writes.as_ref().and_then(Option::as_ref)) => {}
             () = sleep(pause) => {}
         }
@@ -155,8 +170,9 @@ async fn written(watch: Option<&WriteWatch>) {
 /// asks the API again.
 fn idle_timeout(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
     let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
-    let is_working =
-        stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
+    let is_working = stream.remainder() == Some(TurnRemainder::Tasks)
+        || !stream.open_tools.is_empty()
+        || stream.approvals.are_held();
     (!is_working).then(|| Duration::from_millis(announced))
 }
 

@@ -9,6 +9,7 @@
 
 mod acquire;
 pub mod ancestry;
+pub mod approval_channel;
 mod attach;
 pub mod cancellation;
 pub mod captured_output;

@@ -1,5 +1,6 @@
 //! Notices of a running turn, for observers.
 
+use crate::domain::approval::ApprovalRequest;
 use crate::domain::refusal::ToolRefusal;
 
 /// Something that a running turn was seen doing.
@@ -9,6 +10,8 @@ pub enum TurnNotice<'turn> {
     Active(&'turn str),
     /// The API asks for fewer requests; the program itself retries.
     Throttled,
+    /// A tool call needs approval.
+    Approval(&'turn ApprovalRequest),
     /// A tool was refused.
     Refused(&'turn ToolRefusal),
 }

@@ -12,7 +12,7 @@ use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::{Timestamp, format_duration};
-use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome};
+use crate::domain::turn::{FailureCause, SuspendedTurn, TurnFailure, TurnOutcome};
 use crate::domain::usage::ProcessSpending;
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
@@ -39,6 +39,11 @@ fn judged(
     limits: TurnTimeouts,
 ) -> TurnOutcome {
     let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
+    let unanswered = stream.approvals.unanswered();
+    if !unanswered.is_empty() && !matches!(end, FollowEnd::Unreadable(_) | FollowEnd::Unauthorized)
+    {
+        return suspended(stream, unanswered);
+    }
     let answered = has_answer && is_complete(&end, stream);
     let waited = stream.awaited_tasks();
     let failed = |cause, message: String| {
@@ -82,6 +87,7 @@ fn judged(
         FollowEnd::Exited(exit) => judge(stream, exit, moment, || files.stderr_tail()),
         FollowEnd::Result
         | FollowEnd::Stopped
+        | FollowEnd::Parked
         | FollowEnd::TimedOut
         | FollowEnd::Stalled
         | FollowEnd::NoOutput
@@ -89,6 +95,22 @@ fn judged(
             judge(stream, ProcessExit::Unseen, moment, || files.stderr_tail())
         }
     }
+}
+
+/// Returns the outcome of a turn in which calls were left without an answer. It goes on after the answer, even if the
+/// model has replied: it could only reply that it was not allowed to work.
+fn suspended(stream: &StreamParser, calls: Vec<String>) -> TurnOutcome {
+    let ProcessSpending { cost, usage } = stream.taken().clone();
+    let suspended = SuspendedTurn { calls, unsure: false, message: stream.message.clone() };
+    TurnOutcome::Failed(TurnFailure {
+        cost,
+        usage,
+        suspended: Some(Box::new(suspended)),
+        ..TurnFailure::new(
+            FailureCause::Unapproved,
+            "the turn was ended while tool calls needed approval",
+        )
+    })
 }
 
 /// Returns whether a turn that has a result is complete. A process that has ended by itself begins no further turn,

@@ -8,6 +8,7 @@
 //! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
 
 pub mod activity;
+pub mod approvals;
 pub mod background;
 mod cut_off;
 pub(super) mod line;
@@ -26,6 +27,7 @@ use self::line_assembler::{AssembledLine, StreamLineAssembler};
 pub use self::line_assembler::{LineTooLong, MAX_LINE_BYTES};
 use self::refusals::RefusedTools;
 
+use self::approvals::ApprovalCalls;
 use self::background::{BackgroundTasks, TurnRemainder};
 use self::cut_off::{CostCompleteness, CutOff};
 use crate::domain::id::MessageId;
@@ -117,6 +119,8 @@ pub struct StreamParser {
     pub version: Option<String>,
     /// True if the program said that it is not logged in.
     pub not_logged_in: bool,
+    /// The calls that need approval.
+    pub approvals: ApprovalCalls,
     /// The tools that were refused.
     pub refused: RefusedTools,
     /// Number of requests in a row that the API has refused because of the credentials.

@@ -88,7 +88,9 @@ impl ClaudeRunner {
             // If the outcome cannot be recorded either, a later attempt learns of this by the mark.
             TurnFiles::of(&self.steps, &input.turn).mark_unkept();
         }
-        outcome(end, &stream, &worker.files, input.limits)
+        // Who started the process may have told it an answer that it has not repeated any more.
+        let unsure = attached && stream.results == 0;
+        with_doubt(outcome(end, &stream, &worker.files, input.limits), unsure)
     }
 
     /// Returns whether a process can serve another turn: it has answered well, its stdin is open, and it
@@ -167,6 +169,14 @@ impl ClaudeRunner {
             Err(worker) => self.retire(*worker),
         }
     }
+}
+
+/// Returns the outcome of a turn. If it is `unsure` which answers its calls had, a suspended one says so.
+fn with_doubt(mut outcome: TurnOutcome, unsure: bool) -> TurnOutcome {
+    if let TurnOutcome::Failed(TurnFailure { suspended: Some(suspended), .. }) = &mut outcome {
+        suspended.unsure = unsure;
+    }
+    outcome
 }
 
 /// Returns whether nothing that a process still does can matter: its answer is complete, and it has nothing running.

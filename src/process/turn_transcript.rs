@@ -109,6 +109,8 @@ impl TurnTranscript {
                 | LineKind::System
                 | LineKind::RateLimit
                 | LineKind::ControlResponse
+                | LineKind::ControlRequest
+                | LineKind::ControlCancel
                 | LineKind::Partial
                 | LineKind::Other => {}
             }

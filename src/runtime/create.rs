@@ -27,6 +27,7 @@ use crate::domain::run_origin::budget_of_started;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::Variables;
+use crate::domain::turn_options::ApprovalPolicy;
 use crate::language::prompt::first_state::is_usual;
 use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
@@ -60,6 +61,9 @@ pub fn create(
     };
     let variables: Variables = input.into_iter().collect();
     check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
+    if request.engine.is_some() && settings.options.asks_for_approval() {
+        return Err(Error::NoApprovals(ApprovalPolicy::NOT_AT_HOSTS));
+    }
     let cassette = replay::taken_in(workflow, &mut settings)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;

@@ -55,6 +55,9 @@ pub enum Error {
         /// The reason, and the remedy.
         why: String,
     },
+    /// Nobody can be asked from a host.
+    #[error("{0}")]
+    NoApprovals(&'static str),
     /// A path cannot be stored in a journal.
     #[error("{path}: {what} must be UTF-8 text")]
     NotText {

@@ -57,6 +57,7 @@ pub(super) fn check_given_reply(
         run: &run.workflow_id,
         facts: &run.facts,
         settings,
+        granted_rules: &run.approval_rules,
         budget_left: run.budget_left(),
         ceiling: &PermissionCeiling::of(settings),
         source: own,

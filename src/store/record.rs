@@ -12,6 +12,7 @@
 //! missing, none of them has happened.
 
 mod advance;
+mod approval;
 mod event;
 mod join;
 mod program;

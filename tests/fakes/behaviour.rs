@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 
+use serde_json::Value;
+
+use crate::asked::{CallEnd, CallPlace};
+use crate::flags::ClaudeFlags;
 use crate::script::ScriptRule;
 use crate::stream::{self, StreamTurn};
 use crate::turn::WarmTurn;
@@ -23,6 +27,7 @@ pub(crate) struct TurnPlayer<'a> {
     pub(crate) rule: &'a ScriptRule,
     pub(crate) turn: &'a StreamTurn,
     pub(crate) warm: Option<&'a WarmTurn<'a>>,
+    pub(crate) flags: &'a ClaudeFlags,
 }
 
 /// The end of a turn. The number is the exit code, if the process ends with the turn.
@@ -63,6 +68,23 @@ impl TurnPlayer<'_> {
         for (number, refused) in rule.refused.iter().enumerate() {
             stream::write(&refused.told(number, turn))?;
         }
+        let with_denials;
+        let (turn, is_interrupted) = match self.play_asked()? {
+            Some((denials, is_interrupted)) => {
+                with_denials = StreamTurn { denials, ..turn.clone() };
+                (&with_denials, is_interrupted)
+            }
+            None => (turn, false),
+        };
+        if is_interrupted {
+            stream::write(&turn.aborted())?;
+            return Ok(TurnEnd::WithResult(1));
+        }
+        TurnPlayer { turn, ..*self }.perform_answer()
+    }
+
+    fn perform_answer(&self) -> Result<TurnEnd, String> {
+        let Self { rule, turn, .. } = *self;
         for attempt in 1..=rule.retries {
             stream::write(&turn.retry(attempt, rule.retry_delay_ms))?;
         }
@@ -96,6 +118,30 @@ impl TurnPlayer<'_> {
             self.wait_forever();
         }
         Ok(if rule.die_idle { TurnEnd::WithProcess(1) } else { TurnEnd::WithResult(0) })
+    }
+
+    /// Calls the tools that need approval; returns the refused ones, and whether the turn was interrupted meanwhile.
+    fn play_asked(&self) -> Result<Option<(Value, bool)>, String> {
+        let Some(warm) = self.warm.filter(|_| !self.rule.asked.is_empty()) else { return Ok(None) };
+        let place = CallPlace {
+            folder: self.folder,
+            turn: self.turn,
+            flags: self.flags,
+            control: warm.control,
+            number: warm.number,
+        };
+        let mut denials = Vec::new();
+        for asked in &self.rule.asked {
+            let id = format!("toolu_{}", session::new_id(11));
+            let end = asked.call(&id, &place)?;
+            if end != CallEnd::Ran {
+                denials.push(asked.denial(&id));
+            }
+            if end == CallEnd::Interrupted {
+                return Ok(Some((denials.into(), true)));
+            }
+        }
+        Ok(Some((denials.into(), false)))
     }
 
     fn interrupted_in_tool(&self) -> Result<bool, String> {

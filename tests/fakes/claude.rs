@@ -11,6 +11,7 @@
 //! The known behaviour of the real program is repeated exactly, because a test that passes with a kinder
 //! stand-in proves nothing.
 
+mod asked;
 mod behaviour;
 mod flags;
 mod floor;

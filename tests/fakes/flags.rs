@@ -19,12 +19,16 @@ pub(crate) struct ClaudeFlags {
     input_format: Option<String>,
     pub(crate) replay_user_messages: bool,
     pub(crate) partial_messages: bool,
+    /// The rules of `--allowedTools`.
+    pub(crate) allowed: Vec<String>,
+    permission_prompt_tool: Option<String>,
 }
 
 impl ClaudeFlags {
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut flags = Self::default();
         let mut rest = arguments.iter();
+        let mut is_list = false;
         while let Some(argument) = rest.next() {
             let (name, joined) = match argument.split_once('=') {
                 Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
@@ -36,6 +40,7 @@ impl ClaudeFlags {
                     .or_else(|| rest.next().cloned())
                     .ok_or_else(|| format!("error: option '{name}' argument missing"))
             };
+            is_list = is_list && !argument.starts_with('-');
             match name {
                 "-p" | "--print" => flags.print = true,
                 "--verbose" => flags.verbose = true,
@@ -50,8 +55,12 @@ impl ClaudeFlags {
                 "--json-schema" => flags.json_schema = Some(value()?),
                 "--model" => flags.model = Some(value()?),
                 "--permission-mode" => flags.permission_mode = Some(value()?),
+                "--allowedTools" => {
+                    flags.allowed.push(value()?);
+                    is_list = true;
+                }
+                "--permission-prompt-tool" => flags.permission_prompt_tool = Some(value()?),
                 "--disallowedTools"
-                | "--allowedTools"
                 | "--max-budget-usd"
                 | "--fallback-model"
                 | "--effort"
@@ -65,6 +74,7 @@ impl ClaudeFlags {
                     return Err(format!("error: unknown option '{other}'"));
                 }
                 // The further values of a flag that takes several.
+                other if is_list => flags.allowed.push(other.to_owned()),
                 _ => {}
             }
         }
@@ -108,6 +118,11 @@ impl ClaudeFlags {
     /// Returns whether the process takes a turn for each message on stdin.
     pub(crate) fn is_warm(&self) -> bool {
         self.input_format.as_deref() == Some("stream-json")
+    }
+
+    /// Returns whether the process asks on its output what it would ask a person.
+    pub(crate) fn asks(&self) -> bool {
+        self.permission_prompt_tool.as_deref() == Some("stdio")
     }
 
     pub(crate) fn permission_mode(&self) -> String {

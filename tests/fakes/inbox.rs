@@ -4,9 +4,10 @@
 //! message waits for its turn. A new model applies to the messages after it.
 
 use std::io::BufRead;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -35,11 +36,69 @@ pub(crate) struct ControlState {
     /// The number of messages before the last interrupt; the turns below it are to stop.
     interrupted: AtomicUsize,
     ignores_stdin: AtomicBool,
+    /// The answers to own requests, and the rules that came with them.
+    told: Mutex<ToldState>,
+}
+
+#[derive(Debug, Default)]
+struct ToldState {
+    answers: Vec<Value>,
+    rules: Vec<String>,
+    is_closed: bool,
+}
+
+/// What came of a request of the program.
+#[derive(Debug)]
+pub(crate) enum ToldAnswer {
+    /// The line with the answer.
+    Line(Value),
+    /// Stdin has ended.
+    Closed,
+    /// The turn is interrupted.
+    Interrupted,
 }
 
 impl ControlState {
     pub(crate) fn is_interrupted(&self, number: usize) -> bool {
         number < self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the answer to a request in a turn.
+    pub(crate) fn answer_to(&self, request: &str, turn: usize) -> ToldAnswer {
+        loop {
+            {
+                let mut told = self.told();
+                let of_request = |line: &Value| line["response"]["request_id"] == request;
+                if let Some(place) = told.answers.iter().position(of_request) {
+                    return ToldAnswer::Line(told.answers.swap_remove(place));
+                }
+                if told.is_closed {
+                    return ToldAnswer::Closed;
+                }
+            }
+            if self.is_interrupted(turn) {
+                return ToldAnswer::Interrupted;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Adds rules for the rest of the process.
+    pub(crate) fn add_rules(&self, rules: &Value) {
+        for rule in rules.as_array().into_iter().flatten() {
+            let (tool, content) = (rule["toolName"].as_str(), rule["ruleContent"].as_str());
+            let tool = tool.unwrap_or_default();
+            let text = content.map_or(tool.to_owned(), |content| format!("{tool}({content})"));
+            self.told().rules.push(text);
+        }
+    }
+
+    pub(crate) fn has_rule(&self, rule: &String) -> bool {
+        self.told().rules.contains(rule)
+    }
+
+    fn told(&self) -> MutexGuard<'_, ToldState> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the process ignore stdin, even its end.
@@ -107,6 +166,7 @@ impl<F: FnMut(TurnMessage) -> Result<(), String>> StdinReader<F> {
                 std::thread::park();
             }
             if length == 0 {
+                self.control.told().is_closed = true;
                 return Ok(());
             }
             if !line.trim_ascii().is_empty() {
@@ -128,6 +188,10 @@ impl<F: FnMut(TurnMessage) -> Result<(), String>> StdinReader<F> {
                 (self.deliver)(message)
             }
             Some("control_request") => self.answer(&value),
+            Some("control_response") => {
+                self.control.told().answers.push(value);
+                Ok(())
+            }
             other => {
                 Err(format!("Error: Expected message type 'user' or 'control', got '{other:?}'"))
             }

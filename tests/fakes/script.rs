@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::asked::AskedTool;
 use crate::refused::RefusedTool;
 use crate::usage::ModelUsage;
 
@@ -63,6 +64,9 @@ pub(crate) struct ScriptRule {
     /// The calls of tools that are refused first.
     #[serde(default)]
     pub(crate) refused: Vec<RefusedTool>,
+    /// The calls of tools that need approval.
+    #[serde(default)]
+    pub(crate) asked: Vec<AskedTool>,
     /// The tool that is used first.
     pub(crate) tool: Option<String>,
     /// A file in the folder; the tool is done when it appears.

@@ -103,6 +103,7 @@ impl FakeProcess {
                     rule: &rule,
                     turn: &turn,
                     warm: asked.warm.as_ref(),
+                    flags: &self.flags,
                 }
                 .perform()?
             }

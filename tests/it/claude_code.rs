@@ -11,6 +11,7 @@
 //! first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules match.
 
 mod answers;
+mod approvals;
 mod background;
 mod branches;
 mod cases;

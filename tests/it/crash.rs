@@ -68,9 +68,11 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The failpoints that such a run does not reach: those of lists of agents, graphs, commands, facts and
+/// The failpoints that such a run does not reach: those of approvals, lists of agents, graphs, commands, facts and
 /// worktrees.
-const OTHER_POINTS: [&str; 21] = [
+const OTHER_POINTS: [&str; 23] = [
+    "approval.before",
+    "approval.told",
     "fork.before",
     "fork.after",
     "operation.before",

@@ -10,6 +10,7 @@ mod admission;
 mod adoption;
 mod answers;
 mod api;
+mod approvals;
 mod ask;
 mod attacks;
 mod bad_claude;

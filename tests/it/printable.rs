@@ -70,6 +70,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "answer" => {
             vec![all("answer t"), all("answer g"), all("answer t EVIL=x"), all("answer g ask=EVIL")]
         }
+        "rules" => vec![quiet("rules t")],
         "signal" => vec![all("signal label --key EVIL --value EVIL")],
         "facts" => vec![all("facts"), quiet("facts --run p")],
         "status" => vec![all("status t"), all("status g"), all("status p")],

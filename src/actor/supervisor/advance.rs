@@ -154,6 +154,7 @@ impl Supervisor {
             run: &self.run.workflow_id,
             facts: &self.run.facts,
             settings: &self.run.settings,
+            granted_rules: &self.run.approval_rules,
             budget_left: self.run.budget_left(),
             ceiling: &context.ceiling,
             source,

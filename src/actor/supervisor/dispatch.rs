@@ -44,6 +44,10 @@ impl Supervisor {
                 self.end_unneeded_commands(&agent);
                 self.await_answer(&agent, ctx);
             }
+            Effect::AwaitApproval(agent) => self.await_approval(&agent),
+            Effect::TellApproval { agent, call, verdict } => {
+                self.tell_approval(&agent, call, verdict, ctx);
+            }
             Effect::Retire(agent) => {
                 self.show_end(&agent);
                 self.show_join_of_parent(&agent);
@@ -102,6 +106,9 @@ impl Supervisor {
         }
         if agent.question().is_some() {
             return self.await_answer(id, ctx);
+        }
+        if agent.awaits_approval() {
+            return self.await_approval(id);
         }
         if agent.pending_join().is_some() {
             return self.await_forks(id, ctx);

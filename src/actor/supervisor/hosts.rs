@@ -136,6 +136,8 @@ impl Supervisor {
                     hosts.unplaced.remove(id);
                 }
                 Effect::Ask(_)
+                | Effect::AwaitApproval(_)
+                | Effect::TellApproval { .. }
                 | Effect::Warn { .. }
                 | Effect::StopAgent(_)
                 | Effect::Hold

@@ -83,6 +83,7 @@ fn interceptor_is_asked_before_each_turn_and_transition() {
         let kind = match question {
             Consultation::Start(start) => format!("start {}", start.state),
             Consultation::Transition(asked) => format!("{} {}", asked.state, asked.transition),
+            Consultation::Approval(asked) => format!("approval {}", asked.request.tool),
         };
         tell.send(kind).expect("someone listens");
         Some(ConsultVerdict::Proceed)

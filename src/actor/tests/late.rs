@@ -12,8 +12,8 @@ use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
 use crate::actor::message::{
-    ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TurnEnded, TurnReplied,
-    TurnReported,
+    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, DispatchTurn, JournalReported,
+    TurnEnded, TurnReplied, TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
@@ -101,6 +101,7 @@ impl Still {
                     reports: ctx.address().recipient(),
                     replies: ctx.address().recipient(),
                     activities: ctx.address().recipient(),
+                    approvals: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
                 },
@@ -291,7 +292,7 @@ macro_rules! ignored {
     )*};
 }
 
-ignored!(ActivityDone, ApiThrottled, AgentDown);
+ignored!(ActivityDone, ApiThrottled, ApprovalRequested, AgentDown);
 
 #[test]
 fn agent_reports_only_current_turn_and_only_once() {
@@ -316,6 +317,7 @@ fn agent_reports_only_current_turn_and_only_once() {
                 reports: ear.clone().recipient(),
                 replies: ear.clone().recipient(),
                 activities: ear.clone().recipient(),
+                approvals: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
             },

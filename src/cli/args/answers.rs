@@ -11,14 +11,30 @@ pub(super) const ANSWER_HELP: &str = "Examples:
   raymond answer RUN                     show the open questions and their options
   raymond answer RUN ask_type=git        answer with an option's id, label or number
   raymond answer RUN main.2/ask_type=git if several agents ask under the same name
+  raymond answer RUN a3 allow            let the tool call that is asked as a3 run
+  raymond answer RUN a3 deny --reason 'use the staging database'
+                                         refuse it, and tell the agent why
   raymond answer RUN REVIEWED.md=- < notes.txt
                                          a text from stdin; an <ask> is named by its `next`
 
 The first valid answer to a question wins. It is stored when this command returns, whether the run is live or
 not; resume a run that is not live with `raymond resume RUN`.
 
+A tool call of a state with `permissions: ask` takes allow, allow-always (calls like it in this state run from now
+on), allow-always-in-run or deny; `raymond rules RUN` shows the rules that were given.
+
 --json prints { run, locked, answered, questions }: accepted answers with agent, node and id, and open questions
-with agent, node, question, header, options (id, label, description), free, asked_at, until.";
+with agent, node, question, header, options (id, label, description), free, asked_at, until, and for a tool call
+approval (call, tool, input, edits, rules).";
+
+pub(super) const RULES_HELP: &str = "Examples:
+  raymond rules RUN
+  raymond rules RUN --json | jq -r '.rules[].rule'
+
+A rule is given with allow-always or allow-always-in-run, as an answer to a tool call that needs approval. It is kept
+in the run, never in a settings file, and Claude Code is told it for each turn of its state or of the run.
+
+--json prints { run, rules }: each with rule, tool, content, state (null for the whole run), approval, by.";
 
 /// Answers ahead of time, and what else a run does about questions and graphs.
 #[derive(Debug, Clone, Default, Args)]
@@ -62,9 +78,13 @@ pub struct AnswerArgs {
     /// Take the run that was started last
     #[arg(long)]
     pub last: bool,
-    /// Answers: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin
-    #[arg(value_name = "NODE=TEXT", value_parser = answer)]
-    pub answers: Vec<(String, String)>,
+    /// Answers: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin. For a tool call that needs approval:
+    /// its name and allow, allow-always, allow-always-in-run or deny
+    #[arg(value_name = "NODE=TEXT", value_parser = answer_word)]
+    pub answers: Vec<AnswerWord>,
+    /// The reason of a denial, which the agent is told
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
@@ -82,27 +102,77 @@ pub enum RunOrAnswer {
     Answer(String, String),
 }
 
+/// A word of `answer`: a whole answer, or one word of two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerWord {
+    /// A name and its answer.
+    Answer(String, String),
+    /// A name, or the answer after it.
+    Word(String),
+}
+
+/// The error of words that are no answers.
+const NOT_PAIRED: &str = "write NODE=TEXT, or the name of a tool call that needs approval and allow, allow-always, allow-always-in-run or deny";
+
 impl AnswerArgs {
     /// Returns the run that is named, and all answers.
     ///
     /// # Errors
     /// A text that says so if a run is named in two ways.
     pub fn parts(&self) -> Result<(NamedRunArgs, Vec<(String, String)>), String> {
-        let mut answers = self.answers.clone();
+        let mut words = self.answers.clone();
         let run = match &self.first {
+            // With --last the first word is the name of a tool call.
+            Some(RunOrAnswer::Run(name)) if self.last && self.answers.len() % 2 == 1 => {
+                words.insert(0, AnswerWord::Word(name.to_string()));
+                None
+            }
             Some(RunOrAnswer::Run(run)) => Some(run.clone()),
             Some(RunOrAnswer::Answer(node, text)) => {
-                answers.insert(0, (node.clone(), text.clone()));
+                words.insert(0, AnswerWord::Answer(node.clone(), text.clone()));
                 None
             }
             None => None,
         };
-        match run {
-            Some(run) if self.last => {
-                Err(format!("{run} and --last name two runs; leave one of them out"))
-            }
-            run => Ok((NamedRunArgs { run, last: self.last }, answers)),
+        if let Some(run) = run.as_ref().filter(|_| self.last) {
+            return Err(format!("{run} and --last name two runs; leave one of them out"));
         }
+        let answers = with_reason(pairs(words)?, self.reason.as_deref())?;
+        Ok((NamedRunArgs { run, last: self.last }, answers))
+    }
+}
+
+/// Returns the answers that words are, each with its name.
+fn pairs(words: Vec<AnswerWord>) -> Result<Vec<(String, String)>, String> {
+    let mut answers = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        answers.push(match (word, words.as_slice().first()) {
+            (AnswerWord::Answer(name, text), _) => (name, text),
+            (AnswerWord::Word(name), Some(AnswerWord::Word(_))) => match words.next() {
+                Some(AnswerWord::Word(text)) => (name, text),
+                Some(AnswerWord::Answer(..)) | None => return Err(NOT_PAIRED.to_owned()),
+            },
+            (AnswerWord::Word(_), Some(AnswerWord::Answer(..)) | None) => {
+                return Err(NOT_PAIRED.to_owned());
+            }
+        });
+    }
+    Ok(answers)
+}
+
+/// Adds the reason of a denial.
+fn with_reason(
+    mut answers: Vec<(String, String)>,
+    reason: Option<&str>,
+) -> Result<Vec<(String, String)>, String> {
+    let Some(reason) = reason else { return Ok(answers) };
+    match answers.as_mut_slice() {
+        [(_, verdict)] if verdict == "deny" => {
+            *verdict = format!("deny: {reason}");
+            Ok(answers)
+        }
+        _ => Err("--reason goes with a single deny".to_owned()),
     }
 }
 
@@ -110,6 +180,14 @@ fn run_or_answer(text: &str) -> Result<RunOrAnswer, String> {
     match answer(text) {
         Ok((node, text)) => Ok(RunOrAnswer::Answer(node, text)),
         Err(_) => RunId::parse(text).map(RunOrAnswer::Run).map_err(|error| error.to_string()),
+    }
+}
+
+fn answer_word(text: &str) -> Result<AnswerWord, String> {
+    match answer(text) {
+        Ok((node, text)) => Ok(AnswerWord::Answer(node, text)),
+        Err(_) if text.contains('=') || text.trim().is_empty() => Err("write NODE=TEXT".to_owned()),
+        Err(_) => Ok(AnswerWord::Word(text.to_owned())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Agent;
 use crate::domain::time::Timestamp;
 
 /// The hold on an agent's next turn. A hold until a time is kept after that time, but has no effect then.
@@ -51,5 +52,19 @@ impl TurnHold {
             Self::Person { reason } => Some(reason),
             Self::Backoff { .. } | Self::Stagger { .. } | Self::Plugin { .. } => None,
         }
+    }
+}
+
+impl Agent {
+    /// Returns the earliest time its next turn starts.
+    #[must_use]
+    pub fn not_before(&self) -> Option<Timestamp> {
+        self.hold.as_ref()?.until()
+    }
+
+    /// Returns the reason it waits for a person to resume the run, if it does.
+    #[must_use]
+    pub fn parked_reason(&self) -> Option<&str> {
+        self.hold.as_ref()?.parked_reason()
     }
 }

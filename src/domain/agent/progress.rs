@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Agent, AgentSpec, AgentWait, AskedQuestion, StepStage, TurnHold};
+use crate::domain::approval::StepApprovals;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
@@ -35,6 +36,7 @@ impl Agent {
         self.turn = 0;
         self.reminders = 0;
         self.reminder = None;
+        self.approvals = StepApprovals::default();
         self.stage = StepStage::default();
         self.retry_point = None;
         self.end_timed_hold();
@@ -153,6 +155,7 @@ impl Agent {
             | StepStage::Waiting(_)
             | StepStage::WaitOver(_) => self.session = self.session.branched(session),
         }
+        self.approvals.fail_turn(self.turn);
         self.turn = self.turn.saturating_add(1);
     }
 

@@ -1,6 +1,7 @@
 //! The agent that a retry begins with: as it was before the turn or the advance that failed it.
 
 use super::{Agent, AgentExecution, AgentWait, StepStage};
+use crate::domain::approval::StepApprovals;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_execution::LostRequest;
@@ -38,6 +39,7 @@ impl Agent {
         self.script_steps = 0;
         self.reminders = 0;
         self.reminder = None;
+        self.approvals = StepApprovals::default();
         self.hold = None;
         self.orders.is_ending = false;
         self.retry_point = None;

@@ -35,12 +35,15 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
     for ended in &mut run.finished {
         ended.unbilled_turn = None;
     }
+    // What a person has allowed is for the other run.
+    run.approval_rules.clear();
     for BranchedAgent { agent: id, sessions } in &event.agents {
         let Some(agent) = run.agents.get_mut(id) else { continue };
         let mut sessions = sessions.iter().cloned();
         if let Some(session) = sessions.next() {
             agent.retry_turn(session);
         }
+        agent.approvals.forget_answers();
         agent.end_timed_hold();
         agent.unpark();
         for (frame, session) in agent.stack.iter_mut().zip(sessions) {

@@ -87,6 +87,7 @@ pub(super) fn turn_failed(
         | FailureCause::Uncertain
         | FailureCause::Storage
         | FailureCause::ToolRefused
+        | FailureCause::Unapproved
         | FailureCause::Authentication
         | FailureCause::Unavailable => 0,
     };

@@ -95,6 +95,9 @@ impl<'event> RecordDependence<'event> {
             // These are about no more than their agent.
             Event::TransitionProposed(_)
             | Event::QuestionTimedOut(_)
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalAnswered(_)
+            | Event::TurnSuspended(_)
             | Event::ProgramLogged(_)
             | Event::JoinBegun(_)
             | Event::TurnHeld(_)

@@ -35,7 +35,9 @@ pub(super) fn apply_verdicts(
         return step_finished(run, agent, &accepted, report, chosen);
     };
     match verdict {
-        ConsultVerdict::Proceed => step_finished(run, agent, &accepted, report, chosen),
+        ConsultVerdict::Proceed | ConsultVerdict::Allow { .. } | ConsultVerdict::Deny { .. } => {
+            step_finished(run, agent, &accepted, report, chosen)
+        }
         ConsultVerdict::Override { transition, reason } => {
             overrule(&mut accepted, transition, &by, reason);
             step_finished(run, agent, &accepted, report, chosen)
@@ -88,7 +90,9 @@ pub(super) fn not_started(
         return Vec::new();
     };
     match verdict {
-        ConsultVerdict::Proceed => Vec::new(),
+        ConsultVerdict::Proceed | ConsultVerdict::Allow { .. } | ConsultVerdict::Deny { .. } => {
+            Vec::new()
+        }
         ConsultVerdict::Hold { until, reason } => vec![Event::TurnHeld(TurnHeld {
             turn: report.turn.clone(),
             state: agent.current_state.clone(),
@@ -227,6 +231,9 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         | Event::Advanced(_)
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)
+        | Event::ApprovalAsked(_)
+        | Event::ApprovalAnswered(_)
+        | Event::TurnSuspended(_)
         | Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
         | Event::ProgramLogged(_)

@@ -1,5 +1,6 @@
 //! Decisions on the answers to people's questions, and on those that come too late.
 
+use super::approval_answered;
 use crate::domain::agent::Agent;
 use crate::domain::event::{Event, QuestionAnswered, QuestionTimedOut};
 use crate::domain::id::{AgentId, StateName};
@@ -69,14 +70,21 @@ fn waiting(open: &[String]) -> String {
 /// # Errors
 /// [`AnswerError`] if the answer is rejected.
 pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
+    if let Some(approval) = approval_answered(run, given) {
+        return approval;
+    }
     let AnswerCommand { agent, step, node, text } = given;
     let open = || run.agents.values().filter_map(|one| Some((one, one.question()?)));
     let mut open_ones = open().filter(|(one, asked)| {
         asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
     });
     let Some((one, asked)) = open_ones.next() else {
-        let open = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
-        return Err(AnswerError::NoQuestion { node: node.clone(), open: open.collect() });
+        let questions = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
+        let approvals = run.agents.values().flat_map(|one| {
+            one.open_approvals().map(|asked| format!("{}/{}", one.id, asked.name()))
+        });
+        let open = questions.chain(approvals).collect();
+        return Err(AnswerError::NoQuestion { node: node.clone(), open });
     };
     let others: Vec<AgentId> = open_ones.map(|(one, _)| one.id.clone()).collect();
     if !others.is_empty() {

@@ -27,7 +27,9 @@ impl TurnReport {
                 ConsultVerdict::Override { transition, .. } => Some(transition),
                 ConsultVerdict::Proceed
                 | ConsultVerdict::Hold { .. }
-                | ConsultVerdict::Stop { .. } => None,
+                | ConsultVerdict::Stop { .. }
+                | ConsultVerdict::Allow { .. }
+                | ConsultVerdict::Deny { .. } => None,
             });
         overriding.or_else(|| match &self.judgement {
             TurnJudgement::Accepted(accepted) => Some(accepted.transition.clone()),

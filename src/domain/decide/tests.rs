@@ -1,8 +1,8 @@
 //! Decisions by table: the events that each kind of report leads to.
-//! This file covers replies, reminders and plain failures; `supervision` covers the policies by which agents are
-//! restarted and end, `limits` those of the API and the account.
+//! Here are replies, reminders and plain failures; policies of restarts are in `supervision`, limits of the API in `limits`.
 
 mod advice;
+mod approvals;
 mod forks;
 mod graph;
 mod limits;

@@ -1,6 +1,7 @@
 //! Fields that events of several kinds have in common.
 
 use super::{Event, NextAction, StoppedChild};
+use crate::domain::approval::PendingApproval;
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::question::Question;
 use crate::domain::turn::TurnId;
@@ -19,6 +20,9 @@ impl Event {
             Self::RunStarted(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalAnswered(_)
+            | Self::TurnSuspended(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
             | Self::ProgramLogged(_)
@@ -52,6 +56,9 @@ impl Event {
             Self::Advanced(event) => Some(&event.turn),
             Self::QuestionAnswered(event) => Some(&event.turn),
             Self::QuestionTimedOut(event) => Some(&event.turn),
+            Self::ApprovalAsked(event) => Some(&event.turn),
+            Self::ApprovalAnswered(event) => Some(&event.turn),
+            Self::TurnSuspended(event) => Some(&event.turn),
             Self::ProgramStarted(event) => Some(&event.turn),
             Self::ProgramLogged(event) => Some(&event.turn),
             Self::RoleRequested(event) => Some(&event.turn),
@@ -94,11 +101,14 @@ impl Event {
             Self::RoleResponded(event) => Some(&event.cost),
             Self::TurnRejected(event) => Some(&event.cost),
             Self::TurnFailed(event) => Some(&event.cost),
+            Self::TurnSuspended(event) => Some(&event.cost),
             Self::AgentFailed(event) => Some(&event.cost),
             Self::CostCounted { cost, .. } => Some(cost),
             Self::RunStarted(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalAnswered(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
             | Self::ProgramLogged(_)
@@ -129,11 +139,14 @@ impl Event {
             Self::TransitionProposed(event) => Some(&event.state),
             Self::TurnRejected(event) => Some(&event.state),
             Self::TurnFailed(event) => Some(&event.state),
+            Self::TurnSuspended(event) => Some(&event.state),
             Self::AgentFailed(event) => Some(&event.state),
             Self::RunStarted(_)
             | Self::Advanced(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalAnswered(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
             | Self::ProgramLogged(_)
@@ -174,10 +187,16 @@ impl Event {
                 | NextAction::Wait
                 | NextAction::Nothing => None,
             },
+            Self::ApprovalAsked(event) if event.grant.is_none() => {
+                Some(event.request.question(&PendingApproval::name_of(event.number)))
+            }
             Self::RunStarted(_)
+            | Self::ApprovalAsked(_)
             | Self::TransitionProposed(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
+            | Self::ApprovalAnswered(_)
+            | Self::TurnSuspended(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
             | Self::ProgramLogged(_)
@@ -234,6 +253,9 @@ impl Event {
             | Self::Advanced(_)
             | Self::QuestionAnswered(_)
             | Self::QuestionTimedOut(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalAnswered(_)
+            | Self::TurnSuspended(_)
             | Self::ProgramDefined(_)
             | Self::ProgramStarted(_)
             | Self::ProgramLogged(_)

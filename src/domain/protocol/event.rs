@@ -3,6 +3,7 @@
 //! Its names are a promise: another name or another meaning needs another version of the protocol.
 
 mod advance;
+mod approval;
 mod join;
 mod program;
 mod question;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use self::advance::PublicAdvance;
 pub use self::advance::{PublicGraphAdvanced, PublicLanguageAdvanced, PublicProgramAdvanced};
+pub use self::approval::{PublicApprovalAnswered, PublicApprovalAsked, PublicTurnSuspended};
 pub use self::join::{PublicJoinBegun, PublicJoinFinished};
 pub use self::program::{
     PublicProgramLogged, PublicProgramStarted, PublicRoleDelegated, PublicRoleRequested,
@@ -88,6 +90,12 @@ pub enum PublicEvent {
     QuestionAnswered(PublicQuestionAnswered),
     /// A question was not answered in time.
     QuestionTimedOut(PublicQuestionTimedOut),
+    /// Claude Code asks whether a tool call may run.
+    ApprovalAsked(PublicApprovalAsked),
+    /// A tool call has been allowed or denied.
+    ApprovalAnswered(PublicApprovalAnswered),
+    /// A turn was ended while tool calls needed approval, and goes on after the answers.
+    TurnSuspended(PublicTurnSuspended),
     /// The text of a program is recorded.
     ProgramDefined(Box<ProgramDefined>),
     /// An execution of a program begins.
@@ -190,6 +198,9 @@ impl From<Event> for PublicEvent {
             },
             Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
+            Event::ApprovalAsked(event) => Self::ApprovalAsked(event.into()),
+            Event::ApprovalAnswered(event) => Self::ApprovalAnswered(event.into()),
+            Event::TurnSuspended(event) => Self::TurnSuspended(event.into()),
             Event::ProgramDefined(event) => Self::ProgramDefined(event),
             Event::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
             Event::ProgramLogged(event) => Self::ProgramLogged(event.into()),

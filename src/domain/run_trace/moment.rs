@@ -62,6 +62,12 @@ pub(super) fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAs
             let text = format!("none in time, so {}", late.enters.shown_in(folder));
             at(&late.state).with(TraceAspect::Answer, text)
         }
+        Event::ApprovalAsked(asked) => at(&asked.state)
+            .with(TraceAspect::Request, format!("approval: {}", asked.request.summary())),
+        Event::ApprovalAnswered(answered) => {
+            let text = format!("{}: {}", answered.tool, answered.verdict.phrase());
+            at(&answered.state).with(TraceAspect::Answer, text)
+        }
         Event::ProgramLogged(logged) => at(&logged.file).with(TraceAspect::Log, &*logged.text),
         Event::RoleRequested(asked) => {
             let text = format!("{}: {}", asked.handle, request(&asked.request));
@@ -111,6 +117,7 @@ pub(super) fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAs
         | Event::FactsSeen { .. }
         | Event::TurnHeld(_)
         | Event::TurnFailed(_)
+        | Event::TurnSuspended(_)
         | Event::CostCounted { .. }
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }

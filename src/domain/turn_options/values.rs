@@ -227,3 +227,32 @@ impl OnDenied {
         *self == Self::Continue
     }
 }
+
+/// The fate of a tool call that Claude Code would ask a person about.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum ApprovalPolicy {
+    /// The call is refused.
+    #[default]
+    Refuse,
+    /// A person is asked.
+    Ask,
+}
+
+impl ApprovalPolicy {
+    /// The reason why a person cannot be asked about a turn at another host.
+    pub const NOT_AT_HOSTS: &str = "permissions: ask is not possible in a run of several machines, because nobody can be asked from a host; use permissions: refuse with allowed_tools, or start it without --engine";
+}

@@ -41,6 +41,7 @@ fn resumed_with(
         run: &scene.run.workflow_id,
         facts: &scene.run.facts,
         settings,
+        granted_rules: &scene.run.approval_rules,
         ceiling: &PermissionCeiling::of(settings),
         source,
         workflows: &WorkflowCache::default(),

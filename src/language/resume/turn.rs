@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{ResumeEnvironment, ResumeOutcome};
 use crate::domain::agent::Agent;
 use crate::domain::consult::SpendingTotals;
+use crate::domain::decide::prompt_place;
 use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{Folder, StateName};
@@ -136,6 +137,7 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
         task: agent.task().cloned().map(Box::new),
         needs_outputs: false,
     };
+    let options = with_granted_rules(options, environment);
     let output = reply.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
     let rules = TurnRules {
         forks: asked.forks,
@@ -157,7 +159,7 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
         max_cost: permit.spending_limit,
         output,
         limits: environment.limits,
-        prompt: with_messages(agent.reminder.clone().unwrap_or(asked.prompt), agent),
+        prompt: with_messages(with_uncertainty_note(agent, asked.prompt), agent),
         values: asked.values,
     };
     let unfilled = asked.unfilled;
@@ -173,6 +175,34 @@ fn with_messages(mut prompt: String, agent: &Agent) -> String {
         }
     }
     prompt
+}
+
+/// Returns the options of a turn with the rules that a person has given for it. They are no rules of the workflow, so
+/// they may go beyond what its states may have.
+fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>) -> TurnOptions {
+    if !options.asks_for_approval() {
+        return options;
+    }
+    let prompt = prompt_place(environment.agent);
+    let granted = environment.granted_rules.iter().filter(|granted| granted.is_for(&prompt));
+    let usable = granted.map(|granted| &granted.rule).filter(|rule| rule.fits_argument());
+    let mut allowed = options.allowed_tools.clone().unwrap_or_default();
+    for rule in usable.map(ToString::to_string) {
+        if !allowed.contains(&rule) {
+            allowed.push(rule);
+        }
+    }
+    let is_given = options.allowed_tools.is_some() || !allowed.is_empty();
+    TurnOptions { allowed_tools: is_given.then_some(allowed), ..options }
+}
+
+/// Returns the prompt of a turn: the reminder if there is one, after a note about calls that may have run.
+fn with_uncertainty_note(agent: &Agent, prompt: String) -> String {
+    let prompt = agent.reminder.clone().unwrap_or(prompt);
+    match agent.approvals.uncertainty_note() {
+        Some(note) => format!("{note}\n\n{prompt}"),
+        None => prompt,
+    }
 }
 
 /// Reads the prompt of the turn that is due.

@@ -5,7 +5,8 @@ use strum::VariantArray;
 
 use super::shape;
 use crate::domain::turn_options::{
-    BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource, StartupMode, TurnOptions,
+    ApprovalPolicy, BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource,
+    StartupMode, TurnOptions,
 };
 use crate::language::turn_options::KEYS;
 
@@ -22,6 +23,7 @@ fn option(key: &str) -> Value {
         "permission_mode" => shape::one_of(PermissionMode::NAMES.iter().map(|(name, _)| *name)),
         "background" => variants::<BackgroundWork>(),
         "on_denied" => variants::<OnDenied>(),
+        "permissions" => variants::<ApprovalPolicy>(),
         "startup" => variants::<StartupMode>(),
         "setting_sources" => one_or_more(variants::<SettingSource>()),
         "strict_mcp" => shape::boolean(),

@@ -39,6 +39,7 @@ fn is_for_desktop(kind: NotificationKind) -> bool {
     match kind {
         NotificationKind::Paused
         | NotificationKind::Question
+        | NotificationKind::Approval
         | NotificationKind::Signal
         | NotificationKind::AgentParked
         | NotificationKind::Ended

@@ -3,15 +3,16 @@
 //! A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
 //! records come, so that the sum holds all costs.
 
+mod kind;
 mod pause;
 mod signal;
 
-use strum::{IntoStaticStr, VariantNames};
-
+pub use self::kind::NotificationKind;
 use self::pause::paused;
 use self::signal::{awaited_signal, signal_command};
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
+use crate::domain::approval::PendingApproval;
 use crate::domain::event::{Event, NextAction, Record};
 use crate::domain::failures::AgentFailures;
 use crate::domain::fork::agent_count;
@@ -28,36 +29,6 @@ use crate::plugin::sentence::date;
 
 /// The maximum length of a message. It goes into the environment, where there is little room.
 const MAX_MESSAGE_BYTES: usize = 2000;
-
-/// The kind of a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum NotificationKind {
-    /// The run holds still until someone resumes it.
-    Paused,
-    /// An agent waits for an answer; the others continue.
-    Question,
-    /// A program waits for a signal; the others continue.
-    Signal,
-    /// An agent waits for a person; the others continue.
-    AgentParked,
-    /// An agent has failed.
-    AgentFailed,
-    /// No turn starts before the usage limit resets.
-    LimitReached,
-    /// All agents have ended.
-    Ended,
-    /// The run has stopped without a record, because its journal could not be kept any longer.
-    Broken,
-}
-
-impl NotificationKind {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
 
 /// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +106,16 @@ impl NotificationTracker {
         let run = &self.run;
         let (kind, message) = match &published.record.event {
             Event::RunPaused { pause } => (NotificationKind::Paused, paused(run, pause)),
+            Event::ApprovalAsked(event) if event.grant.is_none() => {
+                let (agent, name) = (&event.turn.agent, PendingApproval::name_of(event.number));
+                let call = event.request.summary();
+                (
+                    NotificationKind::Approval,
+                    format!(
+                        "{agent} of run {run} asks for approval of {call}; answer: raymond answer {run} {name} allow, or deny"
+                    ),
+                )
+            }
             event if is_asking(published) => {
                 let question = event.question()?;
                 let Question { node, text, .. } = &question;
@@ -192,6 +173,9 @@ impl NotificationTracker {
             | Event::Advanced(_)
             | Event::QuestionAnswered(_)
             | Event::QuestionTimedOut(_)
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalAnswered(_)
+            | Event::TurnSuspended(_)
             | Event::ProgramDefined(_)
             | Event::ProgramStarted(_)
             | Event::ProgramLogged(_)
@@ -309,6 +293,9 @@ impl NotificationTracker {
             | Event::Advanced(_)
             | Event::QuestionAnswered(_)
             | Event::QuestionTimedOut(_)
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalAnswered(_)
+            | Event::TurnSuspended(_)
             | Event::ProgramDefined(_)
             | Event::ProgramStarted(_)
             | Event::ProgramLogged(_)

@@ -45,6 +45,9 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
         WaitReason::Answer { node, question } => {
             format!("waits for an answer to {node}: {}", one_line(question))
         }
+        WaitReason::Approval { name, tool } => {
+            format!("waits for approval of {}: {name}", one_line(tool))
+        }
         WaitReason::Agent(other) => format!("waits for {other}"),
         WaitReason::Join { more, of, failed, until, .. } => {
             let agents = if *of == 1 { "agent" } else { "agents" };
@@ -73,6 +76,7 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
         WaitReason::Person(_) => "wait for a person",
         WaitReason::Held => "are held until somebody releases them",
         WaitReason::Answer { .. } => "wait for an answer",
+        WaitReason::Approval { .. } => "wait for an approval",
         WaitReason::Agent(_) => "wait for another agent",
         WaitReason::Join { .. } => "wait for agents they have forked",
         WaitReason::Program(_) => "wait as their programs say",

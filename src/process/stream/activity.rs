@@ -126,6 +126,8 @@ impl TurnActivity {
             LineKind::Partial
             | LineKind::RateLimit
             | LineKind::ControlResponse
+            | LineKind::ControlRequest
+            | LineKind::ControlCancel
             | LineKind::Other => {}
         }
         let remainder = self.background.remainder(BackgroundWork::Wait);

@@ -29,6 +29,7 @@ impl StreamParser {
     /// Marks the turn as cut off. If it waits for background work, which is ended now, it has no
     /// answer, nor may one still come.
     pub fn cut_off(&mut self) {
+        self.approvals.cut_off();
         let (was_at_work, is_unfinished) = match self.remainder() {
             None if self.cost.has_lost_answer => (false, true),
             None => (true, self.background.has_awaited(self.background_work)),

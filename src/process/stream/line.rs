@@ -74,6 +74,10 @@ pub(in crate::process) struct StreamLine<'line> {
     #[serde(borrow, default)]
     pub(in crate::process) response: RawField<'line>,
     #[serde(borrow, default)]
+    pub(in crate::process) request_id: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) request: RawField<'line>,
+    #[serde(borrow, default)]
     pub(in crate::process) origin: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) claude_code_version: RawField<'line>,

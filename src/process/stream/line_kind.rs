@@ -18,6 +18,10 @@ pub(in crate::process) enum LineKind {
     RateLimit,
     /// The answer to a request of the runtime, not of the workflow.
     ControlResponse,
+    /// A request of the program to the runtime.
+    ControlRequest,
+    /// The program gives a request up.
+    ControlCancel,
     /// A piece of a message that the model still writes.
     Partial,
     /// A kind that nothing here reads.
@@ -47,6 +51,8 @@ impl Visitor<'_> for LineKindVisitor {
             "result" => LineKind::Result,
             "rate_limit_event" => LineKind::RateLimit,
             "control_response" => LineKind::ControlResponse,
+            "control_request" => LineKind::ControlRequest,
+            "control_cancel_request" => LineKind::ControlCancel,
             PARTIAL => LineKind::Partial,
             _ => LineKind::Other,
         })

@@ -130,12 +130,13 @@ impl RefusedTools {
         }
     }
 
-    /// Takes in the refusals that a result names. All results of the turn count.
-    pub(super) fn result(&mut self, event: &StreamLine<'_>) {
+    /// Takes in the refusals that a result names. All results of the turn count. A call that only nobody has answered
+    /// `is_unanswered`, and is no refusal.
+    pub(super) fn result(&mut self, event: &StreamLine<'_>, is_unanswered: impl Fn(&str) -> bool) {
         self.has_result = true;
         let denials: Vec<PermissionDenial<'_>> = get(event.permission_denials).unwrap_or_default();
         for denial in denials {
-            let Some(id) = text(denial.id) else { continue };
+            let Some(id) = text(denial.id).filter(|id| !is_unanswered(id)) else { continue };
             let call = self.call(id);
             if std::mem::replace(&mut call.standing, RefusalStatus::Refused)
                 == RefusalStatus::Refused

@@ -23,7 +23,12 @@ impl StreamParser {
             LineKind::User => self.user(event),
             LineKind::RateLimit => self.rate_limit(event),
             LineKind::Result => self.result(event),
-            LineKind::ControlResponse => self.control_response(event),
+            LineKind::ControlResponse => {
+                self.approvals.repeated(event);
+                self.control_response(event);
+            }
+            LineKind::ControlRequest => self.approvals.requested(event),
+            LineKind::ControlCancel => self.approvals.cancelled(event),
             LineKind::Partial | LineKind::Other => {}
         }
     }
@@ -100,6 +105,8 @@ impl StreamParser {
             | LineKind::User
             | LineKind::System
             | LineKind::RateLimit
+            | LineKind::ControlRequest
+            | LineKind::ControlCancel
             | LineKind::Partial
             | LineKind::Other => {}
         }
@@ -121,7 +128,9 @@ impl StreamParser {
     /// Takes a result. A turn may have several: when background work ends, the model is told, and answers again. The
     /// last result counts; if it is empty, the text of the one before it counts.
     fn result(&mut self, event: &StreamLine<'_>) {
-        self.refused.result(event);
+        self.approvals.result(event);
+        let approvals = &self.approvals;
+        self.refused.result(event, |call| approvals.is_unanswered(call));
         self.results += 1;
         self.meter.read_total(totals::of_result(event));
         self.background.result(event);
@@ -164,6 +173,9 @@ impl StreamParser {
             self.refused.answered(&content);
             if let Some(answered) = text(content.tool_use_id) {
                 self.open_tools.retain(|tool| *tool != answered);
+                if get::<bool>(content.is_error) != Some(true) {
+                    self.approvals.has_run(&answered);
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::domain::id::AgentId;
 use crate::domain::kept_session::SessionKeeping;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
+use crate::domain::turn_options::ApprovalPolicy;
 
 /// The longest time that hosts are waited for when all processes of the run are to end.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,6 +76,12 @@ impl StepRunner for RemoteRunner {
     ) -> LocalFuture<TurnOutcome> {
         Box::pin(async move {
             let home = input.working_dir.home.clone();
+            if input.options.asks_for_approval() {
+                return TurnOutcome::Failed(TurnFailure::new(
+                    FailureCause::Workflow,
+                    ApprovalPolicy::NOT_AT_HOSTS,
+                ));
+            }
             let key = self.calls.key(TURN, &input.turn.stem(), &home);
             self.note(&input.turn.agent, &key, &home);
             let agent = input.turn.agent.clone();

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::advance::{
     StoredAdvance, StoredGraphAdvanced, StoredLanguageAdvanced, StoredProgramAdvanced,
 };
+use super::approval::{StoredApprovalAnswered, StoredApprovalAsked, StoredTurnSuspended};
 use super::join::{StoredJoinBegun, StoredJoinFinished};
 use super::program::{
     StoredProgramLogged, StoredProgramStarted, StoredRoleDelegated, StoredRoleRequested,
@@ -43,6 +44,12 @@ pub(super) enum StoredEvent {
     QuestionAnswered(StoredQuestionAnswered),
     /// A question was not answered in time.
     QuestionTimedOut(StoredQuestionTimedOut),
+    /// Claude Code asks whether a tool call may run.
+    ApprovalAsked(StoredApprovalAsked),
+    /// A tool call has been allowed or denied.
+    ApprovalAnswered(StoredApprovalAnswered),
+    /// A turn was ended while tool calls needed approval, and goes on after the answers.
+    TurnSuspended(StoredTurnSuspended),
     /// The text of a program is recorded.
     ProgramDefined(Box<ProgramDefined>),
     /// An execution of a program begins.
@@ -145,6 +152,9 @@ impl From<Event> for StoredEvent {
             },
             Event::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             Event::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
+            Event::ApprovalAsked(event) => Self::ApprovalAsked(event.into()),
+            Event::ApprovalAnswered(event) => Self::ApprovalAnswered(event.into()),
+            Event::TurnSuspended(event) => Self::TurnSuspended(event.into()),
             Event::ProgramDefined(event) => Self::ProgramDefined(event),
             Event::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
             Event::ProgramLogged(event) => Self::ProgramLogged(event.into()),
@@ -181,6 +191,9 @@ impl From<StoredEvent> for Event {
             StoredEvent::GraphAdvanced(event) => Self::Advanced(boxed(*event)),
             StoredEvent::QuestionAnswered(event) => Self::QuestionAnswered(event.into()),
             StoredEvent::QuestionTimedOut(event) => Self::QuestionTimedOut(event.into()),
+            StoredEvent::ApprovalAsked(event) => Self::ApprovalAsked(event.into()),
+            StoredEvent::ApprovalAnswered(event) => Self::ApprovalAnswered(event.into()),
+            StoredEvent::TurnSuspended(event) => Self::TurnSuspended(event.into()),
             StoredEvent::ProgramDefined(event) => Self::ProgramDefined(event),
             StoredEvent::ProgramStarted(event) => Self::ProgramStarted(boxed(*event)),
             StoredEvent::ProgramAdvanced(event) => Self::Advanced(boxed(*event)),

@@ -72,6 +72,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "record" => &[&["record", "t", "-o", "recorded"]],
         "diff" => &[&["diff", "t", "p"]],
         "answer" => &[&["answer", "t"], &["answer", "t", "DONE.md=this"]],
+        "rules" => &[&["rules", "t"]],
         "stop" => &[&["stop", "g"]],
         "tell" => &[&["tell", "p", "main", "x"]],
         "hold" => &[&["hold", "p", "main"]],

@@ -86,6 +86,24 @@ impl FakeRule {
         self
     }
 
+    /// Calls a tool that needs approval; Claude Code suggests the rules with these contents. May be repeated.
+    pub(crate) fn asked(mut self, tool: &str, input: &Value, rules: &[&str]) -> Self {
+        let call = json!({ "tool": tool, "input": input, "rules": rules });
+        if let Value::Array(calls) = self.0.entry("asked").or_insert_with(|| json!([])) {
+            calls.push(call);
+        }
+        self
+    }
+
+    /// Holds the tool that was asked last until [`super::Test::release`] names this file.
+    pub(crate) fn hold_asked(mut self, file: &str) -> Self {
+        let calls = self.0.get_mut("asked").and_then(Value::as_array_mut);
+        if let Some(call) = calls.and_then(|calls| calls.last_mut()) {
+            call["hold"] = file.into();
+        }
+        self
+    }
+
     /// Announces the refusals as they happen, too, as newer versions of the program do.
     pub(crate) fn told_at_once(mut self) -> Self {
         let calls = self.0.get_mut("refused").and_then(Value::as_array_mut);

@@ -206,7 +206,11 @@ proptest! {
             let resumed = matches!(record.event, Event::RunResumed { .. });
             for effect in apply(&mut run, &record).expect("it could happen") {
                 match effect {
-                    Effect::Proceed(id) | Effect::Ask(id) | Effect::StopAgent(id) => {
+                    Effect::Proceed(id)
+                    | Effect::Ask(id)
+                    | Effect::StopAgent(id)
+                    | Effect::AwaitApproval(id)
+                    | Effect::TellApproval { agent: id, .. } => {
                         prop_assert!(run.agents.contains_key(&id));
                         prop_assert!(resumed || allowed.contains(&id));
                     }

@@ -39,6 +39,8 @@ fn occasions() -> NotificationTracker {
         closed_shares: std::collections::BTreeMap::new(),
         ended_calls: Vec::new(),
         settings: Settings::default(),
+        approvals_asked: 0,
+        approval_rules: Vec::new(),
         used_answers: std::collections::BTreeMap::new(),
         worktrees: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),

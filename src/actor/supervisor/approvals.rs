@@ -1,0 +1,73 @@
+//! The supervisor and tool calls that need approval: each is asked once, of plug-ins too, and its turn is told the answer.
+
+use std::rc::Rc;
+
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
+
+use super::Supervisor;
+use crate::actor::clock::now;
+use crate::actor::interceptor::consult;
+use crate::actor::message::ApprovalRequested;
+use crate::actor::runner::ApprovalNews;
+use crate::domain::agent::Agent;
+use crate::domain::approval::ApprovalVerdict;
+use crate::domain::consult::{ApprovalQuery, Consultation};
+use crate::domain::decide::{advised_answer, approval_asked};
+use crate::domain::id::AgentId;
+
+impl Supervisor {
+    /// Tells a running turn the answer to a call, or that a person is asked about it. Plug-ins may answer before.
+    pub(super) fn tell_approval(
+        &self,
+        id: &AgentId,
+        call: String,
+        verdict: Option<ApprovalVerdict>,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        if agent.open_approvals().next().is_none() {
+            self.context.registry.running(id, now());
+        }
+        if verdict.is_none() && !self.context.interceptors.is_empty() {
+            self.consult_approval(agent, call.clone(), ctx);
+        }
+        self.context.runner.tell_approval(id, ApprovalNews { call, verdict });
+    }
+
+    /// Asks plug-ins about a call; the first answer counts, theirs or a person's.
+    fn consult_approval(&self, agent: &Agent, call: String, ctx: &mut Ctx<Self>) {
+        let turn = agent.turn_id();
+        let asked = agent.open_approvals().find(|asked| asked.request.call == call);
+        let Some(request) = asked.map(|asked| asked.request.clone()) else { return };
+        let question = Consultation::Approval(ApprovalQuery {
+            turn: turn.clone(),
+            state: agent.prompt().clone(),
+            folder: agent.folder(),
+            request,
+        });
+        let context = Rc::clone(&self.context);
+        let verdicts = async move { consult(&context.interceptors, &question).await };
+        ctx.spawn(verdicts.into_actor(self).map(move |verdicts, this, ctx| {
+            if let Some(event) = advised_answer(&this.run, &turn, &call, &verdicts) {
+                this.commit(event, ctx);
+            }
+        }));
+    }
+
+    /// Lets an agent wait until the calls of its turn are approved. That may take days, so no process is kept for it.
+    pub(super) fn await_approval(&self, id: &AgentId) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        self.context.registry.show(self.view_of(agent));
+        self.context.runner.keep(id, &|_| false);
+    }
+}
+
+impl Handler<ApprovalRequested> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, asked: ApprovalRequested, ctx: &mut Self::Context) {
+        if let Some(event) = approval_asked(&self.run, &asked.turn, &asked.request) {
+            self.commit(event, ctx);
+        }
+    }
+}

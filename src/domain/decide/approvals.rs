@@ -1,0 +1,106 @@
+//! Decisions on tool calls that need approval, and on the answers.
+
+use super::late_cost::settled;
+use super::{AnswerError, TurnReport};
+use crate::domain::agent::Agent;
+use crate::domain::approval::{ApprovalRequest, ApprovalVerdict, PendingApproval};
+use crate::domain::consult::{PluginVerdict, approval_answer};
+use crate::domain::event::{ApprovalAnswered, ApprovalAsked, Event, TurnSuspended};
+use crate::domain::id::StateName;
+use crate::domain::question::{AnswerCommand, InvalidAnswer};
+use crate::domain::run::Run;
+use crate::domain::turn::{TurnFailure, TurnId};
+
+/// Returns the event of a tool call that needs approval; `None` if its turn is over, or if it was asked before.
+#[must_use]
+pub fn approval_asked(run: &Run, turn: &TurnId, request: &ApprovalRequest) -> Option<Event> {
+    let agent = run.agents.get(&turn.agent).filter(|agent| agent.turn_id() == *turn)?;
+    if agent.approvals.of_call(turn.turn, &request.call).is_some() {
+        return None;
+    }
+    Some(Event::ApprovalAsked(ApprovalAsked {
+        turn: turn.clone(),
+        state: agent.prompt().clone(),
+        number: run.approvals_asked.saturating_add(1),
+        request: Box::new(request.clone()),
+        grant: agent.approvals.grant_for(request),
+    }))
+}
+
+/// Returns the event of an answer to an approval; `None` if no approval has that name.
+///
+/// # Errors
+/// [`AnswerError`] if the answer is rejected.
+pub(super) fn approval_answered(
+    run: &Run,
+    given: &AnswerCommand,
+) -> Option<Result<Event, AnswerError>> {
+    let AnswerCommand { agent, step, node, text } = given;
+    let is_meant = |one: &Agent| {
+        agent.as_ref().is_none_or(|agent| *agent == one.id)
+            && step.is_none_or(|step| step == one.step)
+    };
+    let (asks, asked) = run.agents.values().filter(|one| is_meant(one)).find_map(|one| {
+        let asked = one.open_approvals().find(|asked| asked.name() == *node)?;
+        Some((one, asked))
+    })?;
+    Some(answered(asks, asked, text, None))
+}
+
+/// Returns the event of what plug-ins say to a tool call; `None` if a person is to decide, or has already.
+#[must_use]
+pub fn advised_answer(
+    run: &Run,
+    turn: &TurnId,
+    call: &str,
+    verdicts: &[PluginVerdict],
+) -> Option<Event> {
+    let agent = run.agents.get(&turn.agent).filter(|agent| agent.step == turn.step)?;
+    let asked = agent.open_approvals().find(|asked| asked.request.call == call)?;
+    let (by, text) = approval_answer(verdicts)?;
+    answered(agent, asked, &text, Some(by)).ok()
+}
+
+fn answered(
+    agent: &Agent,
+    asked: &PendingApproval,
+    text: &str,
+    by: Option<String>,
+) -> Result<Event, AnswerError> {
+    let verdict = ApprovalVerdict::read(text, &asked.request, prompt_place(agent));
+    let verdict = verdict.map_err(|expected| {
+        AnswerError::Invalid(InvalidAnswer { given: text.to_owned(), node: asked.name(), expected })
+    })?;
+    Ok(Event::ApprovalAnswered(ApprovalAnswered {
+        turn: agent.turn_id(),
+        state: agent.prompt().clone(),
+        number: asked.number,
+        tool: asked.request.tool.clone(),
+        verdict,
+        by,
+    }))
+}
+
+/// Returns the prompt of an agent's turn with its folder, for which rules are given.
+#[must_use]
+pub fn prompt_place(agent: &Agent) -> StateName {
+    agent.prompt().shown_in(agent.folder().as_ref())
+}
+
+/// Returns the event of a turn that was ended while calls needed approval.
+pub(super) fn turn_suspended(
+    run: &Run,
+    agent: &Agent,
+    failure: &TurnFailure,
+    report: &TurnReport,
+) -> Event {
+    let suspended = failure.suspended.as_deref().cloned().unwrap_or_default();
+    Event::TurnSuspended(TurnSuspended {
+        turn: report.turn.clone(),
+        state: agent.prompt().clone(),
+        calls: suspended.calls,
+        unsure: suspended.unsure,
+        cost: settled(run, report, agent.prompt()),
+        message: suspended.message,
+    })
+}

@@ -177,8 +177,8 @@ impl AnswerPrompt {
             | Event::QuestionTimedOut(_)
             | Event::AgentFailed(_)
             | Event::StepFinished(_)
-            | Event::Advanced(_)) => event.agent(),
-            event @ (Event::TurnRejected(_)
+            | Event::Advanced(_)
+            | Event::TurnRejected(_)
             | Event::TurnFailed(_)
             | Event::TransitionProposed(_)
             | Event::RoleResponded(_)) => event.agent(),

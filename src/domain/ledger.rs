@@ -171,10 +171,11 @@ impl LedgerLine {
     fn of(charge: &LedgerCharge<'_>) -> Self {
         let used = ModelUse { cost_usd: charge.cost.amount, ..charge.cost.usage.total() };
         let (has_run, failed, reminded) = match charge.on {
-            ChargeKind::Answer => (true, false, false),
+            // A turn that was suspended goes on in the next one.
+            ChargeKind::Answer | ChargeKind::Failed(FailureCause::Unapproved) => {
+                (true, false, false)
+            }
             ChargeKind::Rejected => (true, false, true),
-            // It goes on in the next turn.
-            ChargeKind::Failed(FailureCause::Unapproved) => (true, false, false),
             ChargeKind::Failed(cause) => (has_run(cause, charge), has_run(cause, charge), false),
             ChargeKind::Late => (true, true, false),
             ChargeKind::Nothing => (false, false, false),

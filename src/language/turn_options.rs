@@ -181,7 +181,7 @@ impl WrittenOptions {
             }
             "on_denied" => keep(values::named(key, node, &values::names(), &mut options.on_denied)),
             "permissions" => {
-                keep(values::named(key, node, &values::names(), &mut options.permissions))
+                keep(values::named(key, node, &values::names(), &mut options.permissions));
             }
             "startup" => keep(values::named(key, node, &values::names(), &mut options.startup)),
             "append_system_prompt" => {

@@ -61,9 +61,6 @@ pub fn create(
     };
     let variables: Variables = input.into_iter().collect();
     check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
-    if request.engine.is_some() && settings.options.asks_for_approval() {
-        return Err(Error::NoApprovals(ApprovalPolicy::NOT_AT_HOSTS));
-    }
     let cassette = replay::taken_in(workflow, &mut settings)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
@@ -166,6 +163,9 @@ fn check_beforehand(
     settings: &Settings,
     graphs: &GraphSetup,
 ) -> Result<(), Error> {
+    if request.engine.is_some() && settings.options.asks_for_approval() {
+        return Err(Error::NoApprovals(ApprovalPolicy::NOT_AT_HOSTS));
+    }
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
     check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;

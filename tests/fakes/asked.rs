@@ -53,7 +53,7 @@ impl AskedTool {
             return self.run(id, place);
         }
         if !place.flags.asks() {
-            self.answered(id, true, "This command requires approval", place)?;
+            tell_result(id, true, "This command requires approval", place)?;
             return Ok(CallEnd::Denied);
         }
         let request = new_id(10);
@@ -62,14 +62,14 @@ impl AskedTool {
         let response = match answer {
             ToldAnswer::Closed => {
                 let why = "Tool permission request failed: Error: Tool permission stream closed before response received";
-                self.answered(id, true, why, place)?;
+                tell_result(id, true, why, place)?;
                 return Ok(CallEnd::Denied);
             }
             ToldAnswer::Interrupted => {
                 let cancel = json!({"type": "control_cancel_request", "request_id": request});
                 stream::write(&line(&cancel))?;
                 let why = "The user doesn't want to proceed with this tool use.";
-                self.answered(id, true, why, place)?;
+                tell_result(id, true, why, place)?;
                 return Ok(CallEnd::Interrupted);
             }
             ToldAnswer::Line(told) => {
@@ -92,7 +92,7 @@ impl AskedTool {
             return self.run(id, place);
         }
         let message = response["message"].as_str().unwrap_or_default();
-        self.answered(id, true, message, place)?;
+        tell_result(id, true, message, place)?;
         Ok(CallEnd::Denied)
     }
 
@@ -152,23 +152,23 @@ impl AskedTool {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
-        self.answered(id, false, "done", place)?;
+        tell_result(id, false, "done", place)?;
         Ok(CallEnd::Ran)
     }
+}
 
-    fn answered(
-        &self,
-        id: &str,
-        is_error: bool,
-        content: &str,
-        place: &CallPlace<'_>,
-    ) -> Result<(), String> {
-        let answer = json!({
-            "type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": content,
-        });
-        stream::write(&line(&json!({
-            "type": "user", "uuid": new_id(6), "session_id": place.turn.session,
-            "parent_tool_use_id": null, "message": {"role": "user", "content": [answer]},
-        })))
-    }
+/// Prints the result of a call.
+fn tell_result(
+    id: &str,
+    is_error: bool,
+    content: &str,
+    place: &CallPlace<'_>,
+) -> Result<(), String> {
+    let answer = json!({
+        "type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": content,
+    });
+    stream::write(&line(&json!({
+        "type": "user", "uuid": new_id(6), "session_id": place.turn.session,
+        "parent_tool_use_id": null, "message": {"role": "user", "content": [answer]},
+    })))
 }

@@ -66,8 +66,8 @@ impl InputRoom {
             Value::Object(fields) => {
                 let mut kept = Map::new();
                 for (key, value) in fields {
-                    let cut = self.cut(value, depth - 1);
                     let key = self.text(key);
+                    let cut = self.cut(value, depth - 1);
                     kept.extend(cut.map(|value| (key, value)));
                 }
                 Value::Object(kept)

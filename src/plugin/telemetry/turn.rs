@@ -33,12 +33,11 @@ pub(super) fn ended_turn(event: &Event) -> Option<TurnSpanInput<'_>> {
             | FailureCause::Join
             | FailureCause::Uncertain,
         ) if matches!(event, Event::AgentFailed(_)) => return None,
-        // It goes on in the next turn.
-        ChargeKind::Failed(FailureCause::Unapproved) => None,
+        // A turn that was suspended goes on in the next one.
+        ChargeKind::Answer | ChargeKind::Failed(FailureCause::Unapproved) => None,
         ChargeKind::Failed(cause) => Some(cause),
         ChargeKind::Rejected => Some(FailureCause::Protocol),
         ChargeKind::Late | ChargeKind::Nothing => Some(FailureCause::Interrupted),
-        ChargeKind::Answer => None,
     };
     let evaluator = match event {
         Event::StepFinished(step) => step.evaluator.as_ref(),

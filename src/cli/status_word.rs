@@ -1,8 +1,7 @@
 //! The word for the status of a run, as people and programs read it.
 
-use crate::domain::failures::fails_strictly;
-use crate::domain::run::{Run, RunStatus};
 use crate::plugin::styled::TextTone;
+use crate::runtime::observing::run_standing::standing;
 use crate::store::view::RunView;
 
 /// Returns the status for people: a running run that no process has locked is interrupted.
@@ -18,17 +17,5 @@ pub(super) fn tone(word: &str) -> TextTone {
         "interrupted" | "paused" => TextTone::Warning,
         "failed" | "unreadable" => TextTone::Bad,
         _ => TextTone::Plain,
-    }
-}
-
-/// Returns the word for a run and the lock.
-pub(super) fn standing(run: &Run, held: bool) -> &'static str {
-    match run.status {
-        RunStatus::Running if held => "running",
-        RunStatus::Running => "interrupted",
-        RunStatus::Paused => "paused",
-        RunStatus::Completed if fails_strictly(run) => "failed",
-        RunStatus::Completed => "completed",
-        RunStatus::Failed => "failed",
     }
 }

@@ -1,18 +1,18 @@
 //! `raymond top`: the activity of every agent of a run, on a screen that stays calm with ten thousand.
 //!
 //! It reads the journal and the transcripts and nothing else, so it works beside a live run and on one that is not
-//! locked. Pure functions make the content (`agents`, `rows`, `text`); a key changes the screen's data (`keys`);
-//! only this module and `watch` have side effects.
+//! locked. Pure functions make the content (`rows`, `text`); a key changes the screen's data (`keys`);
+//! only this module and the watcher of the run have side effects.
 
-mod agents;
 mod choose;
 mod draw;
 mod keys;
 mod messages;
 mod rows;
 mod screen;
+#[cfg(test)]
+mod tests;
 mod text;
-mod watch;
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
@@ -23,13 +23,11 @@ use crossterm::event::{Event, KeyEventKind, poll, read};
 use ratatui::DefaultTerminal;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
-use self::agents::{AgentEntry, entries};
 use self::draw::{ScreenContent, draw, room};
 use self::keys::{KeyCommand, press};
 use self::rows::rows;
 use self::screen::{ScreenView, TopScreen};
-use self::text::{headlines, whole_reason};
-use self::watch::RunWatcher;
+use self::text::headlines;
 use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
@@ -37,6 +35,9 @@ use super::stop;
 use crate::domain::tree::fold::TreeRow;
 use crate::plugin::styled::TextTone;
 use crate::runtime::directories;
+use crate::runtime::observing::activity_text::whole_reason;
+use crate::runtime::observing::agent_entries::{AgentEntry, entries};
+use crate::runtime::observing::run_watcher::RunWatcher;
 
 /// The interval between two checks for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

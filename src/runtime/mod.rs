@@ -26,6 +26,7 @@ pub mod graphs;
 mod hosts;
 mod inputs;
 mod local_executor;
+pub mod observing;
 mod operation_checks;
 mod outcome;
 mod own_types;

@@ -6,13 +6,13 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
-use super::agents::{AgentEntry, MonitoredRun};
 use super::keys::HELP;
 use super::screen::{ScreenView, TopScreen};
 use super::text::{TableCells, cells, fitting, situation};
 use crate::domain::printable::printable_line;
 use crate::domain::tree::fold::TreeRow;
 use crate::plugin::styled::{StyledLine, TextTone};
+use crate::runtime::observing::agent_entries::{AgentEntry, MonitoredRun};
 
 /// The content of the screen.
 pub(super) struct ScreenContent<'run> {

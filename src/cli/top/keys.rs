@@ -2,10 +2,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::agents::{AgentEntry, StatusFilter};
 use super::rows::AgentFilter;
 use super::screen::{ScreenView, TopScreen};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
+use crate::runtime::observing::agent_entries::{AgentEntry, StatusFilter};
 
 /// The command of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

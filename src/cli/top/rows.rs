@@ -6,12 +6,12 @@
 
 use std::collections::HashSet;
 
-use super::agents::{AgentEntry, StatusFilter};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::tree::branches::AgentHierarchy;
 use crate::domain::tree::fold::{
     self, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
 };
+use crate::runtime::observing::agent_entries::{AgentEntry, StatusFilter};
 
 /// A filter for the agents on the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

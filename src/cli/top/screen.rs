@@ -3,10 +3,10 @@
 //! The selection is an agent or a family, not a place, so it stays when other rows come and go. Before the first
 //! selection, the first row is selected.
 
-use super::agents::AgentEntry;
 use super::rows::{AgentFilter, ExpandedFamilies};
 use crate::domain::id::AgentId;
 use crate::domain::tree::fold::{FamilyKey, RowSubject, TreeRow};
+use crate::runtime::observing::agent_entries::AgentEntry;
 
 /// The view of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,22 +4,20 @@ mod many;
 
 use console::{measure_text_width, truncate_str};
 
-use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus};
 use super::rows::AgentFilter;
 use crate::actor::registry::item_of;
 use crate::cli::output::short_number;
-use crate::cli::status_word::standing;
-use crate::domain::agent_status::AgentStatus;
-use crate::domain::id::AgentId;
 use crate::domain::printable::{one_line, printable_line};
-use crate::domain::run::{AgentEnding, RunStatus};
-use crate::domain::settings::AnswererKind;
+use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
-use crate::plugin::fan_out::ActivityKind;
 use crate::plugin::screen::clock;
-use crate::plugin::sentence::wait::{own_work, wait_sentence};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::TextTone;
+use crate::runtime::observing::activity_text::activity;
+use crate::runtime::observing::agent_entries::{
+    AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus,
+};
+use crate::runtime::observing::run_standing::standing;
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +56,7 @@ const KINDS: [(StatusFilter, &str); 5] = [
 /// shorter, for a narrower screen.
 pub(super) fn headlines(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Vec<String> {
     let run = known.run;
-    let is_queued = |entry: &&AgentEntry| known.held && is_queued(&entry.status);
+    let is_queued = |entry: &&AgentEntry| known.held && entry.status.is_queued();
     let queued = entries.iter().filter(is_queued).count();
     let counts = counted(entries.iter().map(|entry| entry.status.kind()));
     let counts = counts.flat_map(|(kind, count, word)| match kind {
@@ -99,16 +97,6 @@ pub(super) fn headlines(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Vec<
 pub(super) fn fitting(texts: &[String], width: usize) -> &str {
     let fits = |text: &&String| measure_text_width(text) <= width;
     texts.iter().find(fits).or(texts.last()).map_or("", String::as_str)
-}
-
-/// Returns whether an agent's next turn is due and waits for a process, a time or money, as in the live view of `run`.
-fn is_queued(status: &TopAgentStatus) -> bool {
-    match status {
-        TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
-            ActivityKind::of_reason(reason) == ActivityKind::Queued
-        }
-        _ => false,
-    }
 }
 
 /// Returns notes on the filter and on the reason why the run does not proceed; empty if there are none.
@@ -163,7 +151,9 @@ fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCell
         tokens: tokens.map(short_number).unwrap_or_default(),
         spent: spent(known, entry),
         item: known.run.agents.get(&entry.id).and_then(item_of).unwrap_or_default(),
-        activity: printable_line(&activity(known, entry)),
+        activity: printable_line(&activity(known, entry, |until| {
+            format!("in {}", clock(until.since(known.now)))
+        })),
         tone: tone(&entry.status),
     }
 }
@@ -201,52 +191,5 @@ fn tone(status: &TopAgentStatus) -> TextTone {
         StatusFilter::Running => TextTone::Good,
         StatusFilter::Waiting => TextTone::Plain,
         StatusFilter::Finished => TextTone::Faint,
-    }
-}
-
-/// Returns the activity of an agent, or the reason why it waits.
-pub(super) fn activity(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
-    let agent = known.run.agents.get(&entry.id);
-    let doing = || {
-        let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
-        let silent = match known.run.settings.answerer {
-            AnswererKind::Claude => "starting",
-            AnswererKind::Scripted => "a script answers it",
-            AnswererKind::Replay => "a cassette answers it",
-        };
-        seen.unwrap_or(silent).to_owned()
-    };
-    match &entry.status {
-        TopAgentStatus::Silent => format!("silent since: {}", doing()),
-        TopAgentStatus::Live(AgentStatus::Running) => match agent {
-            Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
-            _ => agent.and_then(own_work).unwrap_or_else(doing),
-        },
-        TopAgentStatus::Live(AgentStatus::Waiting(reason)) => {
-            wait_sentence(reason, |until| format!("in {}", clock(until.since(known.now))))
-        }
-        TopAgentStatus::Failed | TopAgentStatus::Finished | TopAgentStatus::Unneeded => {
-            let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
-                return String::new();
-            };
-            match (&ended.ending, ended.cause) {
-                (AgentEnding::Result(payload), _) => one_line(payload),
-                (AgentEnding::Error(error), Some(cause)) => format!("{cause}: {}", one_line(error)),
-                (AgentEnding::Error(error), None) => one_line(error),
-            }
-        }
-    }
-}
-
-/// Returns the whole reason why an agent has failed or waits for a person; `None` if it does neither.
-pub(super) fn whole_reason(known: MonitoredRun<'_>, agent: &AgentId) -> Option<String> {
-    if let Some(agent) = known.run.agents.get(agent) {
-        return agent.parked_reason().map(|reason| format!("waits for a person: {reason}"));
-    }
-    let ended = known.run.finished.iter().find(|ended| ended.id == *agent)?;
-    match (&ended.ending, ended.cause) {
-        (AgentEnding::Error(error), Some(cause)) => Some(format!("failed ({cause}): {error}")),
-        (AgentEnding::Error(error), None) => Some(format!("failed: {error}")),
-        (AgentEnding::Result(_), _) => None,
     }
 }

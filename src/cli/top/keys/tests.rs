@@ -1,11 +1,11 @@
 //! The effect of keys on the screen.
 
 use super::*;
-use crate::cli::top::agents::TopAgentStatus;
 use crate::cli::top::rows::rows;
 use crate::cli::top::rows::tests::{entry, shown};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::wait_reason::WaitReason;
+use crate::runtime::observing::agent_entries::TopAgentStatus;
 
 /// Twenty agents that wait in each of three states, one that runs, and `main`; three rows at a time.
 struct Scene {

@@ -1,13 +1,13 @@
 //! The tree and the list, small and with ten thousand agents.
 
 use super::*;
-use crate::cli::top::agents::{MonitoredRun, TopAgentStatus};
 use crate::cli::top::text::cells;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
+use crate::runtime::observing::agent_entries::{MonitoredRun, TopAgentStatus};
 
 /// Makes an agent that is, or has ended, in the state it began in.
 pub(in crate::cli::top) fn entry(id: &str, name: &str, status: TopAgentStatus) -> AgentEntry {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use super::{TableCells, counted, indented, tone};
 use crate::cli::agent_statuses::of_many;
-use crate::cli::top::agents::{AgentEntry, TopAgentStatus};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::plugin::styled::TextTone;
+use crate::runtime::observing::agent_entries::{AgentEntry, TopAgentStatus};
 
 /// Returns the row of a family.
 pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {

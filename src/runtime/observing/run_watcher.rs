@@ -8,9 +8,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::agents::{MonitoredRun, MonitoredTurn};
+use super::agent_entries::{MonitoredRun, MonitoredTurn};
 use crate::actor::clock::now;
 use crate::domain::agent::Agent;
+use crate::domain::event::Record;
 use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -35,7 +36,7 @@ const TICK_MS: u64 = 1000;
 const MESSAGES: usize = 200;
 
 /// The observer of a run.
-pub(super) struct RunWatcher {
+pub struct RunWatcher {
     dir: RunDir,
     follow: RunFollower,
     held: bool,
@@ -47,6 +48,8 @@ pub(super) struct RunWatcher {
     turns: HashMap<AgentId, (TurnId, TurnTail)>,
     seen: HashMap<AgentId, MonitoredTurn>,
     reading: Option<MessageTail>,
+    /// The records that were read since they were taken last; `None` if nobody takes them.
+    records: Option<Vec<Record>>,
 }
 
 /// The reader of an agent's messages.
@@ -61,7 +64,7 @@ impl RunWatcher {
     ///
     /// # Errors
     /// An error in its directory.
-    pub(super) fn open(dir: RunDir) -> Result<Self, Error> {
+    pub fn open(dir: RunDir) -> Result<Self, Error> {
         let follow = RunFollower::open(&dir)?;
         let mut watch = Self {
             dir,
@@ -73,30 +76,42 @@ impl RunWatcher {
             turns: HashMap::new(),
             seen: HashMap::new(),
             reading: None,
+            records: None,
         };
         watch.refresh()?;
         Ok(watch)
     }
 
     /// Returns the current observation.
-    pub(super) fn known(&self) -> MonitoredRun<'_> {
+    #[must_use]
+    pub fn known(&self) -> MonitoredRun<'_> {
         let is_shared = self.note.is_some();
         let (run, held, seen) = (self.follow.run(), self.held, &self.seen);
         MonitoredRun { run, held, is_shared, seen, now: now() }
     }
 
     /// Returns the run's directory.
-    pub(super) fn dir(&self) -> &RunDir {
+    #[must_use]
+    pub fn dir(&self) -> &RunDir {
         &self.dir
+    }
+
+    /// Returns the records that were read since the last call, and keeps those that come from now on.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        self.records.replace(Vec::new()).unwrap_or_default()
     }
 
     /// Checks everything that may have changed; returns whether anything has.
     ///
     /// # Errors
     /// An error in the run's directory.
-    pub(super) fn refresh(&mut self) -> Result<bool, Error> {
+    pub fn refresh(&mut self) -> Result<bool, Error> {
         let mut changed = false;
-        if !self.follow.advance()?.is_empty() {
+        let records = self.follow.advance()?;
+        if !records.is_empty() {
+            if let Some(kept) = &mut self.records {
+                kept.extend(records);
+            }
             let run = self.follow.run();
             let still_due = |turn: &TurnId| is_due(run, turn);
             self.turns.retain(|_, (turn, _)| still_due(turn));
@@ -166,7 +181,7 @@ impl RunWatcher {
     }
 
     /// Reads the messages of an agent from now on, or of none.
-    pub(super) fn read_messages_of(&mut self, agent: Option<&AgentId>) {
+    pub fn read_messages_of(&mut self, agent: Option<&AgentId>) {
         if self.reading.as_ref().map(|reading| &reading.agent) == agent {
             return;
         }
@@ -178,7 +193,7 @@ impl RunWatcher {
     }
 
     /// Returns the last messages of the selected agent.
-    pub(super) fn messages(&self) -> impl Iterator<Item = &ConversationItem> {
+    pub fn messages(&self) -> impl Iterator<Item = &ConversationItem> {
         let tail = self.reading.as_ref().and_then(|reading| reading.tail.as_ref());
         tail.into_iter().flat_map(|tail| &tail.activity.items)
     }

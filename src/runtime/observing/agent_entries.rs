@@ -14,38 +14,39 @@ use crate::domain::run::{AgentEnding, FinishedAgent, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
 use crate::domain::wait_reason::WaitReason;
+use crate::plugin::fan_out::ActivityKind;
 
 /// The observation of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct MonitoredTurn {
+pub struct MonitoredTurn {
     /// Its last observed activity.
-    pub(super) doing: Option<String>,
+    pub doing: Option<String>,
     /// The number of tokens it has taken so far.
-    pub(super) tokens: u64,
+    pub tokens: u64,
     /// True if a tool is at work.
-    pub(super) at_work: bool,
+    pub at_work: bool,
     /// The time of its last progress.
-    pub(super) progressed: Timestamp,
+    pub progressed: Timestamp,
 }
 
 /// The observation of a run from outside.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MonitoredRun<'run> {
+pub struct MonitoredRun<'run> {
     /// The run.
-    pub(super) run: &'run Run,
+    pub run: &'run Run,
     /// True if a raymond holds it.
-    pub(super) held: bool,
+    pub held: bool,
     /// True if its turns are at hosts.
-    pub(super) is_shared: bool,
+    pub is_shared: bool,
     /// The observed turns that are due and have been begun.
-    pub(super) seen: &'run HashMap<AgentId, MonitoredTurn>,
+    pub seen: &'run HashMap<AgentId, MonitoredTurn>,
     /// The current time.
-    pub(super) now: Timestamp,
+    pub now: Timestamp,
 }
 
 /// The status of an agent, live or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TopAgentStatus {
+pub enum TopAgentStatus {
     /// It is live.
     Live(AgentStatus),
     /// The turn runs, but has been silent for so long that it may be ended.
@@ -67,17 +68,23 @@ type TopStatusClass = (
 
 /// A kind of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum StatusFilter {
+pub enum StatusFilter {
+    /// A turn runs.
     Running,
+    /// It waits.
     Waiting,
+    /// It needs a person, or is silent.
     Stuck,
+    /// It ended with an error.
     Failed,
+    /// It ended with a result, or was no longer needed.
     Finished,
 }
 
 impl TopAgentStatus {
     /// Returns its kind.
-    pub(super) fn kind(&self) -> StatusFilter {
+    #[must_use]
+    pub fn kind(&self) -> StatusFilter {
         match self {
             Self::Silent => StatusFilter::Stuck,
             Self::Live(AgentStatus::Waiting(reason)) if reason.is_for_person() => {
@@ -91,7 +98,8 @@ impl TopAgentStatus {
     }
 
     /// Returns its rank: the stuck first, then the busy.
-    pub(super) fn rank(&self) -> u8 {
+    #[must_use]
+    pub fn rank(&self) -> u8 {
         match self {
             Self::Silent => 0,
             Self::Live(AgentStatus::Waiting(reason)) if reason.is_for_person() => 0,
@@ -105,15 +113,31 @@ impl TopAgentStatus {
         }
     }
 
+    /// Returns whether the agent's next turn is due and waits for a process, a time or money, as in the live view of `run`.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        match self {
+            Self::Live(AgentStatus::Waiting(reason)) => {
+                ActivityKind::of_reason(reason) == ActivityKind::Queued
+            }
+            Self::Live(AgentStatus::Running)
+            | Self::Silent
+            | Self::Failed
+            | Self::Finished
+            | Self::Unneeded => false,
+        }
+    }
+
     /// Returns the class that is the same for all agents with this status.
-    pub(super) fn class(&self) -> TopStatusClass {
+    pub fn class(&self) -> TopStatusClass {
         let live = if let Self::Live(status) = self { Some(status) } else { None };
         let reason = live.and_then(AgentStatus::wait_reason);
         (discriminant(self), live.map(discriminant), reason.map(discriminant))
     }
 
     /// Returns the rank of its kind, if it must not be overlooked in a row of many.
-    pub(super) fn stands_out(&self) -> Option<u8> {
+    #[must_use]
+    pub fn stands_out(&self) -> Option<u8> {
         match self.kind() {
             StatusFilter::Stuck => Some(0),
             StatusFilter::Running => Some(1),
@@ -125,25 +149,26 @@ impl TopAgentStatus {
 
 /// An agent on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AgentEntry {
+pub struct AgentEntry {
     /// Its id.
-    pub(super) id: AgentId,
+    pub id: AgentId,
     /// The state it began in, if known.
-    pub(super) began: Option<StateName>,
+    pub began: Option<StateName>,
     /// The state it is in; `None` if it has ended.
-    pub(super) state: Option<StateName>,
+    pub state: Option<StateName>,
     /// Its status.
-    pub(super) status: TopAgentStatus,
+    pub status: TopAgentStatus,
     /// The time of its last progress; `None` if it has ended.
-    pub(super) since: Option<Timestamp>,
+    pub since: Option<Timestamp>,
     /// The cost of its turns.
-    pub(super) spent: Usd,
+    pub spent: Usd,
     /// Its place among those that have ended.
-    pub(super) ended: Option<usize>,
+    pub ended: Option<usize>,
 }
 
 /// Returns all agents of a run: the live ones in no order, then the ended ones.
-pub(super) fn entries(known: MonitoredRun<'_>) -> Vec<AgentEntry> {
+#[must_use]
+pub fn entries(known: MonitoredRun<'_>) -> Vec<AgentEntry> {
     let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
     let shortage = BudgetShortage::of(known.run, running);
     let live = known.run.agents.unordered().map(|agent| live(known, &shortage, agent));
@@ -215,6 +240,3 @@ fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> 
     let granted = if seen.at_work { limits.timeout_ms } else { limits.idle_timeout_ms };
     now.since(seen.progressed.max(agent.since)) > granted / 2
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,8 @@
 //! The activity of an agent and its words, case by case.
 
-use super::*;
-use crate::cli::top::text::{activity, cells, fitting, headlines};
+use std::collections::HashMap;
+
+use crate::cli::top::text::{cells, fitting, headlines};
 use crate::domain::agent::TurnHold;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
@@ -27,7 +28,10 @@ fn scene() -> Scene {
 fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
-    (entry.status.clone(), activity(known, entry))
+    (
+        entry.status.clone(),
+        activity(known, entry, |until| format!("in {}", clock(until.since(known.now)))),
+    )
 }
 
 fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, MonitoredTurn> {

@@ -1,0 +1,6 @@
+//! Runs and their agents as they look from outside, for the screens that follow them.
+
+pub mod activity_text;
+pub mod agent_entries;
+pub mod run_standing;
+pub mod run_watcher;

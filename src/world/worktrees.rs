@@ -4,6 +4,7 @@
 //! branch of another run is never taken, and the half-made worktree of a killed git is recognised and made again. The
 //! commands that change one repository run one after another, and none of its hooks runs.
 
+mod changes;
 mod inspect;
 mod keep;
 mod make;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::JoinSet;
 
+pub use self::changes::WorktreeChanges;
 pub use self::inspect::WorktreeInspection;
 use self::inspect::WorktreeInspector;
 use self::make::WorktreeCreator;

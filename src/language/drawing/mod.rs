@@ -7,5 +7,6 @@ pub mod graph;
 mod layout;
 pub mod mermaid;
 pub mod picture;
+pub mod placed;
 pub mod program;
 pub mod svg;

@@ -2,7 +2,7 @@
 //!
 //! It is one file that every browser shows, without scripts, in light and in dark.
 
-mod shape;
+pub(super) mod shape;
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use super::picture::{DrawingEdge, EdgeKind, WorkflowDrawing};
 /// The free space around the picture.
 const MARGIN: f64 = 16.0;
 /// The height of a label, and how wide one of its columns is.
-const LABEL: (f64, f64) = (14.0, 6.2);
+pub(super) const LABEL: (f64, f64) = (14.0, 6.2);
 /// The maximum shown width of a label, in columns.
-const MAX_LABEL_CHARS: usize = 40;
+pub(super) const MAX_LABEL_CHARS: usize = 40;
 
 /// The colours of the lines and the text for light, then for dark backgrounds, and the colours of the kinds of edges
 /// for both.
@@ -80,7 +80,7 @@ fn draw_edge(text: &mut String, edge: &DrawingEdge, route: &EdgeRoute) {
     }
 }
 
-fn classes(edge: &DrawingEdge) -> (&'static str, &'static str) {
+pub(super) fn classes(edge: &DrawingEdge) -> (&'static str, &'static str) {
     let line = match edge.kind {
         _ if !edge.certain => " loose",
         EdgeKind::Asks | EdgeKind::Answers => " loose",
@@ -98,7 +98,7 @@ fn classes(edge: &DrawingEdge) -> (&'static str, &'static str) {
 }
 
 /// Returns the curve of an edge: upright at each end, straight through a layer.
-fn curve_of(route: &EdgeRoute) -> String {
+pub(super) fn curve_of(route: &EdgeRoute) -> String {
     let mut path = String::new();
     let straight = |one: f64, other: f64| (one - other).abs() < 0.05;
     for (index, &(x, y)) in route.points.iter().enumerate() {
@@ -118,7 +118,7 @@ fn curve_of(route: &EdgeRoute) -> String {
     path
 }
 
-fn loop_of(route: &EdgeRoute) -> String {
+pub(super) fn loop_of(route: &EdgeRoute) -> String {
     match route.points[..] {
         [(x, y), (out, above), (_, below), (_, end)] => {
             format!("M{x:.1} {y:.1}C{out:.1} {above:.1} {out:.1} {below:.1} {x:.1} {end:.1}")
@@ -128,7 +128,7 @@ fn loop_of(route: &EdgeRoute) -> String {
 }
 
 /// Returns the head of an arrow. An edge ends upright, a loop comes from the right.
-fn head(route: &EdgeRoute) -> String {
+pub(super) fn head(route: &EdgeRoute) -> String {
     let Some(&[(from_x, from_y), (x, y)]) = route.points.last_chunk::<2>() else {
         return String::new();
     };

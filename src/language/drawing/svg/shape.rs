@@ -12,25 +12,25 @@ const MAX_LABEL_LINES: usize = 4;
 const MAX_LINE_CHARS: usize = 48;
 
 /// Returns the width of a text in columns; an East Asian wide character takes two.
-pub(super) fn columns(text: &str) -> f64 {
+pub(in super::super) fn columns(text: &str) -> f64 {
     let wide = |c: char| matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
     text.chars().map(|c| if wide(c) { 2.0 } else { 1.0 }).sum()
 }
 
 /// Returns a text cut to a number of characters.
-pub(super) fn shortened(text: &str, longest: usize) -> String {
+pub(in super::super) fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }
 }
 
-fn lines(node: &DrawingNode) -> Vec<String> {
+pub(in super::super) fn lines(node: &DrawingNode) -> Vec<String> {
     node.label.lines().take(MAX_LABEL_LINES).map(|line| shortened(line, MAX_LINE_CHARS)).collect()
 }
 
 /// Returns the width and the height of a node.
-pub(super) fn size(node: &DrawingNode) -> (f64, f64) {
+pub(in super::super) fn size(node: &DrawingNode) -> (f64, f64) {
     let lines = lines(node);
     let count: f64 = lines.iter().map(|_| 1.0).sum();
     let widest = lines.iter().map(|line| columns(line)).fold(1.0, f64::max);

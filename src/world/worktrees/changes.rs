@@ -1,0 +1,79 @@
+//! The changes in a worktree against the commit that its branch began at, to be looked at.
+
+use super::well;
+use crate::domain::id::AgentId;
+use crate::process::working_dirs::WorktreeRecord;
+use crate::world::git::{GitRunner, is_object};
+use crate::world::outcome::{InspectionOutcome, OperationError};
+use crate::world::perform::WorkspaceExecutor;
+
+/// The most bytes of the difference, and of the names of new files.
+const MAX_DIFF_BYTES: usize = 512 * 1024;
+const MAX_NAMES_BYTES: usize = 64 * 1024;
+
+/// The name of the operation.
+const STEM: &str = "changes";
+
+/// The changes in a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorktreeChanges {
+    /// The commit that its branch began at.
+    pub base: String,
+    /// The difference of the files that git knows, committed or not.
+    pub diff: String,
+    /// True if the end of the difference is left out.
+    pub is_cut: bool,
+    /// The new files that git does not know yet.
+    pub untracked: Vec<String>,
+}
+
+impl WorkspaceExecutor {
+    /// Returns the changes in an agent's worktree; `None` if it has none.
+    pub async fn tree_changes(
+        &self,
+        agent: &AgentId,
+    ) -> InspectionOutcome<Option<WorktreeChanges>> {
+        if self.0.is_stopped() {
+            return InspectionOutcome::Interrupted;
+        }
+        let git = GitRunner { shared: &self.0, stem: STEM };
+        let seen = async {
+            match self.0.place.working_dirs.record(agent)? {
+                Some(record) if is_object(&record.base) => Ok(Some(changes(git, &record).await?)),
+                Some(_) | None => Ok(None),
+            }
+        };
+        seen.await.into()
+    }
+}
+
+async fn changes(
+    git: GitRunner<'_>,
+    record: &WorktreeRecord,
+) -> Result<WorktreeChanges, OperationError> {
+    let tree = git.shared.place.working_dirs.tree(&record.agent);
+    let words = [
+        "--no-optional-locks",
+        "diff",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--ignore-submodules=all",
+        &record.base,
+        "--",
+    ];
+    let ended = git.run_raw(&tree, &words, git.surroundings(), MAX_DIFF_BYTES).await?;
+    let output = well(&words, ended)?;
+    let (bytes, left_out) = output.stdout.beginning();
+    let diff = String::from_utf8_lossy(bytes).into_owned();
+    let words = ["ls-files", "--others", "--exclude-standard", "-z"];
+    let ended = git.run_raw(&tree, &words, git.surroundings(), MAX_NAMES_BYTES).await?;
+    let names = well(&words, ended)?.stdout.text();
+    let untracked = names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned);
+    Ok(WorktreeChanges {
+        base: record.base.clone(),
+        diff,
+        is_cut: left_out > 0,
+        untracked: untracked.collect(),
+    })
+}

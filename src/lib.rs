@@ -59,7 +59,8 @@
 //! [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition is taken;
 //! [`domain::decide`] makes its answer a part of the event. [`plugin::external`] is the actor of a plug-in that is a
 //! program, and speaks [`domain::protocol`]. A reader needs no actor: `raymond top` follows the journal by
-//! [`store::follow`] and the turns by [`process::turn_tail`].
+//! [`store::follow`] and the turns by [`process::turn_tail`]. A browser reads the same through [`serve`], and acts by the code of the
+//! commands.
 //!
 //! A run can branch off another: [`domain::causal_cut`] tells the records that follow from the place from those that
 //! stay, [`store::journal_cut`] reads them, and [`runtime::branch`] makes the run. [`domain::run_diff`] compares two.
@@ -112,6 +113,7 @@ pub mod plugin;
 pub mod process;
 pub mod proof;
 pub mod runtime;
+pub mod serve;
 pub mod state_kind;
 pub mod store;
 pub mod world;

@@ -25,7 +25,7 @@ use crate::language::hint::closest;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
 use crate::store::inbox;
-use crate::store::layout::RunDir;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view};
 use crate::{domain, store};
 
@@ -44,26 +44,65 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     if !answers.is_empty() {
         engine::must_be_named(&args.dir, &root, &id)?;
     }
-    let RunView { run, .. } = load_view(&root, &id)?;
-    let dir = root.run(&run.workflow_id);
-    let _one_at_a_time = inbox::turn(&dir.inbox())?;
-    let RunView { mut run, held, .. } = load_view(&root, &id)?;
-    let waiting = taken_from_inbox(&mut run, &dir, &key)?;
-    let mut answered = Vec::new();
-    for (name, text) in &answers {
-        let given = given(name, text)?;
-        let (given, event) = examine(&run, &waiting, given)?;
-        apply_event(&mut run, event.event());
-        answered.push((given, event));
-    }
-    for (given, _) in &answered {
-        put(&dir, given.clone(), &key)?;
-    }
-    let open = questions::open(&run);
+    let commands = answers.iter().map(|(name, text)| given(name, text));
+    let outcome = AnswerOutcome::of(&root, &id, &key, commands)?;
     if args.json {
-        return output::print_json(&as_json(&run.workflow_id, held, &answered, &open));
+        return output::print_json(&outcome.as_json());
     }
-    output::print(&as_text(&run, held, &waiting, &answered, &open))
+    let AnswerOutcome { run, held, waiting, answered, open } = &outcome;
+    output::print(&as_text(run, *held, waiting, answered, open))
+}
+
+/// Answers a question of a run, as `raymond answer` does; returns what `--json` prints.
+///
+/// # Errors
+/// As [`answer`].
+pub(super) fn give(root: &RunsRoot, id: &RunId, given: AnswerCommand) -> Result<Value, Error> {
+    let key = directories::user_state()?.key()?;
+    Ok(AnswerOutcome::of(root, id, &key, std::iter::once(Ok(given)))?.as_json())
+}
+
+/// A run after some of its questions were answered.
+struct AnswerOutcome {
+    run: Run,
+    held: bool,
+    /// The answers that were in its inbox before.
+    waiting: Vec<AcceptedAnswer>,
+    /// The answers that were given now.
+    answered: Vec<(AnswerCommand, AcceptedAnswer)>,
+    /// The questions that are still open.
+    open: Vec<OpenQuestion>,
+}
+
+impl AnswerOutcome {
+    /// Gives answers: all of them, or none if one is not taken.
+    fn of(
+        root: &RunsRoot,
+        id: &RunId,
+        key: &ProofKey,
+        answers: impl Iterator<Item = Result<AnswerCommand, Error>>,
+    ) -> Result<Self, Error> {
+        let RunView { run, .. } = load_view(root, id)?;
+        let dir = root.run(&run.workflow_id);
+        let _one_at_a_time = inbox::turn(&dir.inbox())?;
+        let RunView { mut run, held, .. } = load_view(root, id)?;
+        let waiting = taken_from_inbox(&mut run, &dir, key)?;
+        let mut answered = Vec::new();
+        for given in answers {
+            let (given, event) = examine(&run, &waiting, given?)?;
+            apply_event(&mut run, event.event());
+            answered.push((given, event));
+        }
+        for (given, _) in &answered {
+            put(&dir, given.clone(), key)?;
+        }
+        let open = questions::open(&run);
+        Ok(Self { run, held, waiting, answered, open })
+    }
+
+    fn as_json(&self) -> Value {
+        as_json(&self.run.workflow_id, self.held, &self.answered, &self.open)
+    }
 }
 
 /// Puts an answer into a run's inbox; it is durable when this returns.

@@ -18,6 +18,7 @@ pub mod readers;
 pub mod record;
 pub mod retry;
 pub mod runs;
+pub mod serve;
 pub mod trust;
 pub mod workflows;
 pub mod worktrees;
@@ -50,6 +51,7 @@ use self::runs::LIST_HELP;
 pub use self::runs::{
     AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RecoverArgs, RunStatusArg, StopArgs,
 };
+use self::serve::{SERVE_HELP, ServeArgs};
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
@@ -147,6 +149,9 @@ pub enum CliCommand {
     /// Watch all agents of a run, full screen
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
+    /// Serve a page for the browser: all runs, live, and the questions that wait for a person
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArgs),
     /// Show the git worktrees of a run's agents, or remove unneeded ones
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),

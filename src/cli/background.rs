@@ -44,7 +44,36 @@ pub fn resume_detached(
     id: &RunId,
     further: &[OsString],
 ) -> Result<DetachedRun, Error> {
-    start_detached(root, id, further, &[])
+    start_detached(root, id, &resuming(id, further), &[])
+}
+
+/// Starts a command that supervises a run in the background, and waits until it holds the run.
+///
+/// # Errors
+/// [`Error::Usage`] with what the command says if it ends before.
+pub(super) fn in_background(
+    root: &RunsRoot,
+    logs: &RunId,
+    held: &RunId,
+    words: &[OsString],
+) -> Result<(), Error> {
+    let path = root.run(logs).output();
+    let before = std::fs::metadata(&path).map_or(0, |file| file.len());
+    let mut process = start_detached(root, logs, words, &[])?;
+    let ended = process.held_or_ended(root, held)?;
+    if ended.is_some_and(|status| !status.success()) {
+        let text = std::fs::read(&path).unwrap_or_default();
+        let own = text.get(usize::try_from(before).unwrap_or_default()..).unwrap_or_default();
+        return Err(Error::Usage(String::from_utf8_lossy(own).trim().to_owned()));
+    }
+    // It is a child of this process until one of them ends.
+    std::thread::spawn(move || process.0.wait());
+    Ok(())
+}
+
+/// Returns the command that resumes a run.
+fn resuming(id: &RunId, further: &[OsString]) -> Vec<OsString> {
+    [&["resume".into(), id.as_str().into()], further].concat()
 }
 
 /// Starts a raymond that takes a run of an engine over; `variables` name the engine. It is a child of this process until one
@@ -57,19 +86,19 @@ pub(super) fn take_over_detached(
     id: &RunId,
     variables: &[(&str, &str)],
 ) -> Result<(), Error> {
-    let mut process = start_detached(copies, id, &[], variables)?;
+    let mut process = start_detached(copies, id, &resuming(id, &[]), variables)?;
     std::thread::spawn(move || process.0.wait());
     Ok(())
 }
 
 fn start_detached(
     root: &RunsRoot,
-    id: &RunId,
-    further: &[OsString],
+    logs: &RunId,
+    words: &[OsString],
     variables: &[(&str, &str)],
 ) -> Result<DetachedRun, Error> {
     let program = own_program()?;
-    let path = root.run(id).output();
+    let path = root.run(logs).output();
     let failed = |error| Error::Io {
         doing: "start in the background with the output",
         path: path.clone(),
@@ -80,8 +109,8 @@ fn start_detached(
             .map_err(failed)?;
     let stdout = output.try_clone().map_err(failed)?;
     let mut command = Command::new(program);
-    command.arg("resume").arg(id.as_str()).arg("--detached");
-    command.arg("--dir").arg(root.path()).args(further);
+    let (target, further) = words.split_at(words.len().min(2));
+    command.args(target).arg("--detached").arg("--dir").arg(root.path()).args(further);
     // A run started from inside a turn is a run of its own: it does not end with that turn.
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
@@ -100,7 +129,7 @@ fn start_detached(
 
 /// Returns the program of this process. After an update its file may be gone, and a worker that runs for weeks still has
 /// to start supervisors of its own version.
-fn own_program() -> Result<PathBuf, Error> {
+pub(super) fn own_program() -> Result<PathBuf, Error> {
     let failed =
         |error| Error::Io { doing: "find the program of", path: "this process".into(), error };
     let program = std::env::current_exe().map_err(failed)?;
@@ -139,7 +168,7 @@ pub(super) struct DetachedLauncher {
 impl RunLauncher for DetachedLauncher {
     fn launch(&self, root: &RunsRoot, id: &RunId) -> Result<(), String> {
         let facts = self.facts.as_ref().map(|engine| (FACTS_ENGINE, engine.address().url()));
-        let process = start_detached(root, id, &[], facts.as_slice());
+        let process = start_detached(root, id, &resuming(id, &[]), facts.as_slice());
         let mut process = process.map_err(|error| error.to_string())?;
         let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
         // It is a child of this process until one of them ends.
@@ -175,7 +204,11 @@ impl DetachedRun {
     }
 
     /// Waits until the process holds the run, or has ended; returns how it has ended.
-    fn held_or_ended(&mut self, root: &RunsRoot, id: &RunId) -> Result<Option<ExitStatus>, Error> {
+    pub(super) fn held_or_ended(
+        &mut self,
+        root: &RunsRoot,
+        id: &RunId,
+    ) -> Result<Option<ExitStatus>, Error> {
         let lock = root.run(id).lock();
         while lock::is_held(&lock)?.is_none() {
             let ended = self.0.try_wait().map_err(|error| waiting(root, id, error))?;

@@ -9,7 +9,7 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::options::RunOptions;
 use super::run::graph_setup;
-use super::{confirm, output, person, run_choice, settings};
+use super::{background, confirm, output, person, run_choice, settings};
 use crate::domain::agent::Agent;
 use crate::domain::id::RunId;
 use crate::domain::join::JoinOutcome;
@@ -26,6 +26,9 @@ const MAX_SHOWN: usize = 40;
 /// # Errors
 /// [`Error`] if there is no such place, or the new run cannot begin.
 pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
+    if args.detached {
+        background::detach()?;
+    }
     if !args.dry_run {
         person::must_act("branch a run")?;
     }

@@ -12,10 +12,12 @@ use self::cost_table::{CostPart, CostTableForm};
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice, status, status_word, table};
+use crate::domain::id::RunId;
 use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::settings::AnswererKind;
 use crate::plugin::styled::StyledLine;
+use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, story};
 
 /// Runs `raymond costs`.
@@ -33,6 +35,16 @@ pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     }
     let lines = costs.as_lines(args.all, table::columns());
     table::print(lines)
+}
+
+/// Returns the costs of a run as `--json` prints them.
+///
+/// # Errors
+/// [`Error`] if the run cannot be read.
+pub(super) fn document(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+    let mut ledger = Ledger::default();
+    let view = story(root, id, |before, record| ledger.count(before, &record.event))?;
+    Ok(CostReport { view: &view, ledger: &ledger }.as_json())
 }
 
 struct CostReport<'run> {

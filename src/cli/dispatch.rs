@@ -12,7 +12,7 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, branch, check, clean, completions, costs, diagnostics, diff, engine, facts, graph,
-    help, hosts, import, list, log, man, output, record, recover, retry, rules, run, schema, show,
+    help, hosts, import, list, log, man, output, record, recover, retry, rules, run, schema, serve, show,
     signal, start, status, stop, target, test, top, tree, trust, waits, worker, workflow,
     worktrees,
 };
@@ -156,6 +156,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Clean(args) => clean::clean(&args),
         CliCommand::Stop(args) => stop::stop(&args),
         CliCommand::Top(args) => top::top(&args),
+        CliCommand::Serve(args) => serve::serve(&args),
         CliCommand::Recover(args) => recover::recover(&args),
         CliCommand::Worker(args) => worker::worker(&args),
         CliCommand::Hosts(args) => hosts::hosts(&args),

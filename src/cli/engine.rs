@@ -68,6 +68,7 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Signal(args) => Facts(&mut args.dir),
         CliCommand::Facts(args) => Facts(&mut args.dir),
         CliCommand::Start(args) => Local(&mut args.dir, START),
+        CliCommand::Serve(args) => Local(&mut args.dir, "serve"),
         CliCommand::Branch(args) => Local(&mut args.dir, "branch"),
         CliCommand::Rewind(args) => Local(&mut args.dir, "rewind"),
         CliCommand::Record(args) => Local(&mut args.dir, "record"),

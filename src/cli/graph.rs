@@ -53,7 +53,10 @@ pub fn graph(args: &GraphArgs) -> Result<CliExitCode, Error> {
 }
 
 /// Draws a workflow, or returns the reasons against it.
-fn draw(subject: &InspectedWorkflow, title: &str) -> Result<WorkflowDrawing, Vec<String>> {
+pub(super) fn draw(
+    subject: &InspectedWorkflow,
+    title: &str,
+) -> Result<WorkflowDrawing, Vec<String>> {
     let entry = beginning(&subject.scope, subject.entry.as_ref())
         .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let graphs = subject.graphs(GraphProfile::Lenient);

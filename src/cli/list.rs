@@ -72,7 +72,8 @@ pub(super) fn all(root: &RunsRoot) -> Result<Vec<ListedRun>, Error> {
     Ok(newest_first(root)?.iter().map(|(id, started)| read(root, id, *started)).collect())
 }
 
-fn read(root: &RunsRoot, id: &RunId, started: Timestamp) -> ListedRun {
+/// Reads a run, if it can be read.
+pub(super) fn read(root: &RunsRoot, id: &RunId, started: Timestamp) -> ListedRun {
     ListedRun { id: id.clone(), started, view: load_view(root, id) }
 }
 
@@ -120,7 +121,8 @@ pub(super) fn show(
     shown
 }
 
-fn as_json(run: &ListedRun) -> Value {
+/// Returns a run as JSON.
+pub(super) fn as_json(run: &ListedRun) -> Value {
     let mut value = json!({ "run": run.id, "status": word(run), "started_at": run.started });
     match &run.view {
         Ok(view) => {
@@ -166,7 +168,7 @@ fn ended(failures: &AgentFailures) -> String {
 }
 
 /// Returns the reason why a run does not proceed, in short, or else what its agents failed of.
-fn why(run: &Run) -> String {
+pub(super) fn why(run: &Run) -> String {
     match (&run.pause, run.limited(now()).filter(|_| run.status == RunStatus::Running)) {
         (Some(pause), _) => flat(&pause.to_string(), MAX_REASON_BYTES),
         (None, Some(until)) => format!("usage limit until {}", date(until)),

@@ -58,6 +58,7 @@ pub mod run;
 mod run_choice;
 mod runs_dir;
 pub mod schema;
+mod serve;
 pub mod settings;
 pub mod show;
 pub mod signal;

@@ -9,11 +9,13 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::opened_run::RunAccess;
 use super::run::{graph_setup, prepared_to_resume};
-use super::{engine, output, person, run_choice, settings};
+use super::{background, engine, output, person, run_choice, settings};
 use crate::actor::clock::now;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
-use crate::domain::retry::{ContinuedParent, PlannedRetry, RetryPlan, RetryReason, plan_retry};
+use crate::domain::retry::{
+    ContinuedParent, PlannedRetry, RetryPlan, RetryReason, RetrySelection, plan_retry,
+};
 use crate::domain::run::Run;
 use crate::runtime::{check_retry, directories, seals};
 use crate::store::inbox;
@@ -28,6 +30,9 @@ const MAX_SHOWN: usize = 40;
 /// # Errors
 /// [`Error::Usage`] if no failed agent is chosen, else as `resume`.
 pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
+    if args.detached {
+        background::detach()?;
+    }
     let root = args.dir.real_root()?;
     let id = run_choice::chosen(&args.named, &root)?;
     let RunView { run, held, .. } = load_view(&root, &id)?;
@@ -82,6 +87,38 @@ fn usage(id: &RunId, error: &crate::domain::retry::RetryError) -> Error {
     Error::Usage(format!("{id}: {error}"))
 }
 
+/// Retries agents of a run that a raymond holds, as `raymond retry` does; returns what it tells as JSON.
+///
+/// # Errors
+/// [`Error::Usage`] if no failed agent is chosen.
+pub(super) fn retry_held(
+    root: &RunsRoot,
+    run: &Run,
+    selection: RetrySelection,
+) -> Result<Value, Error> {
+    let id = &run.workflow_id;
+    let plan = plan_retry(run, &selection).map_err(|error| usage(id, &error))?;
+    put(root, id, &RunCommand::Retry(selection))?;
+    Ok(as_json(id, &plan, None))
+}
+
+/// Returns what a retry would do, as `raymond retry --dry-run` does.
+///
+/// # Errors
+/// [`Error::Usage`] if no failed agent is chosen.
+pub(super) fn planned(run: &Run, selection: &RetrySelection) -> Result<Value, Error> {
+    let id = &run.workflow_id;
+    let plan = plan_retry(run, selection).map_err(|error| usage(id, &error))?;
+    Ok(as_json(id, &plan, None))
+}
+
+/// Puts a command into the inbox of a run; it is durable when this returns.
+fn put(root: &RunsRoot, id: &RunId, command: &RunCommand) -> Result<(), Error> {
+    let key = directories::user_state()?.key()?;
+    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    Ok(inbox::put(&root.run(id).inbox(), &name, command, &key)?)
+}
+
 /// Asks the raymond that holds a run to retry agents; it is durable when this returns.
 fn ask_holder(
     root: &RunsRoot,
@@ -89,9 +126,7 @@ fn ask_holder(
     command: &RunCommand,
     (plan, json): (&RetryPlan, bool),
 ) -> Result<CliExitCode, Error> {
-    let key = directories::user_state()?.key()?;
-    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    inbox::put(&root.run(id).inbox(), &name, command, &key)?;
+    put(root, id, command)?;
     if json {
         return output::print_json(&as_json(id, plan, None));
     }

@@ -7,6 +7,8 @@ mod script;
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use self::choose::NamedAgent;
 use self::elsewhere::TextsElsewhere;
 use super::agent_selector::check_agent_exists;
@@ -17,7 +19,7 @@ use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
 use crate::domain::event::Event;
 use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable, printable_line};
@@ -27,7 +29,7 @@ use crate::domain::usage::ModelUse;
 use crate::plugin::sentence::{date, sentence};
 use crate::plugin::styled::TextTone;
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
-use crate::store::layout::RunDir;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view, story};
 
 /// The most lines and bytes of a text that are shown without `--step`.
@@ -43,6 +45,8 @@ struct AgentDetails<'run> {
     elsewhere: TextsElsewhere,
     /// True if one step was asked for, and so its whole texts.
     whole: bool,
+    /// False if the prompts and the replies are left out.
+    has_texts: bool,
 }
 
 /// Runs `raymond show`.
@@ -73,7 +77,7 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
     let dir = root.run(&id);
     let elsewhere = TextsElsewhere::fetch(args, &id, &dir, &steps)?;
     let whole = args.step.is_some();
-    let shown = AgentDetails { view: &view, dir, agent: &agent, elsewhere, whole };
+    let shown = AgentDetails { view: &view, dir, agent: &agent, elsewhere, whole, has_texts: true };
     if args.json {
         return output::print_json(&shown.as_json(&steps)?);
     }
@@ -82,6 +86,25 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
         text.push_str(&shown.step(step)?);
     }
     output::print_styled(&painted(&text, console::colors_enabled()))
+}
+
+/// Returns an agent as `--json` prints it, without the prompts and replies of its turns, and its run.
+///
+/// # Errors
+/// [`Error`] if the run cannot be read, or there is no such agent.
+pub(super) fn document_without_texts(
+    root: &RunsRoot,
+    id: &RunId,
+    agent: &AgentId,
+) -> Result<(RunView, Value), Error> {
+    let mut history = AgentHistory::of(agent.clone());
+    let view = story(root, id, |before, record| history.see(before, record))?;
+    check_agent_exists(&view.run, agent)?;
+    let steps = history.steps(&view.run);
+    let (dir, elsewhere) = (root.run(id), TextsElsewhere::default());
+    let shown = AgentDetails { view: &view, dir, agent, elsewhere, whole: false, has_texts: false };
+    let value = shown.as_json(&steps)?;
+    Ok((view, value))
 }
 
 /// Returns the text with the tones of its lines: steps stand out, what is only around the texts does not.
@@ -118,6 +141,9 @@ impl AgentDetails<'_> {
 
     /// Reads the prompt and the reply of a turn; `None` if it has left no files.
     fn prompt_and_reply(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
+        if !self.has_texts {
+            return Ok(None);
+        }
         if let Some(texts) = self.elsewhere.texts(turn) {
             return Ok(Some(texts));
         }

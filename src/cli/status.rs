@@ -18,6 +18,7 @@ use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::runtime::directories;
+use crate::store::layout::RunDir;
 use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond status`.
@@ -38,6 +39,14 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     output::print(&(below_agents(&view, &statuses) + &arrived + &running))?;
     waited_hosts::tell_silent(&args.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
+}
+
+/// Returns a run as `--json` prints it.
+///
+/// # Errors
+/// [`Error`] if the note of its engine cannot be read.
+pub(super) fn document(view: &RunView, dir: &RunDir) -> Result<Value, Error> {
+    Ok(as_json(view, &AgentStatuses::of(view, dir)?))
 }
 
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status

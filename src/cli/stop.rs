@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::agent_orders::stop_agent;
@@ -17,10 +17,11 @@ use super::status_word::word;
 use super::waited_hosts::WaitedHosts;
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
+use crate::domain::id::RunId;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
 use crate::store::engine_note::EngineNote;
-use crate::store::layout::RunDir;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{is_held, load_view};
 use crate::store::{self, inbox, lock, stop_request};
 
@@ -97,6 +98,21 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     };
     let running = left_running(&directories::root(root.path())?, &after);
     output::print(&format!("{said}\n{running}"))
+}
+
+/// Asks a run of this machine to stop, as `raymond stop` does; returns what it tells as JSON.
+///
+/// # Errors
+/// [`Error`] if there is no such run.
+pub(super) fn request(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+    let dir = root.run(id);
+    let mut is_made = false;
+    if is_held(root, id)? {
+        let name = ask(&dir, &directories::user_state()?.key()?)?;
+        is_made = await_taken(&dir, name.as_deref())? == StopRequestState::Made;
+    }
+    let after = load_view(root, id)?;
+    Ok(json!({ "run": id, "asked": is_made, "status": word(&after) }))
 }
 
 /// Puts the request into the run's inbox, and returns its name; `None` if the run is being released.

@@ -99,6 +99,8 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
             typing("top t", &[("main.2", "\r"), ("last messages", "q"), ("what it does", "q")]),
             typing("top g", &[("main", "q")]),
         ],
+        // Its output is an address; `tests/it/in_browser` looks at its texts.
+        "serve" => vec![all("serve --listen EVIL")],
         "worktrees" => vec![quiet("worktrees t")],
         "stop" => vec![quiet("stop t"), all("stop t --agent main.EVIL")],
         "tell" => vec![quiet("tell t main EVIL"), all("tell t EVIL x")],

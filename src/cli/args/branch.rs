@@ -73,6 +73,10 @@ pub struct BranchArgs {
     #[arg(long, value_parser = RunId::parse)]
     pub id: Option<RunId>,
 
+    /// Leave the terminal's session before anything else
+    #[arg(long, hide = true)]
+    pub detached: bool,
+
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,

@@ -27,6 +27,7 @@ turn. What others have finished stays. An agent that has continued after the fai
 
 /// Options of `retry`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct RetryArgs {
     /// The run.
     #[command(flatten)]
@@ -55,6 +56,10 @@ pub struct RetryArgs {
     /// Take the workflow's files as they are now, replies.yaml included, and show the difference; the same as --migrate
     #[arg(long)]
     pub prompts: bool,
+
+    /// Leave the terminal's session before anything else
+    #[arg(long, hide = true)]
+    pub detached: bool,
 
     /// The directory of the runs.
     #[command(flatten)]

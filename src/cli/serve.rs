@@ -1,0 +1,92 @@
+//! `raymond serve`: a page in the browser for all runs of a directory.
+
+mod actions;
+mod agent_document;
+mod command_backend;
+mod graph_document;
+mod run_documents;
+mod start_documents;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use uuid::Uuid;
+
+use self::command_backend::LocalCommands;
+use super::args::serve::ServeArgs;
+use super::exit::{CliExitCode, Error};
+use super::{output, person};
+use crate::runtime::directories;
+use crate::serve::access::AccessToken;
+use crate::serve::server::PageServer;
+
+/// The programs that open an address in a browser.
+const OPENERS: [&str; 2] = ["xdg-open", "open"];
+
+/// Runs `raymond serve`.
+///
+/// # Errors
+/// [`Error`] if an agent asks for it, the address cannot be taken, or there is no key.
+pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
+    person::must_act("serve a page that acts for a person")?;
+    let root = args.dir.real_root()?;
+    let key = directories::user_state()?.key()?;
+    let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    let backend = Arc::new(LocalCommands::new(root.clone(), args.dir.clone()));
+    let access = (&key, AccessToken::new(token.clone()));
+    let failed =
+        |error| Error::Io { doing: "listen on", path: args.listen.to_string().into(), error };
+    let server = PageServer::bind(args.listen, root.clone(), access, backend).map_err(failed)?;
+    let address = server.address();
+    if !address.ip().is_loopback() {
+        output::warn(&format!(
+            "{address} can be reached from other machines, and nothing on the way is encrypted: who reads along gets the key to your runs"
+        ));
+    }
+    let shown = if address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    };
+    let first = format!("http://{shown}/?token={token}");
+    output::print(&format!("{first}\n"))?;
+    output::tell(&format!(
+        "the runs in {}; Ctrl-C ends the page and no run",
+        root.path().display()
+    ));
+    if args.open && !opened(&first) {
+        output::warn("no browser could be opened; open the address yourself");
+    }
+    server.serve(asked_to_end()).map_err(failed)?;
+    Ok(CliExitCode::Success)
+}
+
+/// Waits until a signal asks the server to end.
+async fn asked_to_end() {
+    let both = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    if let (Ok(mut interrupt), Ok(mut terminate)) = both {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    } else {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Opens an address in a browser; returns whether a program for that was started.
+fn opened(address: &str) -> bool {
+    OPENERS.into_iter().any(|program| open_with(Path::new(program), address))
+}
+
+fn open_with(program: &Path, address: &str) -> bool {
+    let mut command = Command::new(program);
+    let nothing = Stdio::null;
+    command.arg(address).stdin(nothing()).stdout(nothing()).stderr(nothing());
+    // It ends by itself, and its end is taken so that it does not stay behind.
+    command.spawn().is_ok_and(|mut child| {
+        std::thread::spawn(move || child.wait()).thread().id() != std::thread::current().id()
+    })
+}

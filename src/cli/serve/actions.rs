@@ -1,0 +1,38 @@
+//! The actions of the page, each in a file of its own and named as its command.
+//!
+//! A further action is a file with a function, and a line in the table; the page has a file for it, too.
+
+mod answer;
+mod branch;
+mod retry;
+mod signal;
+mod start;
+mod stop;
+
+use serde_json::Value;
+
+use super::command_backend::LocalCommands;
+use crate::cli::exit::Error;
+
+/// The code of an action: it takes the body of a request, and returns what its command tells.
+pub(super) type PageAction = fn(&LocalCommands, &Value) -> Result<Value, Error>;
+
+/// The actions by their names.
+const ACTIONS: [(&str, PageAction); 6] = [
+    ("answer", answer::answer),
+    ("branch", branch::branch),
+    ("retry", retry::retry),
+    ("signal", signal::signal),
+    ("start", start::start),
+    ("stop", stop::stop),
+];
+
+/// Returns the action of a name.
+pub(super) fn named(name: &str) -> Option<PageAction> {
+    ACTIONS.iter().find(|(own, _)| *own == name).map(|(_, act)| *act)
+}
+
+/// Returns the names of all actions.
+pub(super) fn names() -> String {
+    ACTIONS.map(|(name, _)| name).join(", ")
+}

@@ -1,0 +1,145 @@
+//! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print as JSON, bounded.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::cli::exit::Error;
+use crate::cli::inbox_answers::taken_from_inbox;
+use crate::cli::questions::{self, OpenQuestion};
+use crate::cli::{costs, list, status};
+use crate::domain::id::RunId;
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+use crate::process::turn_tail::changed;
+use crate::runtime::directories;
+use crate::store::layout::RunsRoot;
+use crate::store::view::{is_held, load_view, newest_first};
+
+/// The most questions of a run in the list of runs.
+const MAX_QUESTIONS: usize = 50;
+
+/// The most agents in a run's costs.
+const MAX_AGENTS: usize = 100;
+
+/// The most runs whose questions are looked for.
+const MAX_RUNS: usize = 500;
+
+/// What a run's document depends on: the length and the time of its journal, the time of its inbox, and whether it is held.
+type RunStamp = (u64, [Option<Timestamp>; 2], bool);
+
+/// The documents of runs that have not changed.
+#[derive(Default)]
+pub(super) struct RunCache(Mutex<HashMap<RunId, (RunStamp, Value)>>);
+
+impl RunCache {
+    /// Returns the document of a run, which is read if it has changed.
+    fn of(&self, root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
+        let journal = root.run(id).journal();
+        let length = std::fs::metadata(&journal).map_or(0, |file| file.len());
+        let times = [changed(&journal), changed(&root.run(id).inbox())];
+        let stamp = (length, times, is_held(root, id).unwrap_or(false));
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((own, value)) = known().get(id)
+            && *own == stamp
+        {
+            return value.clone();
+        }
+        let value = document(root, id, started);
+        known().insert(id.clone(), (stamp, value.clone()));
+        value
+    }
+
+    /// Forgets the runs that are gone.
+    fn keep(&self, all: &[(RunId, Timestamp)]) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > all.len() {
+            known.retain(|id, _| all.iter().any(|(one, _)| one == id));
+        }
+    }
+}
+
+/// Returns a run as `list --json` prints it, with its questions.
+fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
+    let listed = list::read(root, id, started);
+    let mut value = list::as_json(&listed);
+    if let Ok(view) = &listed.view {
+        let mut open = unanswered(root, &view.run);
+        value["questions_open"] = json!(open.len());
+        open.truncate(MAX_QUESTIONS);
+        value["questions"] = questions::as_json(&open);
+        let parked = |agent: &&crate::domain::agent::Agent| agent.parked_reason().is_some();
+        value["parked"] = json!(view.run.agents.unordered().filter(parked).count());
+        value["budget_usd"] = json!(view.run.settings.budget_usd);
+        value["reason"] = json!(list::why(&view.run));
+    }
+    value
+}
+
+/// Returns the open questions of a run, without those whose answers wait in its inbox.
+fn unanswered(root: &RunsRoot, run: &Run) -> Vec<OpenQuestion> {
+    let open = questions::open(run);
+    if open.is_empty() {
+        return open;
+    }
+    let answered = || -> Result<Vec<OpenQuestion>, Error> {
+        let key = directories::user_state()?.key()?;
+        let (dir, mut run) = (root.run(&run.workflow_id), run.clone());
+        taken_from_inbox(&mut run, &dir, &key)?;
+        Ok(questions::open(&run))
+    };
+    // An inbox that cannot be read hides no question.
+    answered().unwrap_or(open)
+}
+
+/// Returns the runs from a place on, the newest first.
+pub(super) fn runs(
+    root: &RunsRoot,
+    cache: &RunCache,
+    offset: usize,
+    limit: usize,
+) -> Result<Value, Error> {
+    let all = newest_first(root)?;
+    cache.keep(&all);
+    let shown = all.iter().skip(offset).take(limit);
+    let runs: Vec<Value> = shown.map(|(id, started)| cache.of(root, id, *started)).collect();
+    let more = all.len().saturating_sub(offset + runs.len());
+    Ok(json!({ "runs": runs, "more": more }))
+}
+
+/// Returns the open questions of all runs.
+pub(super) fn questions(root: &RunsRoot, cache: &RunCache) -> Result<Value, Error> {
+    let all = newest_first(root)?;
+    let with_questions = all.iter().take(MAX_RUNS).filter_map(|(id, started)| {
+        let run = cache.of(root, id, *started);
+        let questions = run["questions"].as_array().filter(|open| !open.is_empty())?;
+        Some(json!({ "run": id, "locked": run["status"] == "running", "questions": questions }))
+    });
+    Ok(with_questions.collect())
+}
+
+/// Returns a run as `status --json` prints it, without its agents.
+pub(super) fn run(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+    let view = load_view(root, id)?;
+    let mut value = status::document(&view, &root.run(id))?;
+    if let Some(keys) = value.as_object_mut() {
+        for list in ["agents", "finished"] {
+            if let Some(Value::Array(all)) = keys.shift_remove(list) {
+                keys.insert(format!("{list}_count"), json!(all.len()));
+            }
+        }
+    }
+    Ok(value)
+}
+
+/// Returns a run's costs as `costs --json` prints them, with the most expensive agents.
+pub(super) fn costs(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+    let mut value = costs::document(root, id)?;
+    if let Some(agents) = value["agents"].as_array_mut() {
+        let more = agents.len().saturating_sub(MAX_AGENTS);
+        agents.truncate(MAX_AGENTS);
+        value["more_agents"] = json!(more);
+    }
+    Ok(value)
+}

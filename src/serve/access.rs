@@ -1,0 +1,180 @@
+//! The decisions who may ask and from where: token, cookie, host, origin. Pure.
+//!
+//! The first address has a token, which is exchanged for a cookie at once. A cookie is a proof of the user's key, so nothing is
+//! stored, and a page stays open while the server is started again. It is bound to the runs, to the address and to a time.
+
+use std::net::{IpAddr, SocketAddr};
+
+use sha2::{Digest, Sha256};
+
+use super::request_head::RequestHead;
+use crate::domain::time::Timestamp;
+use crate::proof::ProofKey;
+
+/// The time for which a cookie is taken, in milliseconds.
+pub const COOKIE_LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The purpose of the proofs in cookies.
+const PURPOSE: &str = "cookie of the page";
+
+/// The reason why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AccessRefusal {
+    /// It has neither a cookie nor a token that counts.
+    #[error("open the address that `raymond serve` prints: this browser has no key, or an old one")]
+    NoKey,
+    /// It was sent to a name that is not this server's, as when a foreign name leads here.
+    #[error("this server answers only under its own address")]
+    Host,
+    /// It was sent by a page of another server.
+    #[error("requests of other pages are not taken")]
+    Origin,
+    /// It would change something and has no JSON.
+    #[error("a request that changes something has JSON, content type application/json")]
+    ContentType,
+}
+
+/// The checks of one server.
+#[derive(Debug, Clone)]
+pub struct AccessRules {
+    key: ProofKey,
+    token: AccessToken,
+    address: SocketAddr,
+    /// The directory of the runs, for which a cookie is made.
+    runs: String,
+}
+
+/// The secret of the first address. It is never shown by `Debug`.
+#[derive(Clone)]
+pub struct AccessToken(String);
+
+impl std::fmt::Debug for AccessToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AccessToken")
+    }
+}
+
+impl AccessToken {
+    /// Takes a secret that nobody can guess.
+    #[must_use]
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    /// Returns the secret, to print it in an address.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether a text is the secret, in a time that does not depend on where they differ.
+    fn is(&self, text: &str) -> bool {
+        let (own, other) = (Sha256::digest(&self.0), Sha256::digest(text));
+        own.iter().zip(other.iter()).fold(0, |all, (one, two)| all | (one ^ two)) == 0
+    }
+}
+
+impl AccessRules {
+    /// Returns the checks of a server at this address.
+    #[must_use]
+    pub fn new(key: &ProofKey, token: AccessToken, address: SocketAddr, runs: String) -> Self {
+        Self { key: key.derive(PURPOSE), token, address, runs }
+    }
+
+    /// Returns the name of the cookie. Cookies know no ports, so the port is in the name.
+    #[must_use]
+    pub fn cookie_name(&self) -> String {
+        format!("raymond-{}", self.address.port())
+    }
+
+    /// Returns the value of the header that gives a browser its cookie.
+    #[must_use]
+    pub fn cookie(&self, now: Timestamp) -> String {
+        let until = now.plus(COOKIE_LIFETIME_MS).0;
+        let proof = self.key.proof(PURPOSE, self.bound_to(until).as_bytes());
+        format!(
+            "{}={until}.{proof}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict",
+            self.cookie_name(),
+            COOKIE_LIFETIME_MS / 1000
+        )
+    }
+
+    /// Returns whether a text is the token of the first address.
+    #[must_use]
+    pub fn is_token(&self, text: &str) -> bool {
+        self.token.is(text)
+    }
+
+    /// Checks the address that a request was sent to, and the page that sent it.
+    ///
+    /// # Errors
+    /// [`AccessRefusal::Host`], [`AccessRefusal::Origin`], [`AccessRefusal::ContentType`].
+    pub fn check_source(&self, head: &RequestHead) -> Result<(), AccessRefusal> {
+        let host = head.host.as_deref().filter(|host| self.is_own(host));
+        let host = host.ok_or(AccessRefusal::Host)?;
+        let is_foreign = match &head.origin {
+            Some(origin) => *origin != format!("http://{host}"),
+            // A browser names the origin of each request that changes something.
+            None => head.changes && head.bearer.is_none(),
+        };
+        let is_from_elsewhere = match head.fetch_site.as_deref() {
+            // A link of another page may lead to a page here, but its scripts and forms reach nothing.
+            Some("cross-site" | "same-site") => head.changes || head.is_api,
+            _ => false,
+        };
+        if is_foreign || is_from_elsewhere {
+            return Err(AccessRefusal::Origin);
+        }
+        let is_json =
+            |kind: &str| kind.split(';').next().unwrap_or_default().trim() == "application/json";
+        if head.changes && !head.content_type.as_deref().is_some_and(is_json) {
+            return Err(AccessRefusal::ContentType);
+        }
+        Ok(())
+    }
+
+    /// Checks that a request has the cookie, or the token as its bearer.
+    ///
+    /// # Errors
+    /// [`AccessRefusal::NoKey`].
+    pub fn check_key(&self, head: &RequestHead, now: Timestamp) -> Result<(), AccessRefusal> {
+        let name = self.cookie_name();
+        let mut own = head.cookies.iter().filter(|(one, _)| *one == name);
+        let has_cookie = own.any(|(_, value)| self.is_cookie(value, now));
+        let has_token = head.bearer.as_deref().is_some_and(|token| self.is_token(token));
+        (has_cookie || has_token).then_some(()).ok_or(AccessRefusal::NoKey)
+    }
+
+    fn is_cookie(&self, value: &str, now: Timestamp) -> bool {
+        let Some((until, proof)) = value.split_once('.') else { return false };
+        let Ok(until) = until.parse::<u64>() else { return false };
+        self.key.holds(PURPOSE, self.bound_to(until).as_bytes(), proof) && now.0 < until
+    }
+
+    fn bound_to(&self, until: u64) -> String {
+        format!("{until}\n{}\n{}", self.address, self.runs)
+    }
+
+    /// Returns whether a host is this server's: `localhost` or an address, with the port. A name could be made to lead here,
+    /// an address cannot.
+    fn is_own(&self, host: &str) -> bool {
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+            _ => (host, Some(80)),
+        };
+        let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let is_address = match name.parse::<IpAddr>() {
+            Ok(named) if self.address.ip().is_loopback() => named == self.address.ip(),
+            Ok(named) => self.address.ip().is_unspecified() || named == self.address.ip(),
+            Err(_) => name.eq_ignore_ascii_case("localhost") && self.is_local(),
+        };
+        is_address && port == Some(self.address.port())
+    }
+
+    fn is_local(&self) -> bool {
+        self.address.ip().is_loopback() || self.address.ip().is_unspecified()
+    }
+}
+
+#[cfg(test)]
+mod tests;

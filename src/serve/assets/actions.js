@@ -1,0 +1,75 @@
+// The actions on a run and on an agent. Each is an entry: when it can be taken, and what it does.
+
+import { el, notice } from "./dom.js";
+import { act, path } from "./api.js";
+
+// Asks before something that cannot be undone.
+function confirmed(text, act) {
+  const dialog = el("dialog", { "aria-label": text },
+    el("form", { method: "dialog" }, el("p", null, text),
+      el("div", { class: "actions" }, el("button", { value: "no" }, "No"), el("button", { value: "yes", class: "main" }, "Yes"))));
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (dialog.returnValue === "yes") act();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+async function tell(name, body, told) {
+  try {
+    const answer = await act(name, body);
+    notice(told(answer));
+    return answer;
+  } catch (error) {
+    notice(error.message, "bad");
+    return null;
+  }
+}
+
+const OF_RUN = [
+  {
+    title: "Stop",
+    can: (run, now) => now.held && now.status === "running",
+    act: (run) => confirmed(`Stop ${run} once its running turns have finished?`, () => tell("stop", { run }, (told) => told.asked ? `${run} stops once its running turns have finished` : `${run} is ${told.status}`)),
+  },
+  {
+    title: "Retry failed",
+    can: (run, now) => now.counts.failed > 0,
+    act: async (run) => {
+      const plan = await tell("retry", { run, dry_run: true }, (told) => `${told.agents.length} agents would live again`);
+      if (plan) confirmed(`Let ${plan.agents.length === 1 ? "1 agent" : plan.agents.length + " agents"} live again, for up to about $${Number(plan.estimated_cost_usd).toFixed(2)}?`, () => tell("retry", { run }, () => `${run} retries its failed agents`));
+    },
+  },
+];
+
+const OF_AGENT = [
+  {
+    title: "Retry",
+    can: (found) => found.status === "failed",
+    act: (run, agent) => confirmed(`Let ${agent} live again where it failed?`, () => tell("retry", { run, agent }, (told) => `${told.agents.length === 1 ? "1 agent lives" : told.agents.length + " agents live"} again`)),
+  },
+  {
+    title: "Branch here",
+    can: (found) => found.steps.length > 0,
+    act: (run, agent, found) => {
+      const at = `${agent}#${found.steps[found.steps.length - 1].step}`;
+      confirmed(`Start a run that continues before ${at}? It costs what its turns cost.`, async () => {
+        const made = await tell("branch", { run, at }, (told) => `${told.run} has begun`);
+        if (!made) return;
+        history.pushState(null, "", path("runs", made.run));
+        dispatchEvent(new PopStateEvent("popstate"));
+      });
+    },
+  },
+];
+
+const button = (one, act) => el("button", { onclick: act }, one.title);
+
+export function runActions(run, now) {
+  return OF_RUN.filter((one) => one.can(run, now)).map((one) => button(one, () => one.act(run)));
+}
+
+export function agentActions(run, agent, found) {
+  return OF_AGENT.filter((one) => one.can(found)).map((one) => button(one, () => one.act(run, agent, found)));
+}

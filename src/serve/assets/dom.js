@@ -1,0 +1,45 @@
+// Makes elements. A text is always a text node, never HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) {
+    if (child === undefined || child === null || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+// Returns an element with attributes and children; a child that is no node becomes a text.
+export function el(name, attributes, ...children) {
+  return fill(document.createElement(name), attributes, children);
+}
+
+// Returns an element of a drawing.
+export function svg(name, attributes, ...children) {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+// Puts children in the place of all that an element has.
+export function show(element, ...children) {
+  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+// Sets the text of an element if it is another one, so that nothing is read aloud twice.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// Shows a message for a while.
+export function notice(text, kind) {
+  const box = document.getElementById("notices");
+  const one = el("div", { class: "notice " + (kind || "") }, text,
+    el("button", { class: "plain", "aria-label": "Close", onclick: () => one.remove() }, "×"));
+  box.append(one);
+  if (kind !== "bad") setTimeout(() => one.remove(), 8000);
+}

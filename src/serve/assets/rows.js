@@ -1,0 +1,95 @@
+// A list of any length of which only the visible rows exist. Arrows move in it.
+
+import { el } from "./dom.js";
+
+const SPARE = 12;
+
+export class VirtualRows {
+  // `make(item, index)` returns the cells of a row; `open(item)` is called for Enter and a click.
+  constructor({ label, height, make, open, toggle, role }) {
+    Object.assign(this, { height, make, open, toggle });
+    this.items = [];
+    this.first = -1;
+    this.active = 0;
+    this.space = el("div", { class: "space" });
+    this.box = el("div", { class: "rows", tabindex: "0", role: role || "tree", "aria-label": label }, this.space);
+    this.box.addEventListener("scroll", () => this.later(), { passive: true });
+    this.box.addEventListener("keydown", (event) => this.key(event));
+    this.box.addEventListener("click", (event) => this.click(event));
+    this.watch = new ResizeObserver(() => this.later());
+    this.watch.observe(this.box);
+  }
+
+  set(items) {
+    this.items = items;
+    this.active = Math.min(this.active, Math.max(0, items.length - 1));
+    this.space.style.height = `${items.length * this.height}px`;
+    this.dirty = true;
+    this.later();
+  }
+
+  later() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / this.height) - SPARE);
+    const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height) + SPARE);
+    if (!this.dirty && first === this.first && last === this.last) return;
+    [this.first, this.last, this.dirty] = [first, last, false];
+    const rows = [];
+    for (let index = first; index < last; index++) {
+      const row = this.make(this.items[index], index);
+      row.style.transform = `translateY(${index * this.height}px)`;
+      row.dataset.index = index;
+      row.id = `${this.box.id || "rows"}-${index}`;
+      row.setAttribute("aria-setsize", this.items.length);
+      row.setAttribute("aria-posinset", index + 1);
+      row.classList.toggle("active", index === this.active);
+      rows.push(row);
+    }
+    this.space.replaceChildren(...rows);
+    this.box.setAttribute("aria-activedescendant", `${this.box.id || "rows"}-${this.active}`);
+  }
+
+  move(to) {
+    this.active = Math.max(0, Math.min(this.items.length - 1, to));
+    const top = this.active * this.height;
+    if (top < this.box.scrollTop) this.box.scrollTop = top;
+    const bottom = top + this.height - this.box.clientHeight;
+    if (bottom > this.box.scrollTop) this.box.scrollTop = bottom;
+    this.dirty = true;
+    this.draw();
+  }
+
+  key(event) {
+    if (event.target !== this.box) return;
+    const page = Math.max(1, Math.floor(this.box.clientHeight / this.height) - 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+    const item = this.items[this.active];
+    if (event.key in steps) this.move(this.active + steps[event.key]);
+    else if (event.key === "Home") this.move(0);
+    else if (event.key === "End") this.move(this.items.length - 1);
+    else if (event.key === "Enter" && item) this.open?.(item);
+    else if (event.key === "ArrowRight" && item) this.toggle?.(item, true);
+    else if (event.key === "ArrowLeft" && item) this.toggle?.(item, false);
+    else return;
+    event.preventDefault();
+  }
+
+  click(event) {
+    const row = event.target.closest(".row");
+    if (!row || event.target.closest("a, button")) return;
+    this.active = Number(row.dataset.index);
+    this.dirty = true;
+    this.draw();
+    this.open?.(this.items[this.active]);
+  }
+
+  close() {
+    this.watch.disconnect();
+  }
+}

@@ -1,0 +1,55 @@
+// Starts a workflow that is trusted, with the inputs that it declares, and asserts facts that programs wait for.
+
+import { el, notice, say, show } from "./dom.js";
+import { act, get, path } from "./api.js";
+
+function field(label, attributes, help) {
+  const input = el(attributes.rows ? "textarea" : "input", attributes);
+  return { input, element: el("label", null, el("span", null, label), input, help ? el("small", { class: "quiet" }, help) : null) };
+}
+
+function form(workflow) {
+  const inputs = workflow.inputs.map((one) => ({ name: one.name, ...field(one.name + (one.required ? " (needed)" : ""), { rows: one.name === "input" ? 3 : undefined, required: one.required && !one.default, placeholder: one.default ?? "" }, one.description) }));
+  if (!workflow.inputs.some((one) => one.name === "input")) inputs.push({ name: "input", ...field("input", { rows: 2 }, "The text for {{input}} in the first state") });
+  const budget = field("Budget in dollars", { inputmode: "decimal", placeholder: "none" });
+  const model = field("Model", { placeholder: "as the workflow says" });
+  const go = el("button", { class: "main" }, "Start");
+  return el("form", { class: "card start", "aria-label": workflow.name || workflow.folder, onsubmit: async (event) => {
+    event.preventDefault();
+    go.disabled = true;
+    const given = Object.fromEntries(inputs.filter((one) => one.input.value !== "").map((one) => [one.name, one.input.value]));
+    try {
+      const made = await act("start", { folder: workflow.folder, inputs: given, budget: budget.input.value.trim(), model: model.input.value.trim() });
+      history.pushState(null, "", path("runs", made.run));
+      dispatchEvent(new PopStateEvent("popstate"));
+    } catch (error) {
+      notice(error.message, "bad");
+      go.disabled = false;
+    }
+  } }, el("h2", null, workflow.name || workflow.folder.split("/").pop()), workflow.description ? el("p", null, workflow.description) : null, el("p", { class: "quiet path" }, workflow.folder),
+    inputs.map((one) => one.element), budget.element, model.element, go);
+}
+
+function signal() {
+  const label = field("Label", { required: true }), key = field("Key", {}), value = field("Value", { rows: 2 });
+  return el("form", { class: "card start", "aria-label": "Signal", onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      const made = await act("signal", { label: label.input.value, key: key.input.value, value: value.input.value });
+      notice(made.changed ? `${made.label} ${made.key} is asserted` : `${made.label} ${made.key} was asserted already`);
+    } catch (error) {
+      notice(error.message, "bad");
+    }
+  } }, el("h2", null, "Signal"), el("p", { class: "quiet" }, "A fact that programs wait for."), label.element, key.element, value.element, el("button", { class: "main" }, "Assert"));
+}
+
+export function startView(main) {
+  const list = el("div", { class: "forms" });
+  const state = el("p", { class: "quiet", role: "status" }, "");
+  show(main, el("h1", null, "Start"), state, list);
+  get("/workflows").then((found) => {
+    say(state, found.workflows.length ? "" : "No workflow is trusted yet. Trust one at a terminal: raymond trust FOLDER");
+    show(list, found.workflows.map(form), signal());
+  }, (error) => say(state, error.message));
+  return { close() {} };
+}

@@ -1,0 +1,251 @@
+//! A stream that many readers share: one source is read for all, and each event is written once.
+//!
+//! A reader that returns within the kept events gets those that it lacks; any other gets everything anew. A reader that is too
+//! slow loses its stream, and comes back with its position: it holds no memory meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::body::Bytes;
+use tokio::sync::mpsc;
+
+use super::event_frame::{FeedEvent, FeedPosition};
+use super::reply_body::EventStream;
+use crate::store;
+
+/// The most events that are kept for readers that come back, and the most bytes of them.
+const MAX_KEPT_EVENTS: usize = 256;
+const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The number of frames that wait for one reader before it counts as too slow.
+const MAX_WAITING_FRAMES: usize = 64;
+
+/// The time without a reader after which a source is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The interval of frames that only show that the stream lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The origin of a stream's events.
+pub trait FeedSource: Send {
+    /// Reads what is new, and returns the events that tell it.
+    ///
+    /// # Errors
+    /// [`store::Error`] if the run can no longer be read.
+    fn refresh(&mut self) -> Result<Vec<FeedEvent>, store::Error>;
+
+    /// Returns the events that tell everything to a reader that has the records up to `after`.
+    fn whole(&self, after: Option<u64>) -> Vec<FeedEvent>;
+
+    /// Returns the number of the last record that was read.
+    fn seq(&self) -> u64;
+
+    /// Returns the interval between two reads.
+    fn interval(&self) -> Duration;
+}
+
+/// A stream with its readers.
+pub struct SharedFeed {
+    /// The name of this stream: another one counts anew.
+    name: String,
+    state: Mutex<FeedState>,
+    wake: Condvar,
+}
+
+impl std::fmt::Debug for SharedFeed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedFeed").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+struct FeedState {
+    source: Box<dyn FeedSource>,
+    number: u64,
+    /// The last events, each with its number.
+    kept: VecDeque<(u64, Bytes)>,
+    kept_bytes: usize,
+    /// The frames of everything without any earlier record, at this number.
+    whole: Option<(u64, Vec<Bytes>)>,
+    readers: Vec<mpsc::Sender<Bytes>>,
+    idle_since: Option<Instant>,
+    alive_at: Instant,
+    is_over: bool,
+}
+
+impl SharedFeed {
+    /// Makes a stream of a source.
+    #[must_use]
+    pub fn new(name: String, source: Box<dyn FeedSource>) -> Self {
+        let state = FeedState {
+            source,
+            number: 0,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            whole: None,
+            readers: Vec::new(),
+            idle_since: Some(Instant::now()),
+            alive_at: Instant::now(),
+            is_over: false,
+        };
+        Self { name, state: Mutex::new(state), wake: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, FeedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a reader that has everything up to a position; `None` if the stream is over.
+    pub fn read_from(&self, position: Option<&FeedPosition>) -> Option<EventStream> {
+        let mut state = self.state();
+        if state.is_over {
+            return None;
+        }
+        let behind = match position.filter(|position| position.stream == self.name) {
+            Some(position) => state.since(position.number),
+            None => None,
+        };
+        let seq = position.map(|position| position.seq).filter(|&seq| seq > 0);
+        let behind = behind.unwrap_or_else(|| state.everything(&self.name, seq));
+        let (sender, coming) = mpsc::channel(MAX_WAITING_FRAMES);
+        state.readers.push(sender);
+        state.idle_since = None;
+        Some(EventStream { behind: behind.into(), coming })
+    }
+
+    /// Reads the source until nobody has read the stream for a while, or it is ended.
+    pub fn run(&self) {
+        loop {
+            let mut state = self.state();
+            if !state.step(&self.name) {
+                state.close();
+                return;
+            }
+            let interval = state.source.interval();
+            drop(self.wake.wait_timeout(state, interval));
+        }
+    }
+
+    /// Returns whether it has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.state().is_over
+    }
+
+    /// Ends the stream for all.
+    pub fn end(&self) {
+        self.state().close();
+        self.wake.notify_all();
+    }
+}
+
+/// The source of a stream that has ended: it holds nothing of its run.
+struct EndedSource;
+
+impl FeedSource for EndedSource {
+    fn refresh(&mut self) -> Result<Vec<FeedEvent>, store::Error> {
+        Ok(Vec::new())
+    }
+
+    fn whole(&self, _after: Option<u64>) -> Vec<FeedEvent> {
+        Vec::new()
+    }
+
+    fn seq(&self) -> u64 {
+        0
+    }
+
+    fn interval(&self) -> Duration {
+        IDLE_TIMEOUT
+    }
+}
+
+impl FeedState {
+    /// Ends the stream, and lets go of all that it holds.
+    fn close(&mut self) {
+        self.is_over = true;
+        self.source = Box::new(EndedSource);
+        (self.kept, self.kept_bytes, self.whole) = (VecDeque::new(), 0, None);
+        self.readers.clear();
+    }
+
+    /// Reads what is new and passes it on; returns whether the stream goes on.
+    fn step(&mut self, name: &str) -> bool {
+        if self.is_over {
+            return false;
+        }
+        let events = match self.source.refresh() {
+            Ok(events) => events,
+            Err(error) => {
+                let told = FeedEvent::of("unreadable", &error.to_string());
+                self.pass_on(&told.frame(None));
+                return false;
+            }
+        };
+        for event in &events {
+            self.number += 1;
+            let position = self.position(name);
+            let frame = event.frame(Some(&position));
+            self.keep(frame.clone());
+            self.pass_on(&frame);
+        }
+        if self.alive_at.elapsed() >= KEEP_ALIVE {
+            self.pass_on(&Bytes::from_static(b": alive\n\n"));
+        }
+        self.readers.retain(|reader| !reader.is_closed());
+        if !self.readers.is_empty() {
+            self.idle_since = None;
+            return true;
+        }
+        self.idle_since.get_or_insert_with(Instant::now).elapsed() < IDLE_TIMEOUT
+    }
+
+    fn position(&self, name: &str) -> FeedPosition {
+        FeedPosition { seq: self.source.seq(), number: self.number, stream: name.to_owned() }
+    }
+
+    /// Passes a frame to each reader; one that has too many already loses its stream.
+    fn pass_on(&mut self, frame: &Bytes) {
+        self.readers.retain(|reader| reader.try_send(frame.clone()).is_ok());
+        self.alive_at = Instant::now();
+    }
+
+    fn keep(&mut self, frame: Bytes) {
+        self.kept_bytes += frame.len();
+        self.kept.push_back((self.number, frame));
+        while self.kept.len() > MAX_KEPT_EVENTS || self.kept_bytes > MAX_KEPT_BYTES {
+            let Some((_, oldest)) = self.kept.pop_front() else { break };
+            self.kept_bytes -= oldest.len();
+        }
+    }
+
+    /// Returns the frames after an event; `None` if some of them are no longer kept.
+    fn since(&self, number: u64) -> Option<Vec<Bytes>> {
+        let first = self.kept.front().map_or(self.number + 1, |(first, _)| *first);
+        let is_known = number <= self.number && number + 1 >= first;
+        let later = self.kept.iter().filter(|(one, _)| *one > number);
+        is_known.then(|| later.map(|(_, frame)| frame.clone()).collect())
+    }
+
+    /// Returns the frames of everything, which are made once for all readers that come now.
+    fn everything(&mut self, name: &str, after: Option<u64>) -> Vec<Bytes> {
+        if let Some((number, frames)) = &self.whole
+            && *number == self.number
+            && after.is_none()
+        {
+            return frames.clone();
+        }
+        let position = self.position(name);
+        let mut frames = vec![FeedEvent::of("reset", &position.seq).frame(None)];
+        frames.extend(self.source.whole(after).iter().map(|event| event.frame(None)));
+        // Only who has all of it has this position.
+        frames.push(FeedEvent::of("whole", &position.seq).frame(Some(&position)));
+        if after.is_none() {
+            self.whole = Some((self.number, frames.clone()));
+        }
+        frames
+    }
+}
+
+#[cfg(test)]
+mod tests;

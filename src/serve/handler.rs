@@ -1,0 +1,224 @@
+//! The way from a request to its reply.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+use hyper::{Request, StatusCode};
+use serde_json::Value;
+
+use super::access::AccessRules;
+use super::agent_feed;
+use super::agent_pages::agents;
+use super::assets::PAGE;
+use super::backend::{CommandBackend, CommandQuery};
+use super::cost_times;
+use super::event_frame::FeedPosition;
+use super::feed_hub::{FeedHub, FeedSubject};
+use super::log_lines::{self, LogRange};
+use super::openapi;
+use super::reply::{self, PageReply};
+use super::request_head::RequestHead;
+use super::routes::{PageRoute, parameter};
+use super::timeline;
+use crate::actor::clock::now;
+use crate::domain::id::{AgentId, RunId};
+use crate::store;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::view::no_such_run;
+
+/// The most bytes of a request's body.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// The time in which a body has to come.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The most items of a page, and how many there are if nothing is asked for.
+const MAX_PAGE: usize = 500;
+const DEFAULT_PAGE: usize = 100;
+
+/// Everything that a request may need.
+#[derive(Clone)]
+pub struct PageHandler {
+    /// The checks.
+    pub rules: Arc<AccessRules>,
+    /// The streams.
+    pub hub: Arc<FeedHub>,
+    /// The commands.
+    pub backend: Arc<dyn CommandBackend>,
+    /// The runs.
+    pub root: RunsRoot,
+}
+
+/// The reason why a body is not taken.
+enum BodyError {
+    TooLong,
+    TooSlow,
+    NoJson,
+}
+
+impl PageHandler {
+    /// Returns the reply to a request.
+    pub async fn reply(&self, request: Request<Incoming>) -> PageReply {
+        let (parts, body) = request.into_parts();
+        let head = RequestHead::read(&parts.method, &parts.uri, &parts.headers);
+        if let Err(refusal) = self.rules.check_source(&head) {
+            return reply::refused(refusal);
+        }
+        let query = parts.uri.query().map(str::to_owned);
+        let route = match PageRoute::of(&parts.method, parts.uri.path()) {
+            Ok(route) => route,
+            Err(failure) => return reply::no_route(failure),
+        };
+        if route == PageRoute::Page
+            && let Some(token) = parameter(query.as_deref(), "token")
+        {
+            return self.enter(&token);
+        }
+        if route.is_guarded()
+            && let Err(refusal) = self.rules.check_key(&head, now())
+        {
+            return reply::refused(refusal);
+        }
+        if let PageRoute::Action(name) = &route {
+            return match whole(body).await {
+                Ok(body) => self.act(name.clone(), body).await,
+                Err(error) => refused_body(&error),
+            };
+        }
+        // What reads files may take a while, and is done beside the other requests.
+        let (handler, position) = (self.clone(), position(&head, query.as_deref()));
+        let read = move || handler.read(route, query.as_deref(), position.as_ref());
+        tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| failed())
+    }
+
+    fn enter(&self, token: &str) -> PageReply {
+        if self.rules.is_token(token) {
+            reply::entry(&self.rules.cookie(now()))
+        } else {
+            reply::asset(&PAGE)
+        }
+    }
+
+    async fn act(&self, name: String, body: Value) -> PageReply {
+        let backend = Arc::clone(&self.backend);
+        let act = move || reply::command(backend.act(&name, &body));
+        tokio::task::spawn_blocking(act).await.unwrap_or_else(|_| failed())
+    }
+
+    fn read(
+        &self,
+        route: PageRoute,
+        query: Option<&str>,
+        position: Option<&FeedPosition>,
+    ) -> PageReply {
+        let document = |query: &CommandQuery| reply::command(self.backend.document(query));
+        let feed = |subject: &FeedSubject| reply::feed(self.hub.read(subject, position));
+        match route {
+            PageRoute::Page => reply::asset(&PAGE),
+            PageRoute::Asset(asset) => reply::asset(asset),
+            PageRoute::OpenApi => reply::json_text(openapi::DOCUMENT),
+            PageRoute::Runs => document(&CommandQuery::Runs {
+                offset: number(query, "offset"),
+                limit: limit(query),
+            }),
+            PageRoute::Questions => document(&CommandQuery::Questions),
+            PageRoute::Workflows => document(&CommandQuery::Workflows),
+            PageRoute::Run(run) => document(&CommandQuery::Run(run)),
+            PageRoute::Costs(run) => document(&CommandQuery::Costs(run)),
+            PageRoute::Graph(run) => document(&CommandQuery::Graph(run)),
+            PageRoute::Agent(run, agent) => document(&CommandQuery::Agent(run, agent)),
+            PageRoute::AgentDiff(run, agent) => document(&CommandQuery::AgentDiff(run, agent)),
+            PageRoute::RunsFeed => feed(&FeedSubject::Runs),
+            PageRoute::RunFeed(run) => feed(&FeedSubject::Run(run)),
+            PageRoute::AgentFeed(run, agent) => feed(&FeedSubject::Agent(run, agent)),
+            PageRoute::Agents(run) => {
+                let after = parameter(query, "after").and_then(|id| AgentId::parse(&id).ok());
+                self.of_run(&run, |dir| agents(dir, after.as_ref(), limit(query)))
+            }
+            PageRoute::Log(run) => self.of_run(&run, |dir| log_lines::read(dir, &range(query))),
+            PageRoute::Timeline(run) => self.of_run(&run, timeline::read),
+            PageRoute::CostTimes(run) => self.of_run(&run, cost_times::read),
+            PageRoute::Turn(run, turn) => {
+                let from = number(query, "from");
+                self.of_run(&run, |dir| Ok(agent_feed::page(&dir.steps(), &turn, from)))
+            }
+            // Its body is read first.
+            PageRoute::Action(_) => failed(),
+        }
+    }
+
+    fn of_run(
+        &self,
+        run: &RunId,
+        read: impl FnOnce(&RunDir) -> Result<Value, store::Error>,
+    ) -> PageReply {
+        let dir = self.root.run(run);
+        if !dir.path().is_dir() {
+            return reply::read(Err(no_such_run(&self.root, run)));
+        }
+        reply::read(read(&dir))
+    }
+}
+
+/// Reads a whole body as JSON.
+async fn whole(mut body: Incoming) -> Result<Value, BodyError> {
+    let read = async {
+        let mut bytes = Vec::new();
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            let data = frame.map_err(|_| BodyError::NoJson)?.into_data().unwrap_or_default();
+            if bytes.len() + data.len() > MAX_BODY_BYTES {
+                return Err(BodyError::TooLong);
+            }
+            bytes.extend_from_slice(&data);
+        }
+        serde_json::from_slice(&bytes).map_err(|_| BodyError::NoJson)
+    };
+    tokio::time::timeout(BODY_TIMEOUT, read).await.unwrap_or(Err(BodyError::TooSlow))
+}
+
+fn refused_body(error: &BodyError) -> PageReply {
+    let (status, message) = match error {
+        BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 1 MiB"),
+        BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+        BodyError::NoJson => (StatusCode::BAD_REQUEST, "the body is no JSON"),
+    };
+    reply::error(status, message)
+}
+
+fn failed() -> PageReply {
+    reply::error(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be carried out")
+}
+
+/// Returns the position from which a stream continues: the header of a browser that comes back, else the parameter of a page
+/// that has left its stream.
+fn position(head: &RequestHead, query: Option<&str>) -> Option<FeedPosition> {
+    let asked = || parameter(query, "position");
+    FeedPosition::parse(&head.last_event_id.clone().or_else(asked)?)
+}
+
+fn number(query: Option<&str>, name: &str) -> usize {
+    parameter(query, name).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn limit(query: Option<&str>) -> usize {
+    match number(query, "limit") {
+        0 => DEFAULT_PAGE,
+        limit => limit.min(MAX_PAGE),
+    }
+}
+
+fn range(query: Option<&str>) -> LogRange {
+    let seq = |name: &str| parameter(query, name).and_then(|text| text.parse().ok());
+    LogRange {
+        before: seq("before"),
+        after: seq("after"),
+        agent: parameter(query, "agent").and_then(|id| AgentId::parse(&id).ok()),
+        text: parameter(query, "text")
+            .filter(|text| !text.is_empty())
+            .map(|text| text.to_lowercase()),
+        limit: limit(query),
+    }
+}

@@ -1,0 +1,152 @@
+//! The stream of one run: its headline, its agents, its log.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::agent_rows::{RunChanges, ToldRun};
+use super::event_frame::FeedEvent;
+use super::feed::FeedSource;
+use super::log_lines::LogLine;
+use crate::domain::time::Timestamp;
+use crate::runtime::observing::run_watcher::RunWatcher;
+use crate::store;
+use crate::store::journal::JournalReader;
+use crate::store::layout::RunDir;
+use crate::store::record;
+
+/// The interval between two checks for changes.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The pause after telling changes, as a multiple of the time that it took: many agents are told less often.
+const PAUSE_FACTOR: u32 = 20;
+
+/// The interval at which statuses are looked at that change with time alone.
+const STATUS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The most rows of an event.
+const ROWS: usize = 500;
+
+/// The most lines of the log that are kept and told to who comes.
+const MAX_LINES: usize = 300;
+
+/// The source of a run's stream.
+pub struct RunFeedSource {
+    watch: RunWatcher,
+    told: ToldRun,
+    started: Option<Timestamp>,
+    lines: VecDeque<LogLine>,
+    /// True if something has changed that is not told yet.
+    is_due: bool,
+    told_at: Instant,
+    pause: Duration,
+}
+
+impl RunFeedSource {
+    /// Opens a run.
+    ///
+    /// # Errors
+    /// An error in its directory.
+    pub fn open(dir: &RunDir) -> Result<Self, store::Error> {
+        let mut watch = RunWatcher::open(dir.clone())?;
+        watch.take_records();
+        let seq = watch.known().run.seq;
+        let (started, lines) = earlier(dir, seq)?;
+        let mut source = Self {
+            watch,
+            told: ToldRun::default(),
+            started,
+            lines,
+            is_due: false,
+            told_at: Instant::now(),
+            pause: Duration::ZERO,
+        };
+        source.tell();
+        Ok(source)
+    }
+
+    /// Takes in the run as it is now, and returns what has changed.
+    fn tell(&mut self) -> RunChanges {
+        let begin = Instant::now();
+        let changes = self.told.update(self.watch.known(), self.started);
+        self.pause = begin.elapsed() * PAUSE_FACTOR;
+        (self.told_at, self.is_due) = (Instant::now(), false);
+        changes
+    }
+
+    fn events_of(changes: RunChanges) -> Vec<FeedEvent> {
+        let mut events: Vec<FeedEvent> =
+            changes.rows.chunks(ROWS).map(|rows| FeedEvent::of("agents", &rows)).collect();
+        events.extend(changes.headline.map(|headline| FeedEvent::of("run", &headline)));
+        events
+    }
+}
+
+impl FeedSource for RunFeedSource {
+    fn refresh(&mut self) -> Result<Vec<FeedEvent>, store::Error> {
+        self.is_due |= self.watch.refresh()?;
+        let records = self.watch.take_records();
+        let mut events = Vec::new();
+        if !records.is_empty() {
+            let lines: Vec<LogLine> = records.iter().map(LogLine::of).collect();
+            events.extend(lines.chunks(MAX_LINES).map(|lines| FeedEvent::of("log", &lines)));
+            self.lines.extend(lines);
+            let surplus = self.lines.len().saturating_sub(MAX_LINES);
+            self.lines.drain(..surplus);
+        }
+        let quiet = self.told_at.elapsed();
+        if (self.is_due && quiet >= self.pause) || quiet >= STATUS_INTERVAL.max(self.pause) {
+            let changes = self.tell();
+            events.extend(Self::events_of(changes));
+        }
+        Ok(events)
+    }
+
+    fn whole(&self, after: Option<u64>) -> Vec<FeedEvent> {
+        let mut events = vec![FeedEvent::of("run", self.told.headline())];
+        let rows = self.told.rows();
+        events.extend(rows.chunks(ROWS).map(|rows| FeedEvent::of("agents", &rows)));
+        let after = after.unwrap_or(0);
+        let first = self.lines.front().map_or(after + 1, |line| line.seq);
+        if after > 0 && first > after + 1 {
+            // The reader asks for these by their numbers.
+            events.push(FeedEvent::of("log_gap", &json!({ "after": after, "before": first })));
+        }
+        let lines: Vec<&LogLine> = self.lines.iter().filter(|line| line.seq > after).collect();
+        events.push(FeedEvent::of("log", &lines));
+        events
+    }
+
+    fn seq(&self) -> u64 {
+        self.watch.known().run.seq
+    }
+
+    fn interval(&self) -> Duration {
+        POLL_INTERVAL
+    }
+}
+
+/// Returns the time of a run's first record, and the lines of the last ones up to this record.
+fn earlier(dir: &RunDir, seq: u64) -> Result<(Option<Timestamp>, VecDeque<LogLine>), store::Error> {
+    let mut journal = JournalReader::open(&dir.journal())?;
+    let (mut started, mut last) = (None, VecDeque::new());
+    while let Some((number, line)) = journal.read()? {
+        if number > seq {
+            break;
+        }
+        started = started.or_else(|| record::time(line.as_bytes()));
+        last.push_back((number, line));
+        if last.len() > MAX_LINES {
+            last.pop_front();
+        }
+        if number == seq {
+            break;
+        }
+    }
+    let decoded = |(number, line): (u64, String)| {
+        let record = record::decode(&line).map_err(|flaw| journal.damaged(number, &flaw))?;
+        Ok(LogLine::of(&record))
+    };
+    Ok((started, last.into_iter().map(decoded).collect::<Result<_, store::Error>>()?))
+}

@@ -1,0 +1,68 @@
+//! Questions are answered in place, on a phone's width and by keys.
+
+use super::Browser;
+use crate::support::{Test, always, when};
+
+/// Returns a run in which two agents ask, one of them with options.
+fn asking() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next {{result}}")
+        .prompt("OTHER.md", "other")
+        .rule(when("start").reply(r#"<fork next="OTHER.md">OTHER.md</fork>"#))
+        .rule(when("other").reply(r#"<ask next="NEXT.md">What <b>now</b>?</ask>"#))
+        .rule(always().reply("<result>ok</result>"))
+}
+
+#[test]
+fn question_is_answered_with_two_taps_on_a_narrow_screen() {
+    let test = asking();
+    test.run(&["START.md"]).code(2);
+    let page = test.serve(&[]);
+    let mut browser = Browser::open();
+    browser.size(360, 640);
+    browser.go(&page.first);
+    browser.wait("the count", "document.getElementById('needs-count').innerText === '2'");
+    browser.click("nav a", "Needs you");
+    browser.wait_text("What <b>now</b>?");
+    browser.picture("needs-narrow");
+    let is_narrow = browser.value("document.documentElement.scrollWidth <= 360");
+    assert_eq!(is_narrow, true, "nothing is wider than the screen");
+    browser.click(".question textarea", "");
+    browser.type_text("to the left");
+    browser.click(".question button.main", "Answer");
+    browser.wait_text("is answered");
+    browser.wait("one is left", "document.getElementById('needs-count').innerText === '1'");
+    let given = test.raymond(&["answer", "t", "--json"]).ok().json();
+    assert_eq!(
+        given["questions"].as_array().map(Vec::len),
+        Some(1),
+        "the answer waits in the inbox"
+    );
+    test.resume(&["--on-wait", "exit"]).code(2);
+    assert!(test.prompts().contains(&"next to the left".to_owned()));
+    browser.assert_calm();
+}
+
+#[test]
+fn keys_reach_everything() {
+    let test = asking();
+    test.run(&["START.md"]).code(2);
+    let page = test.serve(&[]);
+    let mut browser = Browser::open();
+    browser.go(&page.first);
+    browser.go(&format!("http://{}/runs/t", page.client.address));
+    browser.wait("the tree", "document.querySelectorAll('.row').length === 2");
+    browser.value("document.querySelector('.rows').focus()");
+    browser.key("ArrowDown");
+    browser.wait("the second row", "document.querySelector('.row.active')?.dataset.index === '1'");
+    browser.key("Enter");
+    browser.wait("its page", "location.pathname.startsWith('/runs/t/agents/main')");
+    browser.value("history.back()");
+    browser.wait("the run again", "location.pathname === '/runs/t'");
+    browser.value("document.getElementById('tab-agents').focus()");
+    browser.key("ArrowRight");
+    browser.wait("the next tab", "document.activeElement.id === 'tab-graph' && document.activeElement.ariaSelected === 'true'");
+    let unnamed = "[...document.querySelectorAll('button, a, input, textarea')].filter((one) => !(one.innerText || one.ariaLabel || one.labels?.length)).map((one) => one.outerHTML).join()";
+    assert_eq!(browser.value(unnamed), "", "everything has a name");
+}

@@ -2,18 +2,18 @@
 
 mod actions;
 mod agent_document;
+mod browser_page;
 mod command_backend;
 mod graph_document;
 mod run_documents;
 mod start_documents;
 
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
+use self::browser_page::BrowserPage;
 use self::command_backend::LocalCommands;
 use super::args::serve::ServeArgs;
 use super::exit::{CliExitCode, Error};
@@ -22,9 +22,6 @@ use crate::runtime::directories;
 use crate::serve::access::AccessToken;
 use crate::serve::server::PageServer;
 
-/// The programs that open an address in a browser.
-const OPENERS: [&str; 2] = ["xdg-open", "open"];
-
 /// Runs `raymond serve`.
 ///
 /// # Errors
@@ -32,7 +29,8 @@ const OPENERS: [&str; 2] = ["xdg-open", "open"];
 pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
     person::must_act("serve a page that acts for a person")?;
     let root = args.dir.real_root()?;
-    let key = directories::user_state()?.key()?;
+    let state = directories::user_state()?;
+    let key = state.key()?;
     let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
     let backend = Arc::new(LocalCommands::new(root.clone(), args.dir.clone()));
     let access = (&key, AccessToken::new(token.clone()));
@@ -56,8 +54,15 @@ pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
         "the runs in {}; Ctrl-C ends the page and no run",
         root.path().display()
     ));
-    if args.open && !opened(&first) {
-        output::warn("no browser could be opened; open the address yourself");
+    let opened = args.open.then(|| BrowserPage::open(state.path(), &first));
+    match &opened {
+        Some(Ok(None)) => output::warn("no browser could be opened; open the address yourself"),
+        Some(Err(error)) => {
+            output::warn(&format!(
+                "no browser could be opened ({error}); open the address yourself"
+            ));
+        }
+        Some(Ok(Some(_))) | None => {}
     }
     server.serve(asked_to_end()).map_err(failed)?;
     Ok(CliExitCode::Success)
@@ -74,19 +79,4 @@ async fn asked_to_end() {
     } else {
         std::future::pending::<()>().await;
     }
-}
-
-/// Opens an address in a browser; returns whether a program for that was started.
-fn opened(address: &str) -> bool {
-    OPENERS.into_iter().any(|program| open_with(Path::new(program), address))
-}
-
-fn open_with(program: &Path, address: &str) -> bool {
-    let mut command = Command::new(program);
-    let nothing = Stdio::null;
-    command.arg(address).stdin(nothing()).stdout(nothing()).stderr(nothing());
-    // It ends by itself, and its end is taken so that it does not stay behind.
-    command.spawn().is_ok_and(|mut child| {
-        std::thread::spawn(move || child.wait()).thread().id() != std::thread::current().id()
-    })
 }

@@ -90,7 +90,8 @@ fn command(run: &RunId, PersonWait { agent, subject, .. }: &PersonWait) -> Strin
     }
 }
 
-fn document(run: &RunId, wait: &PersonWait) -> Value {
+/// Returns a wait as JSON.
+pub(super) fn document(run: &RunId, wait: &PersonWait) -> Value {
     let PersonWait { agent, since, until, subject } = wait;
     let mut value = json!({
         "run": run,

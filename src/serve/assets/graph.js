@@ -15,7 +15,8 @@ export class GraphView {
     this.state = el("p", { class: "quiet", role: "status" }, "The picture is made.");
     this.box = el("div", { class: "graph", tabindex: "0", role: "region", "aria-label": "Picture of the workflow" });
     this.table = el("table", { class: "visually-hidden" });
-    this.element = el("section", { "aria-label": "Graph" }, this.state, this.box, this.table);
+    this.others = el("ul", { class: "others", "aria-label": "Agents in states that are not in the picture" });
+    this.element = el("section", { "aria-label": "Graph" }, this.state, this.box, this.others, this.table);
   }
 
   async show() {
@@ -71,8 +72,9 @@ export class GraphView {
   update() {
     const at = new Map();
     for (const agent of this.tree.agents.values()) {
-      const state = this.placeOf(agent.state);
-      if (!state) continue;
+      if (!agent.state) continue;
+      // A state that no policy leads to is not in the picture.
+      const state = this.placeOf(agent.state) ?? agent.state;
       if (!at.has(state)) at.set(state, []);
       at.get(state).push(agent);
     }
@@ -94,6 +96,11 @@ export class GraphView {
       badge.replaceChildren(...parts);
       if (kinds.length) rows.push(el("tr", null, el("th", { scope: "row" }, name), el("td", null, kinds.map((kind) => `${counts[kind]} ${kind}`).join(", "))));
     }
+    const others = [...at].filter(([state]) => !this.badges.has(state));
+    show(this.others, others.map(([state, members]) => {
+      const counts = countKinds(members);
+      return el("li", null, el("span", { class: "state" }, state), KINDS.filter((kind) => counts[kind]).map((kind) => el("span", { class: "kind " + kind }, `${counts[kind]} ${kind}`)));
+    }));
     show(this.table, el("caption", null, "Agents by state"), el("tbody", null, rows));
   }
 

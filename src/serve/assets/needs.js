@@ -1,16 +1,35 @@
 // The questions of all runs that wait for a person.
 
-import { el, say, show } from "./dom.js";
-import { Feed } from "./api.js";
+import { el, notice, say, show } from "./dom.js";
+import { Feed, act, path } from "./api.js";
+import { since } from "./format.js";
 import { questionCard } from "./question.js";
+
+// A signal that a program waits for, or an agent that is parked, with the command that ends the wait.
+function waitCard(wait) {
+  const where = el("p", { class: "quiet" }, el("a", { href: path("runs", wait.run), "data-link": true }, wait.run), " · ", el("a", { href: path("runs", wait.run, "agents", wait.agent), "data-link": true }, wait.agent), " · " + since(wait.since));
+  const isSignal = wait.label !== undefined;
+  const what = isSignal ? `waits for the signal ${wait.label}${wait.key ? " of " + wait.key : ""}` : `is parked: ${wait.reason ?? ""}`;
+  const give = isSignal && wait.key ? el("button", { class: "main", onclick: async (event) => {
+    event.target.disabled = true;
+    try {
+      await act("signal", { label: wait.label, key: wait.key, value: wait.value ?? "" });
+      notice(`${wait.label} ${wait.key} is asserted`);
+    } catch (error) {
+      notice(error.message, "bad");
+      event.target.disabled = false;
+    }
+  } }, "Signal") : null;
+  return el("article", { class: "question card" }, where, el("h2", null, what), el("p", null, el("code", null, wait.command)), give);
+}
 
 export function needsView(main) {
   const runs = new Map();
   const cards = new Map();
   const list = el("div", { class: "questions" });
   const empty = el("p", { class: "quiet", role: "status" }, "");
-  const parked = el("div");
-  show(main, el("h1", null, "Needs you"), empty, list, parked);
+  const others = el("div", { class: "questions" });
+  show(main, el("h1", null, "Needs you"), empty, list, others);
 
   // A question that somebody answers at this moment keeps its card, and what was written in it.
   function draw() {
@@ -31,10 +50,9 @@ export function needsView(main) {
       if (!isDone) card.remove();
       else setTimeout(() => card.remove(), 4000);
     }
-    say(empty, open.size ? "" : "Nobody waits for an answer.");
-    const waiting = [...runs.values()].filter((run) => run.parked);
-    show(parked, waiting.length ? el("h2", null, "Parked agents") : null,
-      waiting.map((run) => el("p", null, el("a", { href: "/runs/" + encodeURIComponent(run.run), "data-link": true }, run.run), ` ${run.parked === 1 ? "has an agent" : `has ${run.parked} agents`} that ${run.parked === 1 ? "waits" : "wait"} for a person. ${run.reason || ""}`)));
+    const waits = [...runs.values()].flatMap((run) => run.waits || []);
+    show(others, waits.length ? el("h2", null, "Other waits") : null, waits.map(waitCard));
+    say(empty, open.size || waits.length ? "" : "Nobody waits for a person.");
   }
 
   let due = null;

@@ -71,6 +71,7 @@ export function runView(main, run) {
     show(facts,
       el("span", null, count(all, "agent"), `, ${done.toLocaleString("en")} ended`),
       el("span", null, usd(now.total_cost_usd), now.budget_usd ? ` of ${usd(now.budget_usd)}` : " spent"),
+      rate(now),
       now.started_at ? el("span", { title: "started " + whole(now.started_at) }, since(now.started_at) + " old") : null,
       now.refused_tools ? el("span", { class: "warn" }, count(now.refused_tools, "refused tool")) : null,
       el("span", { class: "quiet", title: now.scope_dir }, "record " + now.seq.toLocaleString("en")));
@@ -78,6 +79,12 @@ export function runView(main, run) {
     show(actions, runActions(run, now));
     if (now.questions !== before?.questions || (now.questions && now.seq !== before?.seq)) questions();
     for (const view of Object.values(views)) view.changed?.(now);
+  }
+
+  // What it has cost an hour so far, once that says something.
+  function rate(now) {
+    const hours = (Date.now() - new Date(now.started_at)) / 3600e3;
+    return now.status === "running" && hours > 0.02 ? el("span", { class: "quiet" }, `${usd(now.total_cost_usd / hours)}/h`) : null;
   }
 
   async function questions() {

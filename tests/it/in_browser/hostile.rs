@@ -7,17 +7,18 @@ const EVIL: &str = "<img src=x onerror=document.title='hacked'><script>document.
 
 #[test]
 fn hostile_texts_stay_texts_everywhere() {
-    let ask = format!(r#"<ask next="NEXT.md">{EVIL}</ask>"#);
     let test = Test::new()
         .prompt("START.md", &format!("start {EVIL}"))
         .prompt("WORKER.md", "work {{item}}")
-        .prompt("NEXT.md", "next {{result}}")
+        .prompt("NEXT.md", "next {{answer}}")
         .rule(when("start").reply(&format!(
             "<fork next=\"NEXT.md\" item=\"{}\">WORKER.md</fork>",
             EVIL.replace('<', "&lt;").replace('\'', "&apos;")
         )))
         .rule(when("work").tool("Grep").reply(&format!("<result>{EVIL}</result>")))
-        .rule(when("next").reply(&ask))
+        .rule(
+            when("next").reply("<ask next=\"NEXT.md\">Which of &lt;b&gt; and \u{202e} now?</ask>"),
+        )
         .rule(always().reply("<result>ok</result>"));
     test.run(&["START.md"]).code(2);
     let page = test.serve(&[]);
@@ -30,10 +31,10 @@ fn hostile_texts_stay_texts_everywhere() {
         ("/runs/t", "WORKER"),
         ("/runs/t#graph", "START.md"),
         ("/runs/t#log", "main.1"),
-        ("/runs/t#costs", "Over time"),
+        ("/runs/t#costs", "by state"),
         ("/runs/t/agents/main", "Prompt"),
         ("/runs/t/agents/main.1", "<img src=x"),
-        ("/needs-you", "<img src=x"),
+        ("/needs-you", "Which of"),
     ] {
         browser.go("about:blank");
         browser.go(&at(path));

@@ -33,7 +33,7 @@ fn run_is_opened_by_clicks_and_watched_to_its_end() {
     browser.click("button[role=tab]", "Timeline");
     browser.wait_text("2 turns that ended");
     browser.click("button[role=tab]", "Costs");
-    browser.wait_text("Over time, by state");
+    browser.wait_text("by state");
     browser.click("button[role=tab]", "Agents");
     browser.click(".row a.id", "main");
     browser.wait_text("The last turn: step 2, turn 1");

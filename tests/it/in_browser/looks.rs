@@ -1,12 +1,12 @@
-//! Pictures of the page, for people to look at: `RAYMOND_PICTURES=DIR` writes them. They are taken only for that.
+//! Pictures of the page, in each width and both colours: nothing is wider than the screen. `RAYMOND_PICTURES=DIR` writes what people look at.
 
 use super::Browser;
-use crate::support::{RunningRaymond, Test, crowd};
+use crate::support::crowd;
 
 #[test]
 fn pages_fit_into_each_width() {
     let test = crowd();
-    let mut live: RunningRaymond<'_> = test.spawn(&["START.md", "--max-procs", "16"]);
+    let mut live = test.spawn(&["START.md", "--max-procs", "16"]);
     live.wait_crowd();
     let page = test.serve(&[]);
     let mut browser = Browser::open();
@@ -19,12 +19,12 @@ fn pages_fit_into_each_width() {
         for (name, path, shown) in [
             ("runs", "/", "live agents"),
             ("run", "/runs/t", "14 agents"),
-            ("graph", "/runs/t#graph", "WORKER.md"),
+            ("graph", "/runs/t#graph", "START.md"),
             ("timeline", "/runs/t#timeline", "turns that ended"),
             ("costs", "/runs/t#costs", "Over time"),
             ("log", "/runs/t#log", "records"),
             ("agent", "/runs/t/agents/main.1", "the turn is over"),
-            ("needs", "/needs-you", "Parked agents"),
+            ("needs", "/needs-you", "is parked"),
             ("start", "/start", "Signal"),
         ] {
             browser.go("about:blank");

@@ -190,3 +190,31 @@ fn agent_may_not_serve() {
     let refused = test.raymond(&["serve"]);
     refused.code(77).says("may not serve a page");
 }
+
+#[test]
+fn token_is_handed_to_the_browser_in_a_private_file() {
+    let test = Test::new();
+    let bin = test.root().join("bin");
+    std::fs::create_dir_all(&bin).expect("made");
+    let script = "#!/bin/sh\nstat -c %a \"$1\" > \"$0.mode\"\ncat \"$1\" > \"$0.text\"\necho \"$@\" > \"$0.seen\"\n";
+    std::fs::write(bin.join("xdg-open"), script).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(bin.join("xdg-open"), mode).expect("executable");
+    let test = test.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let mut page = test.serve(&["--open"]);
+    page.server.wait_file(&bin.join("xdg-open.seen"));
+    let read = |ending: &str| {
+        let path = bin.join(format!("xdg-open.{ending}"));
+        crate::support::wait_until("it is written", || {
+            std::fs::metadata(&path).is_ok_and(|file| file.len() > 0)
+        });
+        std::fs::read_to_string(path).expect("text")
+    };
+    let file = read("seen").trim().to_owned();
+    assert!(!file.contains(&page.client.token), "{file}");
+    assert_eq!(read("mode").trim(), "600");
+    assert!(read("text").contains(&page.first));
+    page.server.interrupt();
+    page.server.wait().ok();
+    assert!(!std::path::Path::new(&file).exists(), "it is gone with the server");
+}

@@ -8,7 +8,7 @@ use crate::support::{Test, always, held, when};
 fn answer_is_given_once_and_resumes_the_run() {
     let test = Test::new()
         .prompt("START.md", "start")
-        .prompt("NEXT.md", "next {{result}}")
+        .prompt("NEXT.md", "next {{answer}}")
         .rule(when("start").reply(r#"<ask next="NEXT.md">Which?</ask>"#))
         .rule(always().reply("<result>ok</result>"));
     test.run(&["START.md"]).code(2);
@@ -87,7 +87,10 @@ fn run_branches_off_in_the_background() {
 fn only_trusted_workflows_are_started() {
     let test = Test::new()
         .prompt("START.md", "start {{input}} {{tone}}")
-        .file("raymond.yaml", b"name: greeting\ninputs:\n  tone: { description: The tone }\n")
+        .file(
+            "raymond.yaml",
+            b"name: greeting\ninputs:\n  - { name: tone, description: The tone }\n",
+        )
         .prompt("run.sh", "#!/bin/sh\necho '<result>x</result>'\n")
         .rule(always().reply("<result>ok</result>"));
     let page = test.serve(&[]);

@@ -154,7 +154,8 @@ impl EventReader {
                 }
                 continue;
             }
-            self.rest.push_str(&self.chunk()?);
+            let chunk = self.chunk()?;
+            self.rest.push_str(&chunk);
         }
     }
 

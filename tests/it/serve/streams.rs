@@ -134,7 +134,7 @@ fn runs_come_change_and_go() {
     stream.until("whole", |_| true);
     test.run(&["START.md"]).ok();
     stream.until("run", |run| run["run"] == "t" && run["status"] == "completed");
-    test.raymond(&["clean", "t"]).ok();
+    test.raymond(&["clean", "t", "--yes"]).ok();
     stream.until("gone", |run| run == "t");
 }
 

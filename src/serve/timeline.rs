@@ -131,6 +131,7 @@ fn begun(steps: &Path, bar: &TurnBar) -> Option<Timestamp> {
 mod tests {
     use super::*;
     use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::event::Event;
     use crate::domain::transition::TagName;
 
     #[test]
@@ -138,8 +139,10 @@ mod tests {
         let mut scene = Scene::begin();
         let mut fold = TimelineFold::default();
         let mut take = |agent: &str, transition| {
-            let record = scene.take(agent, transition);
-            fold.see(&record);
+            let event = Event::StepFinished(scene.step(agent, transition));
+            let at = Timestamp(scene.next() * 1000);
+            fold.see(&Record::next(&scene.run, at, event.clone()));
+            scene.happens(event);
         };
         take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
         take("main.1", result("done"));

@@ -29,6 +29,11 @@ impl LocalCommands {
         &self.root
     }
 
+    /// Returns the documents of runs that have not changed.
+    pub(super) fn cache(&self) -> &RunCache {
+        &self.cache
+    }
+
     /// Returns the option that named it.
     pub(super) fn dir(&self) -> &DirArgs {
         &self.dir
@@ -41,7 +46,7 @@ impl LocalCommands {
                 run_documents::runs(root, &self.cache, *offset, *limit)
             }
             CommandQuery::Questions => run_documents::questions(root, &self.cache),
-            CommandQuery::Workflows => start_documents::workflows(),
+            CommandQuery::Workflows => start_documents::workflows(root, &self.cache),
             CommandQuery::Run(run) => run_documents::run(root, run),
             CommandQuery::Costs(run) => run_documents::costs(root, run),
             CommandQuery::Graph(run) => graph_document::graph(root, run),

@@ -3,17 +3,27 @@
 use std::collections::HashMap;
 
 use crate::cli::top::text::{cells, fitting, headlines};
-use crate::domain::agent::TurnHold;
+use crate::domain::agent::{Agent, TurnHold};
+use crate::domain::agent_status::AgentStatus;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
 use crate::domain::event::{AgentParked, Event, TurnFailed};
+use crate::domain::id::AgentId;
 use crate::domain::join::JoinCondition;
 use crate::domain::money::Usd;
-use crate::domain::run::{PauseReason, RunStatus};
+use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::settings::AnswererKind;
 use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
+use crate::domain::turn::FailureCause;
+use crate::domain::wait_reason::WaitReason;
+use crate::plugin::screen::clock;
+use crate::runtime::observing::activity_text::activity;
+use crate::runtime::observing::agent_entries::{
+    MonitoredRun, MonitoredTurn, TopAgentStatus, entries,
+};
 
 const MINUTE: u64 = 60_000;
 

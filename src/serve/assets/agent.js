@@ -38,6 +38,7 @@ export function agentView(main, run, agent) {
     say(status, word);
     status.className = "status " + word;
     say(sentence, now ? now.sentence : found.result ?? found.error ?? "");
+    sentence.className = now || found.error ? "why" : "came";
     show(actions, agentActions(run, agent, found));
     drawSteps(found);
     drawSide(found);

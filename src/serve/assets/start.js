@@ -1,4 +1,4 @@
-// Starts a workflow that is trusted, with the inputs that it declares, and asserts facts that programs wait for.
+// Starts a workflow that is trusted or was run before, with the inputs that it declares, and asserts facts that programs wait for.
 
 import { el, notice, say, show } from "./dom.js";
 import { act, get, path } from "./api.js";
@@ -48,7 +48,7 @@ export function startView(main) {
   const state = el("p", { class: "quiet", role: "status" }, "");
   show(main, el("h1", null, "Start"), state, list);
   get("/workflows").then((found) => {
-    say(state, found.workflows.length ? "" : "No workflow is trusted yet. Trust one at a terminal: raymond trust FOLDER");
+    say(state, found.workflows.length ? "" : "No workflow is known yet. Trust one at a terminal, or run it there once: raymond trust FOLDER");
     show(list, found.workflows.map(form), signal());
   }, (error) => say(state, error.message));
   return { close() {} };

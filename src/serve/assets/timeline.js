@@ -105,6 +105,8 @@ export class TimelineView {
     at.scale(ratio, ratio);
     at.clearRect(0, 0, width, height);
     const x = (time) => NAME + ((time - this.first) / (this.last - this.first)) * (width - NAME);
+    // A short time needs parts of seconds.
+    const label = (time) => clock(time) + (this.last - this.first < 20000 ? "." + String(Math.floor(time) % 1000).padStart(3, "0") : "");
     at.font = "12px system-ui, sans-serif";
     at.fillStyle = colour("quiet");
     at.strokeStyle = colour("line");
@@ -115,7 +117,7 @@ export class TimelineView {
       at.lineTo(x(time), height);
       at.stroke();
       at.textAlign = part === 4 ? "right" : "left";
-      at.fillText(clock(time), x(time) + (part === 4 ? -3 : 3), 13);
+      at.fillText(label(time), x(time) + (part === 4 ? -3 : 3), 13);
     }
     at.textAlign = "left";
     this.places = [];

@@ -28,7 +28,7 @@ fn hostile_texts_stay_texts_everywhere() {
     browser.wait_text("t");
     for (path, shown) in [
         ("/", "1 question"),
-        ("/runs/t", "WORKER"),
+        ("/runs/t", "main.1"),
         ("/runs/t#graph", "START.md"),
         ("/runs/t#log", "main.1"),
         ("/runs/t#costs", "by state"),

@@ -22,7 +22,7 @@ fn pages_fit_into_each_width() {
             ("graph", "/runs/t#graph", "START.md"),
             ("timeline", "/runs/t#timeline", "turns that ended"),
             ("costs", "/runs/t#costs", "Over time"),
-            ("log", "/runs/t#log", "records"),
+            ("log", "/runs/t#log", "run t starts"),
             ("agent", "/runs/t/agents/main.1", "the turn is over"),
             ("needs", "/needs-you", "is parked"),
             ("start", "/start", "Signal"),

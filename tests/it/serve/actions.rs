@@ -84,21 +84,20 @@ fn run_branches_off_in_the_background() {
 }
 
 #[test]
-fn only_trusted_workflows_are_started() {
+fn only_known_workflows_are_started() {
     let test = Test::new()
         .prompt("START.md", "start {{input}} {{tone}}")
         .file(
             "raymond.yaml",
             b"name: greeting\ninputs:\n  - { name: tone, description: The tone }\n",
         )
-        .prompt("run.sh", "#!/bin/sh\necho '<result>x</result>'\n")
         .rule(always().reply("<result>ok</result>"));
     let page = test.serve(&[]);
     let folder = test.flow().canonicalize().expect("real").display().to_string();
     assert_eq!(page.client.document("/api/workflows"), json!({ "workflows": [] }));
     let refused = page.client.act("start", &json!({ "folder": folder, "inputs": {} }));
     assert_eq!(refused.status, 409, "{refused:?}");
-    test.raymond(&["trust", "."]).ok();
+    test.run(&["START.md", "--var", "tone=dry", "--input", "me"]).ok();
     let offered = page.client.document("/api/workflows");
     let workflow = &offered["workflows"][0];
     assert_eq!(
@@ -111,7 +110,7 @@ fn only_trusted_workflows_are_started() {
     let run = made.json()["run"].as_str().expect("a run").to_owned();
     let mut stream = page.client.stream(&format!("/api/runs/{run}/events"), None);
     stream.until("run", |run| run["status"] == "completed");
-    assert_eq!(test.prompts(), ["start you --dry-run"]);
+    assert_eq!(test.prompts(), ["start me dry", "start you --dry-run"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The action `start`: a workflow that is trusted begins in the background.
+//! The action `start`: a workflow that is trusted, or was run before, begins in the background.
 
 use std::process::{Command, Stdio};
 
@@ -12,9 +12,9 @@ use crate::cli::exit::Error;
 /// Starts the workflow in `folder`, one that the page offers, with the values in `inputs`, and perhaps `budget` and `model`.
 pub(super) fn start(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
     let folder = text_in(body, "folder")?;
-    if !start_documents::is_offered(folder)? {
+    if !start_documents::folders(commands.root(), commands.cache())?.contains(folder) {
         return Err(Error::Usage(format!(
-            "{folder} is no workflow that is trusted now; trust it at a terminal: raymond trust {folder}"
+            "{folder} is neither trusted nor the workflow of an earlier run; trust it at a terminal: raymond trust {folder}"
         )));
     }
     let mut command = Command::new(own_program()?);

@@ -11,10 +11,10 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    agent_orders, answer, branch, check, clean, completions, costs, diagnostics, diff, engine, facts, graph,
-    help, hosts, import, list, log, man, output, record, recover, retry, rules, run, schema, serve, show,
-    signal, start, status, stop, target, test, top, tree, trust, waits, worker, workflow,
-    worktrees,
+    agent_orders, answer, branch, check, clean, completions, costs, diagnostics, diff, engine,
+    facts, graph, help, hosts, import, list, log, man, output, record, recover, retry, rules, run,
+    schema, serve, show, signal, start, status, stop, target, test, top, tree, trust, waits,
+    worker, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;

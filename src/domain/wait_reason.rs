@@ -166,10 +166,7 @@ impl WaitReason {
     /// Returns whether only a person ends the wait.
     #[must_use]
     pub fn is_for_person(&self) -> bool {
-        matches!(
-            self,
-            Self::Person(_) | Self::Held | Self::Answer { .. } | Self::Approval { .. }
-        )
+        matches!(self, Self::Person(_) | Self::Held | Self::Answer { .. } | Self::Approval { .. })
     }
 
     /// Returns its name for programs.

@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use super::hidden_labels::HiddenLabels;
 use crate::domain::agent::Agent;
-use crate::domain::event::{
-    AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted,
-    ProgramStatus, QuestionAnswered, Record, RoleRequested, StepFinished,
-};
+use crate::domain::event::{AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted, ProgramStatus, QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished};
 use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
 use crate::domain::id::AgentId;
+use crate::domain::person_command::AgentMessage;
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::run::Run;
 use crate::domain::transition::{TagName, Transition};
@@ -104,16 +102,33 @@ impl<'event> RecordDependence<'event> {
             | Event::TurnRejected(_)
             | Event::TurnFailed(_)
             | Event::CostCounted { .. }
+            | Event::MessagesTaken { .. }
             | Event::AgentParked(_)
             // These come from outside, and are about no agent.
             | Event::RunStarted(_)
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
-            | Event::RunResumed { .. }
-            | Event::CommandReceived { .. }
-            | Event::MessagesTaken { .. } => {}
+            | Event::RunResumed { .. } => {}
+            Event::CommandReceived { command, .. } => own.command_received(before, command),
         }
         own
+    }
+
+    /// An order is about its agents: in a branch that begins before it, they have not been given it.
+    fn command_received(&mut self, before: &Run, command: &RunCommand) {
+        let ordered: Vec<AgentId> = match command {
+            RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => Vec::new(),
+            RunCommand::Tell(AgentMessage { agent, .. }) | RunCommand::StopAgent { agent } => {
+                vec![agent.clone()]
+            }
+            RunCommand::Hold(family) | RunCommand::Release(family) => {
+                before.agents.keys().filter(|id| family.has(id)).cloned().collect()
+            }
+        };
+        for part in ordered.into_iter().map(RunPart::Agent) {
+            self.needs.push(part.clone());
+            self.changes.push(part);
+        }
     }
 
     fn question_answered(&mut self, answered: &QuestionAnswered) {
@@ -227,4 +242,33 @@ impl<'event> RecordDependence<'event> {
 
 fn all_agents(run: &Run) -> impl Iterator<Item = RunPart> {
     run.agents.unordered().map(|agent| RunPart::Agent(agent.id.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, tag};
+    use crate::domain::person_command::AgentFamily;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn orders_depend_on_their_agents() {
+        let mut scene = Scene::begin();
+        scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        let agents = |command: RunCommand| {
+            let event = Event::CommandReceived { id: "c".to_owned(), command };
+            let record = Record::next(&scene.run, Timestamp(0), event);
+            let RecordDependence { needs, changes, .. } = RecordDependence::of(&scene.run, &record);
+            assert_eq!(needs, changes);
+            needs
+        };
+        let part = |id: &str| RunPart::Agent(AgentId::parse(id).expect("an agent"));
+        let agent = AgentId::parse("main.1").expect("an agent");
+        assert_eq!(agents(RunCommand::Stop), []);
+        let told = AgentMessage { agent: agent.clone(), text: "t".to_owned() };
+        assert_eq!(agents(RunCommand::Tell(told)), [part("main.1")]);
+        assert_eq!(agents(RunCommand::StopAgent { agent }), [part("main.1")]);
+        let all = AgentFamily::parse("main.*").expect("a family");
+        assert_eq!(agents(RunCommand::Hold(all)), [part("main"), part("main.1")]);
+    }
 }

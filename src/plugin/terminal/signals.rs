@@ -55,10 +55,8 @@ impl TerminalSignals {
         }
         let is_windows = variable("WT_SESSION").is_some() || named("ConEmuANSI") == "ON";
         let (notice, has_progress) = match (program.as_str(), term.as_str()) {
-            ("ghostty", _) | (_, "xterm-ghostty") => (Some(NoticeForm::Osc777), true),
-            ("WezTerm", _) => (Some(NoticeForm::Osc777), true),
-            ("iTerm.app", _) => (Some(NoticeForm::Osc9), true),
-            (_, "xterm-kitty") => (Some(NoticeForm::Osc9), true),
+            ("ghostty" | "WezTerm", _) | (_, "xterm-ghostty") => (Some(NoticeForm::Osc777), true),
+            ("iTerm.app", _) | (_, "xterm-kitty") => (Some(NoticeForm::Osc9), true),
             (_, "foot" | "foot-extra" | "rxvt-unicode-256color") => {
                 (Some(NoticeForm::Osc777), false)
             }

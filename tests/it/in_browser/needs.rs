@@ -25,7 +25,7 @@ fn question_is_answered_with_two_taps_on_a_narrow_screen() {
     browser.wait("the count", "document.getElementById('needs-count').innerText === '2'");
     browser.click("nav a", "Needs you");
     browser.wait_text("What now?");
-    browser.picture("needs-narrow");
+    browser.picture("question-narrow");
     let is_narrow = browser.value("document.documentElement.scrollWidth <= 360");
     assert_eq!(is_narrow, true, "nothing is wider than the screen");
     browser.click(".question textarea", "");

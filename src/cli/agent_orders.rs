@@ -3,7 +3,7 @@
 //! An order lies in the run's inbox once it is made, so it is not lost. The raymond that holds the run takes it, or the next
 //! one that resumes it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::agent_selector::check_agent_exists;
@@ -20,6 +20,7 @@ use crate::domain::person_command::{AgentFamily, AgentMessage};
 use crate::domain::run::Run;
 use crate::runtime::directories;
 use crate::store::inbox;
+use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond tell`.
@@ -31,13 +32,9 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
     if text == "-" {
         text = from_stdin("read the message from")?;
     }
-    if text.trim().is_empty() {
-        return Err(Error::Usage("the message is empty".to_owned()));
-    }
-    let family = AgentFamily { agent: args.agent.clone(), descendants: false };
     let command = RunCommand::Tell(AgentMessage { agent: args.agent.clone(), text });
-    let given = given((&args.run, &args.dir), &family, command, "tell an agent something")?;
-    given.print(args.json, "tell", |agent| format!("{agent} is told with its next prompt"))
+    let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    given.print(args.json, |agent| format!("{agent} is told with its next prompt"))
 }
 
 /// Runs `raymond hold`.
@@ -45,10 +42,9 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// As [`tell`].
 pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
-    let family = args.agent.family().clone();
-    let command = RunCommand::Hold(family.clone());
-    let given = given((&args.run, &args.dir), &family, command, "hold an agent")?;
-    given.print(args.json, "hold", |agent| {
+    let command = RunCommand::Hold(args.agent.family().clone());
+    let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    given.print(args.json, |agent| {
         format!("{agent} begins nothing more until it is released; what runs already ends as usual")
     })
 }
@@ -58,10 +54,9 @@ pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// As [`tell`].
 pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
-    let family = args.agent.family().clone();
-    let command = RunCommand::Release(family.clone());
-    let given = given((&args.run, &args.dir), &family, command, "release an agent")?;
-    given.print(args.json, "release", |agent| format!("{agent} goes on"))
+    let command = RunCommand::Release(args.agent.family().clone());
+    let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    given.print(args.json, |agent| format!("{agent} goes on"))
 }
 
 /// Runs `raymond stop --agent`.
@@ -74,62 +69,102 @@ pub(super) fn stop_agent(
     agent: &AgentId,
 ) -> Result<CliExitCode, Error> {
     let run = run_choice::chosen(run, &dir.root())?;
-    let family = AgentFamily { agent: agent.clone(), descendants: false };
     let command = RunCommand::StopAgent { agent: agent.clone() };
-    let given = given((&run, dir), &family, command, "stop an agent")?;
-    given.print(json, "stop_agent", |agent| {
+    let given = given((&dir.root(), dir), &run, &command)?;
+    given.print(json, |agent| {
         format!("{agent} ends as failed, and whoever waits for it is told; `raymond retry` lets it live again")
     })
+}
+
+/// Gives an order to an agent of a run, and returns what `--json` prints.
+///
+/// # Errors
+/// As [`tell`].
+pub(super) fn give(
+    place: (&RunsRoot, &DirArgs),
+    run: &RunId,
+    order: &RunCommand,
+) -> Result<Value, Error> {
+    Ok(given(place, run, order)?.as_json())
 }
 
 /// An order that was given.
 struct GivenOrder {
     run: RunId,
-    family: AgentFamily,
+    order: AgentOrder,
     /// True if a raymond holds the run, and takes the order soon.
     is_live: bool,
 }
 
 impl GivenOrder {
+    fn as_json(&self) -> Value {
+        let Self { run, order: AgentOrder { family, name, .. }, is_live } = self;
+        json!({ "run": run, "agent": family.to_string(), "command": name, "is_live": is_live })
+    }
+
     fn print(
         &self,
         json: bool,
-        command: &str,
         says: impl Fn(&AgentFamily) -> String,
     ) -> Result<CliExitCode, Error> {
-        let Self { run, family, is_live } = self;
         if json {
-            let agent = family.to_string();
-            return output::print_json(
-                &json!({ "run": run, "agent": agent, "command": command, "is_live": is_live }),
-            );
+            return output::print_json(&self.as_json());
         }
+        let Self { run, order, is_live } = self;
         let later = if *is_live {
             String::new()
         } else {
             format!("; nobody runs {run} now, so that is once it is resumed: raymond resume {run}")
         };
-        output::print(&format!("{}{later}\n", says(family)))
+        output::print(&format!("{}{later}\n", says(&order.family)))
+    }
+}
+
+/// The words about an order.
+struct AgentOrder {
+    family: AgentFamily,
+    name: &'static str,
+    /// The deed, for whoever may not do it.
+    deed: &'static str,
+}
+
+impl AgentOrder {
+    /// Returns the words; `None` for a command that is no order to an agent.
+    fn of(command: &RunCommand) -> Option<Self> {
+        let alone = |agent: &AgentId| AgentFamily { agent: agent.clone(), descendants: false };
+        let (family, name, deed) = match command {
+            RunCommand::Tell(message) => (alone(&message.agent), "tell", "tell an agent something"),
+            RunCommand::Hold(family) => (family.clone(), "hold", "hold an agent"),
+            RunCommand::Release(family) => (family.clone(), "release", "release an agent"),
+            RunCommand::StopAgent { agent } => (alone(agent), "stop_agent", "stop an agent"),
+            RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => return None,
+        };
+        Some(Self { family, name, deed })
     }
 }
 
 /// Leaves an order in the inbox of a run; it is durable when this returns.
 fn given(
-    (run, dir): (&RunId, &DirArgs),
-    family: &AgentFamily,
-    command: RunCommand,
-    what: &'static str,
+    (root, dir): (&RunsRoot, &DirArgs),
+    run: &RunId,
+    command: &RunCommand,
 ) -> Result<GivenOrder, Error> {
-    person::must_act(what)?;
-    let root = dir.root();
-    let id = run_choice::find(&root, run)?;
-    engine::must_be_named(dir, &root, &id)?;
-    let RunView { run, held, .. } = load_view(&root, &id)?;
-    check_lives(&run, family)?;
+    let no_order = || Error::Usage("this is no order to an agent".to_owned());
+    let order = AgentOrder::of(command).ok_or_else(no_order)?;
+    person::must_act(order.deed)?;
+    if let RunCommand::Tell(AgentMessage { text, .. }) = command
+        && text.trim().is_empty()
+    {
+        return Err(Error::Usage("the message is empty".to_owned()));
+    }
+    let id = run_choice::find(root, run)?;
+    engine::must_be_named(dir, root, &id)?;
+    let RunView { run, held, .. } = load_view(root, &id)?;
+    check_lives(&run, &order.family)?;
     let key = directories::user_state()?.key()?;
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    inbox::put(&root.run(&id).inbox(), &name, &command, &key)?;
-    Ok(GivenOrder { run: id, family: family.clone(), is_live: held })
+    inbox::put(&root.run(&id).inbox(), &name, command, &key)?;
+    Ok(GivenOrder { run: id, order, is_live: held })
 }
 
 fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> {

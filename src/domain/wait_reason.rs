@@ -82,9 +82,9 @@ impl WaitReason {
     /// its run can keep it waiting.
     #[must_use]
     pub fn of_agent(agent: &Agent) -> Option<Self> {
-        let held = || agent.is_held().then_some(Self::Held);
+        let by_person = || agent.is_held().then_some(Self::Held);
         let hold = || agent.hold.as_ref().map(Self::of_hold);
-        Self::of_step(agent).or_else(held).or_else(hold)
+        Self::of_step(agent).or_else(by_person).or_else(hold)
     }
 
     /// Returns the wait of an agent whose turn is due: for a permit, or in a run that `is_shared` first for a host.

@@ -2,6 +2,7 @@
 
 mod advance;
 mod approval;
+mod command;
 mod fork;
 mod graph;
 mod host;
@@ -11,7 +12,7 @@ pub mod wait;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::event::{AdvancePosition, Event, Record, RunCommand, StepFinished, TurnFailed};
+use crate::domain::event::{AdvancePosition, Event, Record, StepFinished, TurnFailed};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::printable::{joined_lines, one_line};
 use crate::domain::refusal::headline;
@@ -116,25 +117,7 @@ fn event_sentence(record: &Record) -> String {
         Event::AgentsPlaced { lost } => host::placed(&record.placed, lost),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
-        Event::CommandReceived { command: RunCommand::Stop, .. } => "asked to stop".to_owned(),
-        Event::CommandReceived { command: RunCommand::Answer(given), .. } => {
-            format!("someone answers {}: {}", given.node, one_line(&given.text))
-        }
-        Event::CommandReceived { command: RunCommand::Retry(_), .. } => {
-            "asked to retry failed agents".to_owned()
-        }
-        Event::CommandReceived { command: RunCommand::Tell(told), .. } => {
-            format!("{}  someone tells it: {}", told.agent, one_line(&told.text))
-        }
-        Event::CommandReceived { command: RunCommand::Hold(family), .. } => {
-            format!("{family}  is held")
-        }
-        Event::CommandReceived { command: RunCommand::Release(family), .. } => {
-            format!("{family}  is released")
-        }
-        Event::CommandReceived { command: RunCommand::StopAgent { agent }, .. } => {
-            format!("{agent}  asked to stop")
-        }
+        Event::CommandReceived { command, .. } => command::given(command),
         Event::MessagesTaken { turn } => {
             format!("{}  is told with its next prompt", turn.agent)
         }

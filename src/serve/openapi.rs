@@ -57,7 +57,7 @@ mod tests {
                 routes.insert(path.clone());
             }
         }
-        // Each variant but the page, its files and the actions, which are six.
-        assert_eq!(routes.len(), 17 + 6);
+        // Each variant but the page, its files and the actions, which are ten.
+        assert_eq!(routes.len(), 17 + 10);
     }
 }

@@ -69,7 +69,7 @@ impl Supervisor {
     /// Handles a command; the record that it was taken comes first.
     pub(super) fn handle_command(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
         let follows = match &command {
-            RunCommand::Stop => None,
+            RunCommand::Stop | RunCommand::Hold(_) | RunCommand::Release(_) => None,
             RunCommand::Answer(given) => match answer(&self.run, given) {
                 Ok(event) => Some(event),
                 Err(why) => {
@@ -84,7 +84,6 @@ impl Supervisor {
                 }
                 None
             }
-            RunCommand::Hold(_) | RunCommand::Release(_) => None,
         };
         let received = Event::CommandReceived { id, command };
         self.commit_all(std::iter::once(received).chain(follows).collect(), ctx);

@@ -1,9 +1,10 @@
-//! The actions of the page, each in a file of its own and named as its command.
+//! The actions of the page, each named as its command, and each in a file of its own; the orders to agents share one.
 //!
 //! A further action is a file with a function, and a line in the table; the page has a file for it, too.
 
 mod answer;
 mod branch;
+mod orders;
 mod retry;
 mod signal;
 mod start;
@@ -18,13 +19,17 @@ use crate::cli::exit::Error;
 pub(super) type PageAction = fn(&LocalCommands, &Value) -> Result<Value, Error>;
 
 /// The actions by their names.
-const ACTIONS: [(&str, PageAction); 6] = [
+const ACTIONS: [(&str, PageAction); 10] = [
     ("answer", answer::answer),
     ("branch", branch::branch),
+    ("hold", orders::hold),
+    ("release", orders::release),
     ("retry", retry::retry),
     ("signal", signal::signal),
     ("start", start::start),
     ("stop", stop::stop),
+    ("stop-agent", orders::stop_agent),
+    ("tell", orders::tell),
 ];
 
 /// Returns the action of a name.

@@ -55,6 +55,7 @@ fn now(root: &RunsRoot, view: &RunView, agent: &Agent) -> Result<Value, Error> {
         "worktree": agent.spec.working_dir.tree,
         "directory": directory,
         "parked": agent.parked_reason(),
+        "held": agent.is_held(),
     });
     agent_statuses::add_status(&mut value, agent, &status);
     Ok(value)

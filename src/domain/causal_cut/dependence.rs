@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use super::hidden_labels::HiddenLabels;
 use crate::domain::agent::Agent;
-use crate::domain::event::{AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted, ProgramStatus, QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished};
+use crate::domain::event::{
+    AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted,
+    ProgramStatus, QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished,
+};
 use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
 use crate::domain::id::AgentId;

@@ -16,6 +16,20 @@ function confirmed(text, act) {
   dialog.showModal();
 }
 
+// Asks for a text, and acts with it.
+function written(title, act) {
+  const field = el("textarea", { rows: 4, "aria-label": title, required: true });
+  const dialog = el("dialog", { "aria-label": title },
+    el("form", { method: "dialog" }, el("p", null, title), field,
+      el("div", { class: "actions" }, el("button", { value: "no", formnovalidate: true }, "Cancel"), el("button", { value: "yes", class: "main" }, "Send"))));
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (dialog.returnValue === "yes" && field.value.trim()) act(field.value);
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 async function tell(name, body, told) {
   try {
     const answer = await act(name, body);
@@ -43,7 +57,29 @@ const OF_RUN = [
   },
 ];
 
+const later = (told, text) => told.is_live ? text : `${text}, once the run is resumed`;
+
 const OF_AGENT = [
+  {
+    title: "Tell",
+    can: (found) => Boolean(found.now),
+    act: (run, agent) => written(`What ${agent} is told with its next prompt`, (text) => tell("tell", { run, agent, text }, (told) => later(told, `${agent} is told with its next prompt`))),
+  },
+  {
+    title: "Hold",
+    can: (found) => Boolean(found.now) && !found.now.held,
+    act: (run, agent) => tell("hold", { run, agent }, (told) => later(told, `${agent} begins nothing more`)),
+  },
+  {
+    title: "Release",
+    can: (found) => Boolean(found.now) && found.now.held,
+    act: (run, agent) => tell("release", { run, agent }, (told) => later(told, `${agent} goes on`)),
+  },
+  {
+    title: "End",
+    can: (found) => Boolean(found.now),
+    act: (run, agent) => confirmed(`End ${agent} as failed? Whoever waits for it is told.`, () => tell("stop-agent", { run, agent }, (told) => later(told, `${agent} ends`))),
+  },
   {
     title: "Retry",
     can: (found) => found.status === "failed",

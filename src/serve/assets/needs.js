@@ -9,7 +9,7 @@ import { questionCard } from "./question.js";
 function waitCard(wait) {
   const where = el("p", { class: "quiet" }, el("a", { href: path("runs", wait.run), "data-link": true }, wait.run), " · ", el("a", { href: path("runs", wait.run, "agents", wait.agent), "data-link": true }, wait.agent), " · " + since(wait.since));
   const isSignal = wait.label !== undefined;
-  const what = isSignal ? `waits for the signal ${wait.label}${wait.key ? " of " + wait.key : ""}` : `is parked: ${wait.reason ?? ""}`;
+  const what = wait.kind === "held" ? "is held" : isSignal ? `waits for the signal ${wait.label}${wait.key ? " of " + wait.key : ""}` : `is parked: ${wait.reason ?? ""}`;
   const give = isSignal && wait.key ? el("button", { class: "main", onclick: async (event) => {
     event.target.disabled = true;
     try {

@@ -3,6 +3,17 @@
 import { el, notice, show } from "./dom.js";
 import { act, path } from "./api.js";
 import { since, whole } from "./format.js";
+import { diffElement, lineDiff } from "./diff.js";
+
+// The tool call that a person is asked to let run: its edits as differences, or else its input.
+function callElement(call) {
+  const edits = (call.edits || []).map((edit) => el("figure", { class: "edit" }, el("figcaption", null, edit.file), diffElement(lineDiff(edit.old ?? "", edit.new))));
+  const input = edits.length ? null : el("pre", { class: "input" }, typeof call.input.value === "string" ? call.input.value : JSON.stringify(call.input.value, null, 2));
+  return el("div", { class: "call" },
+    call.subagent ? el("p", { class: "quiet" }, `asked by its sub-agent ${call.subagent}`) : null,
+    call.reason ? el("p", { class: "quiet" }, call.reason) : null, edits, input,
+    call.input.left_out_bytes ? el("p", { class: "bad" }, `${call.input.left_out_bytes} bytes of the input are not shown`) : null);
+}
 
 export function questionCard(run, question) {
   const key = question.agent + "/" + question.node;
@@ -42,6 +53,7 @@ export function questionCard(run, question) {
   show(card,
     el("p", { class: "quiet" }, el("a", { href: path("runs", run), "data-link": true }, run), " · ", el("a", { href: path("runs", run, "agents", question.agent), "data-link": true }, question.agent), " · ", el("span", { title: whole(question.asked_at) }, since(question.asked_at) + " ago"), question.until ? ` · until ${whole(question.until)}` : ""),
     el("h2", { id }, question.header ? el("span", { class: "tag" }, question.header) : null, question.question),
+    question.approval ? callElement(question.approval) : null,
     el("div", { class: "options" }, question.options.map(option)), own);
   return card;
 }

@@ -1,0 +1,37 @@
+//! The actions `tell`, `hold`, `release` and `stop-agent`: orders to one agent of a run.
+
+use serde_json::Value;
+
+use super::super::command_backend::{LocalCommands, run_in, text_in};
+use crate::cli::agent_orders::give;
+use crate::cli::exit::Error;
+use crate::domain::event::RunCommand;
+use crate::domain::id::AgentId;
+use crate::domain::person_command::{AgentFamily, AgentMessage};
+
+/// Tells `agent` the `text` with its next prompt.
+pub(super) fn tell(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
+    let agent = AgentId::parse(text_in(body, "agent")?)?;
+    let text = text_in(body, "text")?.to_owned();
+    ordered(commands, body, &RunCommand::Tell(AgentMessage { agent, text }))
+}
+
+/// Holds `agent`, or with `AGENT.*` also those that descend from it.
+pub(super) fn hold(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
+    ordered(commands, body, &RunCommand::Hold(AgentFamily::parse(text_in(body, "agent")?)?))
+}
+
+/// Releases `agent`, or with `AGENT.*` also those that descend from it.
+pub(super) fn release(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
+    ordered(commands, body, &RunCommand::Release(AgentFamily::parse(text_in(body, "agent")?)?))
+}
+
+/// Ends `agent`.
+pub(super) fn stop_agent(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
+    let agent = AgentId::parse(text_in(body, "agent")?)?;
+    ordered(commands, body, &RunCommand::StopAgent { agent })
+}
+
+fn ordered(commands: &LocalCommands, body: &Value, order: &RunCommand) -> Result<Value, Error> {
+    give((commands.root(), commands.dir()), &run_in(body)?, order)
+}

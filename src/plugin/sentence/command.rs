@@ -1,0 +1,21 @@
+//! The sentence about a command that a person gives to a run.
+
+use crate::domain::event::RunCommand;
+use crate::domain::printable::one_line;
+
+/// Returns the sentence.
+pub(super) fn given(command: &RunCommand) -> String {
+    match command {
+        RunCommand::Stop => "asked to stop".to_owned(),
+        RunCommand::Answer(given) => {
+            format!("someone answers {}: {}", given.node, one_line(&given.text))
+        }
+        RunCommand::Retry(_) => "asked to retry failed agents".to_owned(),
+        RunCommand::Tell(told) => {
+            format!("{}  someone tells it: {}", told.agent, one_line(&told.text))
+        }
+        RunCommand::Hold(family) => format!("{family}  is held"),
+        RunCommand::Release(family) => format!("{family}  is released"),
+        RunCommand::StopAgent { agent } => format!("{agent}  asked to stop"),
+    }
+}

@@ -72,7 +72,8 @@ impl Browser {
             "Target.attachToTarget",
             &json!({ "targetId": target["targetId"], "flatten": true }),
         );
-        browser.session = attached["sessionId"].as_str().expect("a session").to_owned();
+        let session = attached["sessionId"].as_str().expect("a session");
+        session.clone_into(&mut browser.session);
         for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
             browser.call(domain, &json!({}));
         }

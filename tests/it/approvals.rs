@@ -26,8 +26,8 @@ fn workflow() -> Test {
 
 /// Returns the calls that have run.
 fn ran(test: &Test) -> Vec<String> {
-    let text = std::fs::read_to_string(test.fake().join("ran.jsonl")).unwrap_or_default();
-    text.lines().map(ToOwned::to_owned).collect()
+    let lines = std::fs::read_to_string(test.fake().join("ran.jsonl")).unwrap_or_default();
+    lines.lines().map(ToOwned::to_owned).collect()
 }
 
 /// Returns the numbers of the approvals that a person was asked.

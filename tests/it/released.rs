@@ -127,7 +127,7 @@ fn snapshot_of_an_earlier_version_is_replaced_without_a_warning() {
         let mut arguments = vec!["run", name, "--trust"];
         arguments.extend(answer.iter().flat_map(|answer| ["--answer", *answer]));
         test.raymond(&arguments).ok().stderr_lacks("state.json");
-        assert_eq!(version(), json!(4), "{name}");
+        assert_eq!(version(), json!(5), "{name}");
     }
 }
 
@@ -136,12 +136,12 @@ fn snapshot_of_a_newer_format_is_refused() {
     let test = restored(1, "prompts");
     let path = test.dir().join("runs/prompts/state.json");
     let stored = fs::read_to_string(&path).expect("a snapshot");
-    let newer = stored.replacen("\"version\": 1", "\"version\": 5", 1);
+    let newer = stored.replacen("\"version\": 1", "\"version\": 6", 1);
     fs::write(&path, with_checksums(&path, &newer)).expect("written");
     let outcome = test.raymond(&["run", "prompts", "--trust"]);
     outcome
         .code(65)
-        .stderr_has("state.json: version 5 is newer than 4, the newest that this raymond reads");
+        .stderr_has("state.json: version 6 is newer than 5, the newest that this raymond reads");
     assert_eq!(fs::read_to_string(&path).expect("a snapshot"), with_checksums(&path, &newer));
 }
 

@@ -181,10 +181,10 @@ fn run_calls_people_through_a_terminal_that_can() {
     screen.wait_for(&["Shall I?", "1 for a person"]).keys("yes\r");
     assert_eq!(screen.wait_for_exit(), Some(0));
     let written = screen.all_written();
+    let asks = "\u{1b}]777;notify;raymond t;main of run t asks NEXT.md: Shall I?";
+    assert!(written.contains(asks), "{written:?}");
     let order = [
         "\u{1b}[22;2t",
-        "\u{1b}]2;raymond t\u{1b}\\",
-        "\u{1b}]777;notify;raymond t;main of run t asks NEXT.md: Shall I?",
         "\u{1b}]2;raymond t · needs you\u{1b}\\\u{1b}]9;4;4;0\u{1b}\\",
         "\u{1b}]777;notify;raymond t;run t finished",
         "\u{1b}]9;4;0;0\u{1b}\\\u{1b}[23;2t",

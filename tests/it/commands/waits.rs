@@ -6,9 +6,9 @@ use crate::support::{Test, when};
 
 /// Returns the run, the kind and the command of each wait.
 fn waits(test: &Test) -> Vec<[String; 3]> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let waits = test.raymond(&["waits", "--json"]).ok().json_items();
-    waits.iter().map(|wait| ["run", "kind", "command"].map(|key| text(&wait[key]))).collect()
+    waits.iter().map(|wait| ["run", "kind", "command"].map(|key| string(&wait[key]))).collect()
 }
 
 #[test]

@@ -147,7 +147,9 @@ fn program_killed_at_any_point_has_same_outcome() {
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
         .filter(|point| {
-            !["fork.", "snapshot.", "worktree."].iter().any(|other| point.starts_with(other))
+            !["fork.", "snapshot.", "worktree.", "approval."]
+                .iter()
+                .any(|other| point.starts_with(other))
         })
         .collect();
     assert_eq!(lived, ["operation.before", "operation.after", "inbox.before"]);

@@ -89,18 +89,18 @@ fn foreign_hosts_and_origins_are_refused() {
     assert_eq!(get(host, "\nhost: evil.example"), 421);
     assert_eq!(get(host, "\norigin: http://evil.example"), 403);
     assert_eq!(get(host, "\nsec-fetch-site: cross-site"), 403);
-    let post = |more: &str| {
+    let send = |more: &str| {
         let head = format!(
             "POST /api/actions/stop HTTP/1.1\nhost: {host}\nauthorization: Bearer {token}\ncontent-length: 2{more}"
         );
         client.raw(&head, b"{}").status
     };
     let json = "\ncontent-type: application/json";
-    assert_eq!(post(&format!("{json}\norigin: http://{host}")), 409, "let in, and it names no run");
-    assert_eq!(post(""), 415);
-    assert_eq!(post("\ncontent-type: text/plain"), 415);
-    assert_eq!(post(&format!("{json}\norigin: null")), 403);
-    assert_eq!(post(&format!("{json}\norigin: http://127.0.0.1:1")), 403);
+    assert_eq!(send(&format!("{json}\norigin: http://{host}")), 409, "let in, and it names no run");
+    assert_eq!(send(""), 415);
+    assert_eq!(send("\ncontent-type: text/plain"), 415);
+    assert_eq!(send(&format!("{json}\norigin: null")), 403);
+    assert_eq!(send(&format!("{json}\norigin: http://127.0.0.1:1")), 403);
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn token_is_printed_once_and_kept_nowhere() {
             if path.is_dir() {
                 folders.push(path);
             } else if let Ok(bytes) = std::fs::read(&path) {
-                let text = String::from_utf8_lossy(&bytes);
-                assert!(!text.contains(&token), "{}", path.display());
+                let content = String::from_utf8_lossy(&bytes);
+                assert!(!content.contains(&token), "{}", path.display());
             }
         }
     }

@@ -182,11 +182,11 @@ fn run_calls_people_through_a_terminal_that_can() {
     assert_eq!(screen.wait_for_exit(), Some(0));
     let written = screen.all_written();
     let asks = "\u{1b}]777;notify;raymond t;main of run t asks NEXT.md: Shall I?";
-    assert!(written.contains(asks), "{written:?}");
+    let is_over = "\u{1b}]777;notify;raymond t;run t finished";
+    assert!(written.contains(asks) && written.contains(is_over), "{written:?}");
     let order = [
         "\u{1b}[22;2t",
         "\u{1b}]2;raymond t · needs you\u{1b}\\\u{1b}]9;4;4;0\u{1b}\\",
-        "\u{1b}]777;notify;raymond t;run t finished",
         "\u{1b}]9;4;0;0\u{1b}\\\u{1b}[23;2t",
     ];
     let mut rest = written.as_str();

@@ -1,6 +1,6 @@
 // One agent: its conversation, step by step, and what it lives with.
 
-import { el, say, show } from "./dom.js";
+import { drawn, el, say, show } from "./dom.js";
 import { Feed, get, path } from "./api.js";
 import { count, since, usd, whole } from "./format.js";
 import { entryElement } from "./conversation.js";
@@ -26,7 +26,8 @@ export function agentView(main, run, agent) {
 
   async function load() {
     try {
-      draw(await get(path("runs", run, "agents", agent)));
+      const found = await get(path("runs", run, "agents", agent));
+      drawn(steps, () => draw(found));
     } catch (error) {
       say(sentence, error.message);
     }

@@ -35,6 +35,24 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// What is to be drawn once no button of the mouse is down, and no finger: a press on an element that is replaced before it
+// ends would be no click.
+let waiting = null;
+addEventListener("pointerdown", () => (waiting ??= new Map()), true);
+for (const end of ["pointerup", "pointercancel", "blur"]) {
+  addEventListener(end, () => setTimeout(() => {
+    const due = waiting ? [...waiting.values()] : [];
+    waiting = null;
+    for (const draw of due) draw();
+  }), true);
+}
+
+// Draws now, or after the press that is under way; of several drawings with one key the last one.
+export function drawn(key, draw) {
+  if (waiting) waiting.set(key, draw);
+  else draw();
+}
+
 // Shows a message for a while.
 export function notice(text, kind) {
   const box = document.getElementById("notices");

@@ -1,6 +1,6 @@
 // The questions of all runs that wait for a person.
 
-import { el, notice, say, show } from "./dom.js";
+import { drawn, el, notice, say, show } from "./dom.js";
 import { Feed, act, path } from "./api.js";
 import { since } from "./format.js";
 import { questionCard } from "./question.js";
@@ -58,7 +58,7 @@ export function needsView(main) {
   let due = null;
   const soon = () => (due ??= requestAnimationFrame(() => {
     due = null;
-    draw();
+    drawn(runs, draw);
   }));
   const feed = new Feed("/events", {
     reset: () => runs.clear(),

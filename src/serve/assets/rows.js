@@ -1,6 +1,6 @@
 // A list of any length of which only the visible rows exist. Arrows move in it.
 
-import { el } from "./dom.js";
+import { drawn, el } from "./dom.js";
 
 const SPARE = 12;
 
@@ -31,7 +31,7 @@ export class VirtualRows {
   later() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.draw();
+      drawn(this, () => this.draw());
     });
   }
 

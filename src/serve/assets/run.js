@@ -1,6 +1,6 @@
 // One run: its headline, and the parts of it.
 
-import { el, notice, say, show } from "./dom.js";
+import { drawn, el, notice, say, show } from "./dom.js";
 import { Feed, get, path } from "./api.js";
 import { count, since, usd, whole } from "./format.js";
 import { AgentTree } from "./tree.js";
@@ -76,7 +76,7 @@ export function runView(main, run) {
       now.refused_tools ? el("span", { class: "warn" }, count(now.refused_tools, "refused tool")) : null,
       el("span", { class: "quiet", title: now.scope_dir }, "record " + now.seq.toLocaleString("en")));
     say(why, now.pause ? "paused: " + now.pause : now.limited_until ? "usage limit until " + whole(now.limited_until) : now.status === "interrupted" ? `not live: raymond resume ${run} resumes it` : "");
-    show(actions, runActions(run, now));
+    drawn(actions, () => show(actions, runActions(run, now)));
     if (now.questions !== before?.questions || (now.questions && now.seq !== before?.seq)) questions();
     for (const view of Object.values(views)) view.changed?.(now);
   }

@@ -1,6 +1,6 @@
 // All runs of the directory.
 
-import { el, say, show } from "./dom.js";
+import { drawn, el, say, show } from "./dom.js";
 import { Feed, get } from "./api.js";
 import { count, since, usd, whole } from "./format.js";
 
@@ -50,7 +50,7 @@ export function runsView(main) {
   const soon = () => {
     due ??= requestAnimationFrame(() => {
       due = null;
-      draw();
+      drawn(runs, draw);
     });
   };
   const feed = new Feed("/events", {

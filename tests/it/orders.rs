@@ -185,3 +185,36 @@ fn stopped_agent_that_waits_ends_at_once_and_can_be_retried() {
     test.raymond(&["answer", "t", "NEXT.md=yes"]).ok();
     test.raymond(&["resume", "t"]).ok().ended("main", "heard");
 }
+
+#[test]
+fn agent_that_is_stopped_while_nobody_runs_it_ends_with_the_turn_that_outlived_raymond() {
+    let test = Test::new().prompt("START.md", "start").rule(
+        when("start").hold_before("go").cost(0.02).reply("<goto>START.md</goto>"),
+    );
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    run.kill9();
+    test.raymond(&["stop", "t", "--agent", "main"]).ok().stdout_has("nobody runs t now");
+    let mut again = test.spawn_resumed(&[]);
+    again.wait_event("command_received", 1);
+    test.release("go");
+    again.wait().code(1).failed("main");
+    assert_eq!(test.calls().len(), 1, "it is asked nothing more");
+    let event = test.events("agent_failed").pop().expect("it failed");
+    assert_eq!((&event["cause"], &event["cost_usd"]), (&json!("stopped"), &json!(0.02)));
+    test.assert_no_survivors();
+}
+
+#[test]
+fn message_survives_a_kill_and_is_told_once() {
+    let test = held();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    run.wait_event("command_received", 1);
+    run.kill9();
+    test.release("go");
+    test.resume(&[]).ok().ended("main", "ok");
+    let told = test.prompts().iter().filter(|prompt| prompt.contains("be brief")).count();
+    assert_eq!((told, test.events("messages_taken").len()), (1, 1));
+}

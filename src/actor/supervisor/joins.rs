@@ -62,7 +62,7 @@ impl Supervisor {
     }
 
     /// Ends the running turn or activity of an agent that a person stops; its report ends the agent. If nothing of it runs,
-    /// it ends at once.
+    /// it ends at once. A turn of an earlier raymond that is still to be taken up goes on, and its report ends the agent.
     pub(super) fn stop_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         self.context.performer.stop_agent(id);
         if self.admission.holders().any(|holder| holder == id) {
@@ -70,7 +70,10 @@ impl Supervisor {
             if let Some(address) = self.agents.get(id) {
                 address.do_send(CancelConsult);
             }
-        } else if !self.advancing.contains(id) && !self.performing.contains_key(id) {
+        } else if !self.admission.is_reserved(id)
+            && !self.advancing.contains(id)
+            && !self.performing.contains_key(id)
+        {
             self.admission.release(id);
             self.dispatch_agent(id, ctx);
         }

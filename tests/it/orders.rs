@@ -188,9 +188,9 @@ fn stopped_agent_that_waits_ends_at_once_and_can_be_retried() {
 
 #[test]
 fn agent_that_is_stopped_while_nobody_runs_it_ends_with_the_turn_that_outlived_raymond() {
-    let test = Test::new().prompt("START.md", "start").rule(
-        when("start").hold_before("go").cost(0.02).reply("<goto>START.md</goto>"),
-    );
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").hold_before("go").cost(0.02).reply("<goto>START.md</goto>"));
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
     run.kill9();

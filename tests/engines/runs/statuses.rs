@@ -36,8 +36,10 @@ fn running_turns_and_waits_are_told_with_their_host_on_any_machine() {
     let tree = third.raymond(&["tree", RUN, "--all"]);
     tree.ok().says("running on a").says("waits for a free process on a");
     third.raymond(&["show", RUN, "main.1"]).ok().says("running on a");
-    let hosts = third.raymond(&["hosts", "--json"]).ok().json();
-    assert_eq!((&hosts[0]["busy"], &hosts[0]["agents"]), (&json!(2), &json!(4)), "{hosts}");
+    let hosts = || third.raymond(&["hosts", "--json"]).ok().json();
+    wait_until("a heartbeat tells of both turns", || hosts()[0]["busy"] == 2);
+    let hosts = hosts();
+    assert_eq!(hosts[0]["agents"], 4, "{hosts}");
     let page = include_str!("../../../docs/reference/json.md");
     let page = page.split("## `hosts`").nth(1).and_then(|rest| rest.split("\n## ").next());
     let page = page.expect("the page tells of hosts");

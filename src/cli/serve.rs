@@ -5,6 +5,7 @@ mod agent_document;
 mod browser_page;
 mod command_backend;
 mod graph_document;
+mod local_commands;
 mod run_documents;
 mod start_documents;
 
@@ -14,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use self::browser_page::BrowserPage;
-use self::command_backend::LocalCommands;
+use self::local_commands::LocalCommands;
 use super::args::serve::ServeArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, person};

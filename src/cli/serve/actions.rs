@@ -12,7 +12,7 @@ mod stop;
 
 use serde_json::Value;
 
-use super::command_backend::LocalCommands;
+use super::local_commands::LocalCommands;
 use crate::cli::exit::Error;
 
 /// The code of an action: it takes the body of a request, and returns what its command tells.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::command_backend::{LocalCommands, agent_in, run_in, text_in};
+use super::super::local_commands::{LocalCommands, agent_in, run_in, text_in};
 use crate::cli::exit::Error;
 use crate::cli::{answer as command, engine};
 use crate::domain::question::AnswerCommand;

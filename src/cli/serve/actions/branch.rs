@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::super::command_backend::{LocalCommands, run_in, text_in};
+use super::super::local_commands::{LocalCommands, run_in, text_in};
 use crate::cli::exit::Error;
 use crate::cli::{background, engine};
 use crate::store::view::load_view;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::command_backend::{LocalCommands, run_in, text_in};
+use super::super::local_commands::{LocalCommands, run_in, text_in};
 use crate::cli::agent_orders::give;
 use crate::cli::exit::Error;
 use crate::domain::event::RunCommand;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::super::command_backend::{LocalCommands, agent_in, run_in};
+use super::super::local_commands::{LocalCommands, agent_in, run_in};
 use crate::cli::exit::Error;
 use crate::cli::{background, engine, retry as command};
 use crate::domain::retry::RetrySelection;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::command_backend::{LocalCommands, text_in};
+use super::super::local_commands::{LocalCommands, text_in};
 use crate::actor::clock::now;
 use crate::cli::engine;
 use crate::cli::exit::Error;

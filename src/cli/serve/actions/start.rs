@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::super::command_backend::{LocalCommands, text_in};
+use super::super::local_commands::{LocalCommands, text_in};
 use super::super::start_documents;
 use crate::cli::background::own_program;
 use crate::cli::exit::Error;

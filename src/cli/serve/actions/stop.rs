@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::command_backend::{LocalCommands, run_in};
+use super::super::local_commands::{LocalCommands, run_in};
 use crate::cli::exit::Error;
 use crate::cli::{engine, stop as command};
 

@@ -4,16 +4,15 @@
 //! one that resumes it.
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::agent_selector::check_agent_exists;
 use super::answer::from_stdin;
 use super::args::NamedRunArgs;
 use super::args::orders::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
+use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::{engine, output, person, run_choice};
-use crate::actor::clock::now;
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentFamily, AgentMessage};
@@ -162,7 +161,7 @@ fn given(
     let RunView { run, held, .. } = load_view(root, &id)?;
     check_lives(&run, &order.family)?;
     let key = directories::user_state()?.key()?;
-    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    let name = command_name();
     inbox::put(&root.run(&id).inbox(), &name, command, &key)?;
     Ok(GivenOrder { run: id, order, is_live: held })
 }

@@ -6,11 +6,11 @@
 use std::io::Read;
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::accepted_answer::AcceptedAnswer;
 use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
+use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::inbox_answers::{apply_event, taken_from_inbox};
 use super::questions::{self, OpenQuestion};
@@ -110,7 +110,7 @@ impl AnswerOutcome {
 /// # Errors
 /// [`store::Error`].
 pub(super) fn put(dir: &RunDir, given: AnswerCommand, key: &ProofKey) -> Result<(), store::Error> {
-    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    let name = command_name();
     inbox::put(&dir.inbox(), &name, &RunCommand::Answer(given), key)
 }
 

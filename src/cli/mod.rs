@@ -19,6 +19,7 @@ mod candidates;
 pub mod check;
 pub mod clean;
 pub mod color;
+mod command_name;
 mod completions;
 mod confirm;
 pub mod costs;

@@ -1,16 +1,15 @@
 //! `raymond retry`: failed agents of a run live again, in this process or in the one that holds the run.
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
+use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::opened_run::RunAccess;
 use super::run::{graph_setup, prepared_to_resume};
 use super::{background, engine, output, person, run_choice, settings};
-use crate::actor::clock::now;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{
@@ -115,7 +114,7 @@ pub(super) fn planned(run: &Run, selection: &RetrySelection) -> Result<Value, Er
 /// Puts a command into the inbox of a run; it is durable when this returns.
 fn put(root: &RunsRoot, id: &RunId, command: &RunCommand) -> Result<(), Error> {
     let key = directories::user_state()?.key()?;
-    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    let name = command_name();
     Ok(inbox::put(&root.run(id).inbox(), &name, command, &key)?)
 }
 

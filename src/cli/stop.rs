@@ -7,16 +7,15 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::agent_orders::stop_agent;
 use super::args::StopArgs;
+use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::status_word::word;
 use super::waited_hosts::WaitedHosts;
 use super::{engine, output, person, run_choice};
-use crate::actor::clock::now;
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
@@ -117,7 +116,7 @@ pub(super) fn request(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
 
 /// Puts the request into the run's inbox, and returns its name; `None` if the run is being released.
 pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store::Error> {
-    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    let name = command_name();
     Ok(stop_request::put(dir, &name, key)?.then_some(name))
 }
 

@@ -17,7 +17,7 @@ pub struct PersonWait {
     pub since: Timestamp,
     /// The time at which it ends in any case; `None` for no limit.
     pub until: Option<Timestamp>,
-    /// What is waited for.
+    /// The subject of the wait.
     pub subject: PersonWaitSubject,
 }
 

@@ -17,7 +17,7 @@ use crate::fault::point;
 /// The longest time for a process to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What becomes of a call that needs approval.
+/// The outcome of a call that needs approval.
 #[derive(Debug)]
 pub struct ApprovalNews {
     /// The id of the call.

@@ -24,7 +24,7 @@ const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A record as the page lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LogLine {
+pub struct PageLogLine {
     /// The number of the record.
     pub seq: u64,
     /// Its time.
@@ -41,7 +41,7 @@ pub struct LogLine {
     pub shows: Vec<String>,
 }
 
-impl LogLine {
+impl PageLogLine {
     /// Returns the line of a record.
     #[must_use]
     pub fn of(record: &Record) -> Self {
@@ -81,11 +81,11 @@ pub struct LogRange {
 
 impl LogRange {
     /// Returns whether a record is asked for.
-    fn has(&self, line: &LogLine) -> bool {
+    fn has(&self, line: &PageLogLine) -> bool {
         self.agent.is_none() || self.agent == line.agent
     }
 
-    fn has_text(&self, line: &LogLine) -> bool {
+    fn has_text(&self, line: &PageLogLine) -> bool {
         self.text.as_ref().is_none_or(|text| line.text.to_lowercase().contains(text))
     }
 }
@@ -107,7 +107,7 @@ pub fn read(dir: &RunDir, range: &LogRange) -> Result<Value, store::Error> {
             continue;
         }
         let record = record::decode(&text).map_err(|flaw| journal.damaged(seq, &flaw))?;
-        let line = LogLine::of(&record);
+        let line = PageLogLine::of(&record);
         if !range.has(&line) || !range.has_text(&line) {
             continue;
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::agent_rows::{RunChanges, ToldRun};
 use super::event_frame::FeedEvent;
 use super::feed::FeedSource;
-use super::log_lines::LogLine;
+use super::log_lines::PageLogLine;
 use crate::domain::time::Timestamp;
 use crate::runtime::observing::run_watcher::RunWatcher;
 use crate::store;
@@ -36,7 +36,7 @@ pub struct RunFeedSource {
     watch: RunWatcher,
     told: ToldRun,
     started: Option<Timestamp>,
-    lines: VecDeque<LogLine>,
+    lines: VecDeque<PageLogLine>,
     /// True if something has changed that is not told yet.
     is_due: bool,
     told_at: Instant,
@@ -89,7 +89,7 @@ impl FeedSource for RunFeedSource {
         let records = self.watch.take_records();
         let mut events = Vec::new();
         if !records.is_empty() {
-            let lines: Vec<LogLine> = records.iter().map(LogLine::of).collect();
+            let lines: Vec<PageLogLine> = records.iter().map(PageLogLine::of).collect();
             events.extend(lines.chunks(MAX_LINES).map(|lines| FeedEvent::of("log", &lines)));
             self.lines.extend(lines);
             let surplus = self.lines.len().saturating_sub(MAX_LINES);
@@ -113,7 +113,7 @@ impl FeedSource for RunFeedSource {
             // The reader asks for these by their numbers.
             events.push(FeedEvent::of("log_gap", &json!({ "after": after, "before": first })));
         }
-        let lines: Vec<&LogLine> = self.lines.iter().filter(|line| line.seq > after).collect();
+        let lines: Vec<&PageLogLine> = self.lines.iter().filter(|line| line.seq > after).collect();
         events.push(FeedEvent::of("log", &lines));
         events
     }
@@ -128,7 +128,10 @@ impl FeedSource for RunFeedSource {
 }
 
 /// Returns the time of a run's first record, and the lines of the last ones up to this record.
-fn earlier(dir: &RunDir, seq: u64) -> Result<(Option<Timestamp>, VecDeque<LogLine>), store::Error> {
+fn earlier(
+    dir: &RunDir,
+    seq: u64,
+) -> Result<(Option<Timestamp>, VecDeque<PageLogLine>), store::Error> {
     let mut journal = JournalReader::open(&dir.journal())?;
     let (mut started, mut last) = (None, VecDeque::new());
     while let Some((number, line)) = journal.read()? {
@@ -146,7 +149,7 @@ fn earlier(dir: &RunDir, seq: u64) -> Result<(Option<Timestamp>, VecDeque<LogLin
     }
     let decoded = |(number, line): (u64, String)| {
         let record = record::decode(&line).map_err(|flaw| journal.damaged(number, &flaw))?;
-        Ok(LogLine::of(&record))
+        Ok(PageLogLine::of(&record))
     };
     Ok((started, last.into_iter().map(decoded).collect::<Result<_, store::Error>>()?))
 }

@@ -27,7 +27,7 @@ const MAX_AGENTS: usize = 100;
 /// The most runs whose questions are looked for.
 const MAX_RUNS: usize = 500;
 
-/// What a run's document depends on: the length and the time of its journal, the time of its inbox, and whether it is held.
+/// The state that a run's document depends on: the length and the time of its journal, the time of its inbox, and whether it is held.
 type RunStamp = (u64, [Option<Timestamp>; 2], bool);
 
 /// The documents of runs that have not changed.

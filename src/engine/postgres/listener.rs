@@ -45,7 +45,7 @@ impl Default for Channel {
     }
 }
 
-/// What a channel says about what has come about since somebody asked last.
+/// The news on a channel since somebody asked last.
 #[derive(Debug, PartialEq)]
 pub(super) enum ChannelNews {
     Nothing,

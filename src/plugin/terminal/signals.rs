@@ -33,11 +33,11 @@ pub struct TerminalSignals {
 pub enum ShownProgress {
     /// Something is done, nobody knows how much is left.
     Busy,
-    /// So many per cent are done.
+    /// The share that is done, in per cent.
     Percent(u64),
-    /// So many per cent are done, and somebody is needed.
+    /// The share that is done, in per cent, while somebody is needed.
     NeedsSomeone(u64),
-    /// Nothing is shown any more.
+    /// The end: the terminal shows no progress any more.
     Over,
 }
 

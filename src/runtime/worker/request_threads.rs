@@ -63,7 +63,7 @@ struct WorkerSide {
     refused: RefCell<Option<String>>,
 }
 
-/// Whether the engine was reached, as the threads of a worker tell people.
+/// The state of the engine as the threads of a worker tell it to people: reached or not.
 #[derive(Debug, Default)]
 struct EngineReached {
     is_down: bool,

@@ -1,4 +1,4 @@
-//! Who is let in, and who is not.
+//! Tests of access: the requests that are let in, and those that are refused.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who is let in: keys, hosts, origins, paths, and the size of what is sent.
+//! Access to the page: keys, hosts, origins, paths, and the size of what is sent.
 
 use rustix::process::Signal;
 

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use super::activity_executor::ActivityExecutor;
 use super::interceptor::PluginInterceptor;
 use super::message::{
-    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, TurnReplied, TurnReported,
+    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, MessageRead, TurnReplied,
+    TurnReported,
 };
 use super::registry::AgentRegistry;
 use super::runner::StepRunner;
@@ -98,6 +99,8 @@ pub struct SupervisorHandle {
     pub activities: Recipient<ActivityDone>,
     /// Learns of tool calls that need approval.
     pub approvals: Recipient<ApprovalRequested>,
+    /// Learns of messages that running turns have read.
+    pub read_messages: Recipient<MessageRead>,
     /// Learns of throttling by the API.
     pub throttles: Recipient<ApiThrottled>,
     /// Learns of actors that died.

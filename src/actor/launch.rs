@@ -147,6 +147,7 @@ fn handle(supervisor: &Addr<Supervisor>) -> SupervisorHandle {
         replies: supervisor.clone().recipient(),
         activities: supervisor.clone().recipient(),
         approvals: supervisor.clone().recipient(),
+        read_messages: supervisor.clone().recipient(),
         throttles: supervisor.clone().recipient(),
         deaths: supervisor.clone().recipient(),
     }

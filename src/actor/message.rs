@@ -15,7 +15,7 @@ use crate::domain::consult::{ConsultVerdict, Consultation, SpendingTotals};
 use crate::domain::decide::TurnReport;
 use crate::domain::event::Record;
 use crate::domain::failures::AgentFailures;
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, MessageId};
 use crate::domain::money::Usd;
 use crate::domain::placement::HostSighting;
 use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
@@ -145,6 +145,16 @@ pub struct ApprovalRequested {
     pub turn: TurnId,
     /// The call.
     pub request: Box<ApprovalRequest>,
+}
+
+/// To the supervisor: a running turn has read a message.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct MessageRead {
+    /// The turn.
+    pub turn: TurnId,
+    /// The message.
+    pub message: MessageId,
 }
 
 /// To the supervisor: the API asks for fewer requests.

@@ -8,7 +8,7 @@ use actix::{
 
 use super::clock::now;
 use super::context::RunContext;
-use super::message::{ApiThrottled, ApprovalRequested, TurnEnded};
+use super::message::{ApiThrottled, ApprovalRequested, MessageRead, TurnEnded};
 use super::runner::TurnNotice;
 use crate::domain::refusal::notice as notice_of;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
@@ -58,6 +58,10 @@ impl Actor for TurnActor {
                 let asked =
                     ApprovalRequested { turn: turn.clone(), request: Box::new(request.clone()) };
                 context.supervisor.approvals.do_send(asked);
+            }
+            TurnNotice::MessageRead(message) => {
+                let read = MessageRead { turn: turn.clone(), message: message.clone() };
+                context.supervisor.read_messages.do_send(read);
             }
             TurnNotice::Throttled => context.supervisor.throttles.do_send(ApiThrottled),
         });

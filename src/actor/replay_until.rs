@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::replayed::ReplayRunner;
-use super::runner::{ApprovalNews, LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
+use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNews, TurnNoticeHandler};
 use crate::domain::cassette::place;
 use crate::domain::id::{AgentId, MessageId, SessionId};
 use crate::domain::session::Session;
@@ -119,8 +119,8 @@ impl StepRunner for ReplayUntilRunner {
         self.live.stop(agent);
     }
 
-    fn tell_approval(&self, agent: &AgentId, news: ApprovalNews) {
-        self.live.tell_approval(agent, news);
+    fn tell(&self, agent: &AgentId, news: TurnNews) {
+        self.live.tell(agent, news);
     }
 
     fn stop_all(&self, how: StopLevel) {

@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{TurnId, TurnInput, TurnOutcome};
-pub use crate::process::approval_channel::ApprovalNews;
 pub use crate::process::cancellation::StopLevel;
 use crate::process::claude::ClaudeRunner;
 pub use crate::process::notice::TurnNotice;
+pub use crate::process::turn_news::TurnNews;
 
 /// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -60,8 +60,8 @@ pub trait StepRunner {
     /// Ends the current turn of an agent, with a moment to do so.
     fn stop(&self, _agent: &AgentId) {}
 
-    /// Tells the turn of an agent what becomes of a call that needs approval.
-    fn tell_approval(&self, _agent: &AgentId, _news: ApprovalNews) {}
+    /// Tells the running turn of an agent some news, if its process can be told.
+    fn tell(&self, _agent: &AgentId, _news: TurnNews) {}
 
     /// Tells all running turns to stop, and all later ones not to start.
     fn stop_all(&self, how: StopLevel);
@@ -116,8 +116,8 @@ impl StepRunner for ClaudeRunner {
         ClaudeRunner::stop(self, agent);
     }
 
-    fn tell_approval(&self, agent: &AgentId, news: ApprovalNews) {
-        ClaudeRunner::tell_approval(self, agent, news);
+    fn tell(&self, agent: &AgentId, news: TurnNews) {
+        ClaudeRunner::tell(self, agent, news);
     }
 
     fn stop_all(&self, how: StopLevel) {

@@ -15,7 +15,7 @@ use super::exit::{CliExitCode, Error};
 use super::{engine, output, person, run_choice};
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::person_command::{AgentFamily, AgentMessage};
+use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::runtime::directories;
 use crate::store::inbox;
@@ -33,7 +33,8 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
     }
     let command = RunCommand::Tell(AgentMessage { agent: args.agent.clone(), text });
     let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
-    given.print(args.json, |agent| format!("{agent} is told with its next prompt"))
+    let with = if given.is_live { "next request to the model" } else { "next prompt" };
+    given.print(args.json, |agent| format!("{agent} is told with its {with}"))
 }
 
 /// Runs `raymond hold`.
@@ -88,8 +89,8 @@ pub(super) fn give(
 }
 
 /// An order that was given.
-struct GivenOrder {
-    run: RunId,
+pub(super) struct GivenOrder {
+    pub(super) run: RunId,
     order: AgentOrder,
     /// True if a raymond holds the run, and takes the order soon.
     is_live: bool,
@@ -101,6 +102,15 @@ impl GivenOrder {
         json!({ "run": run, "agent": family.to_string(), "command": name, "is_live": is_live })
     }
 
+    /// Returns the end of a sentence about it: when it takes effect, if nobody executes the run.
+    pub(super) fn later(&self) -> String {
+        let Self { run, is_live, .. } = self;
+        if *is_live {
+            return String::new();
+        }
+        format!("; nobody runs {run} now, so that is once it is resumed: raymond resume {run}")
+    }
+
     fn print(
         &self,
         json: bool,
@@ -109,13 +119,7 @@ impl GivenOrder {
         if json {
             return output::print_json(&self.as_json());
         }
-        let Self { run, order, is_live } = self;
-        let later = if *is_live {
-            String::new()
-        } else {
-            format!("; nobody runs {run} now, so that is once it is resumed: raymond resume {run}")
-        };
-        output::print(&format!("{}{later}\n", says(&order.family)))
+        output::print(&format!("{}{}\n", says(&self.order.family), self.later()))
     }
 }
 
@@ -136,6 +140,12 @@ impl AgentOrder {
             RunCommand::Hold(family) => (family.clone(), "hold", "hold an agent"),
             RunCommand::Release(family) => (family.clone(), "release", "release an agent"),
             RunCommand::StopAgent { agent } => (alone(agent), "stop_agent", "stop an agent"),
+            RunCommand::Edit(PromptEdit { turn, .. }) => {
+                (alone(&turn.agent), "edit", "edit the prompt of an agent")
+            }
+            RunCommand::Attach(AttachedSession { turn, .. }) => {
+                (alone(&turn.agent), "attach", "speak with an agent")
+            }
             RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => return None,
         };
         Some(Self { family, name, deed })
@@ -143,7 +153,10 @@ impl AgentOrder {
 }
 
 /// Leaves an order in the inbox of a run; it is durable when this returns.
-fn given(
+///
+/// # Errors
+/// As [`tell`].
+pub(super) fn given(
     (root, dir): (&RunsRoot, &DirArgs),
     run: &RunId,
     command: &RunCommand,

@@ -39,7 +39,7 @@ use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
 use self::import::{IMPORT_HELP, ImportArgs};
 pub use self::new_run::NewRunArgs;
 use self::new_run::variable;
-use self::orders::{HOLD_HELP, HoldArgs, TELL_HELP, TellArgs};
+use self::orders::{ATTACH_HELP, EDIT_HELP, HOLD_HELP, HoldArgs, TELL_HELP, TellArgs, VisitArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
@@ -155,7 +155,7 @@ pub enum CliCommand {
     /// Show the git worktrees of a run's agents, or remove unneeded ones
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
-    /// Tell an agent something with its next prompt
+    /// Tell an agent something: in its running turn, or with its next prompt
     #[command(after_help = TELL_HELP)]
     Tell(TellArgs),
     /// Let nothing of an agent begin until it is released
@@ -164,6 +164,12 @@ pub enum CliCommand {
     /// Let an agent go on that is held
     #[command(after_help = HOLD_HELP)]
     Release(HoldArgs),
+    /// Edit the prompt that is due of an agent
+    #[command(after_help = EDIT_HELP)]
+    Edit(VisitArgs),
+    /// Speak with an agent in Claude Code; it goes on with what was said
+    #[command(after_help = ATTACH_HELP)]
+    Attach(VisitArgs),
     /// Stop a run; it can be resumed later
     #[command(after_help = STOP_HELP)]
     Stop(StopArgs),

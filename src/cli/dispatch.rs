@@ -11,10 +11,10 @@ use super::args::{Cli, CliCommand};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    agent_orders, answer, branch, check, clean, completions, costs, diagnostics, diff, engine,
-    facts, graph, help, hosts, import, list, log, man, output, record, recover, retry, rules, run,
-    schema, serve, show, signal, start, status, stop, target, test, top, tree, trust, waits,
-    worker, workflow, worktrees,
+    agent_orders, answer, attach, branch, check, clean, completions, costs, diagnostics, diff,
+    edit, engine, facts, graph, help, hosts, import, list, log, man, output, record, recover,
+    retry, rules, run, schema, serve, show, signal, start, status, stop, target, test, top, tree,
+    trust, waits, worker, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
@@ -145,6 +145,8 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Tell(args) => agent_orders::tell(&args),
         CliCommand::Hold(args) => agent_orders::hold(&args),
         CliCommand::Release(args) => agent_orders::release(&args),
+        CliCommand::Edit(args) => edit::edit(&args),
+        CliCommand::Attach(args) => attach::attach(&args),
         CliCommand::Waits(args) => waits::waits(&args),
         CliCommand::Log(args) => log::log(&args),
         CliCommand::Tree(args) => tree::tree(&args),

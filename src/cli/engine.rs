@@ -65,6 +65,8 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         CliCommand::Stop(args) => Mirror(&mut args.one.dir),
         CliCommand::Tell(args) => Mirror(&mut args.dir),
         CliCommand::Hold(args) | CliCommand::Release(args) => Mirror(&mut args.dir),
+        CliCommand::Edit(args) => Local(&mut args.dir, "edit"),
+        CliCommand::Attach(args) => Local(&mut args.dir, "attach"),
         CliCommand::Signal(args) => Facts(&mut args.dir),
         CliCommand::Facts(args) => Facts(&mut args.dir),
         CliCommand::Start(args) => Local(&mut args.dir, START),

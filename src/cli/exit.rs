@@ -176,6 +176,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::NoHome
         | Error::NotShared { .. }
         | Error::NoApprovals(_)
+        | Error::Visit(_)
         | Error::NotExchanged { .. }
         | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)

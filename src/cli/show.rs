@@ -3,6 +3,7 @@
 mod choose;
 mod document;
 mod elsewhere;
+mod kept_sessions;
 mod script;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use self::choose::NamedAgent;
 use self::elsewhere::TextsElsewhere;
+use self::kept_sessions::KeptSessions;
 use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
 use super::args::NamedRunArgs;
@@ -43,6 +45,7 @@ struct AgentDetails<'run> {
     agent: &'run AgentId,
     /// The texts of turns that ran at other hosts.
     elsewhere: TextsElsewhere,
+    sessions: KeptSessions,
     /// True if one step was asked for, and so its whole texts.
     whole: bool,
     /// False if the prompts and the replies are left out.
@@ -76,8 +79,10 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
     }
     let dir = root.run(&id);
     let elsewhere = TextsElsewhere::fetch(args, &id, &dir, &steps)?;
+    let sessions = KeptSessions::of(&view.run, &steps);
     let whole = args.step.is_some();
-    let shown = AgentDetails { view: &view, dir, agent: &agent, elsewhere, whole, has_texts: true };
+    let (agent, view) = (&agent, &view);
+    let shown = AgentDetails { view, dir, agent, elsewhere, sessions, whole, has_texts: true };
     if args.json {
         return output::print_json(&shown.as_json(&steps)?);
     }
@@ -102,7 +107,9 @@ pub(super) fn document_without_texts(
     check_agent_exists(&view.run, agent)?;
     let steps = history.steps(&view.run);
     let (dir, elsewhere) = (root.run(id), TextsElsewhere::default());
-    let shown = AgentDetails { view: &view, dir, agent, elsewhere, whole: false, has_texts: false };
+    let sessions = KeptSessions::of(&view.run, &steps);
+    let (whole, has_texts) = (false, false);
+    let shown = AgentDetails { view: &view, dir, agent, elsewhere, sessions, whole, has_texts };
     let value = shown.as_json(&steps)?;
     Ok((view, value))
 }
@@ -195,7 +202,12 @@ impl AgentDetails<'_> {
             if is_new {
                 let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
                 let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
-                let _ = writeln!(text, "  turn {number}{whose}  session {}", turn.session);
+                let session = if self.sessions.has(turn) {
+                    format!("  session {}", turn.session)
+                } else {
+                    String::new()
+                };
+                let _ = writeln!(text, "  turn {number}{whose}{session}");
             }
             if let Some(why) = self.elsewhere.missing(turn).filter(|_| is_new) {
                 let _ = writeln!(text, "    {}", printable_line(&why));

@@ -201,8 +201,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RunBranched(event) => run_branched(run, event)?,
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
-        Event::CommandReceived { command, .. } => command_received(run, command, record.at),
-        Event::MessagesTaken { turn } => messages_taken(run, turn)?,
+        Event::CommandReceived { id, command } => command_received(run, (id, command), record.at),
+        Event::MessagesTaken { turn, message } => messages_taken(run, turn, message.as_ref())?,
     };
     if let Some(cost) = record.event.cost() {
         run.refused_tools.add_all(&cost.refused_tools, NAMED_PER_RUN);

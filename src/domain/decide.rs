@@ -10,6 +10,7 @@ mod failure;
 mod fork;
 mod join;
 mod late_cost;
+mod messages;
 mod program;
 mod questions;
 mod report_effects;
@@ -27,6 +28,7 @@ use self::fork::{fork_groups, reject_fork};
 use self::join::begin_join;
 pub use self::join::finish_join;
 use self::late_cost::late_cost;
+pub use self::messages::message_read;
 use self::program::role_responded;
 pub use self::program::{ProgramStart, program_started, role_event};
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! step it names.
 
 use super::approval::ApprovalVerdict;
-use super::id::AgentId;
+use super::id::{AgentId, MessageId};
 
 /// An action of the supervisor once a record is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,15 @@ pub enum Effect {
         call: String,
         /// The answer; `None` if a person is asked.
         verdict: Option<ApprovalVerdict>,
+    },
+    /// Tell the turn of an agent something, if it runs. Otherwise its next prompt does.
+    TellMessage {
+        /// The agent.
+        agent: AgentId,
+        /// The id by which the turn shows that it has read it.
+        id: MessageId,
+        /// The text, as the model gets it.
+        text: String,
     },
     /// This agent has ended: stop its actor.
     Retire(AgentId),

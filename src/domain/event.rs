@@ -43,7 +43,7 @@ use super::host::HostName;
 use super::id::{AgentId, Folder, MessageId, RunId, SessionId, StateName};
 use super::kept_session::KeptSession;
 use super::money::Usd;
-use super::person_command::{AgentFamily, AgentMessage};
+use super::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use super::question::AnswerCommand;
 use super::retry::{RetriedAgent, RetrySelection};
 use super::run::{PauseReason, Run};
@@ -191,6 +191,8 @@ pub enum Event {
     MessagesTaken {
         /// The turn.
         turn: TurnId,
+        /// The one that the turn has read while it runs; `None` for all, before it begins.
+        message: Option<MessageId>,
     },
 }
 
@@ -290,6 +292,10 @@ pub enum RunCommand {
     Hold(AgentFamily),
     /// End such a hold.
     Release(AgentFamily),
+    /// Ask a turn that is due something else.
+    Edit(PromptEdit),
+    /// Let an agent go on in the session in which a person has spoken with it.
+    Attach(AttachedSession),
     /// End an agent.
     StopAgent {
         /// The agent.

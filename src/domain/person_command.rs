@@ -5,7 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::id::{AgentId, InvalidName};
+use super::id::{AgentId, InvalidName, MessageId, SessionId};
+use super::turn::TurnId;
 
 /// A message to an agent, for its next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +15,31 @@ pub struct AgentMessage {
     pub agent: AgentId,
     /// The text.
     pub text: String,
+}
+
+/// A prompt that a person has edited, for one turn that is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PromptEdit {
+    /// The turn that was due.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The text that it is asked in the place of its prompt.
+    pub text: String,
+}
+
+/// A session in which a person has spoken with the model of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttachedSession {
+    /// The turn that was due.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The session whose history it begins with.
+    pub from: SessionId,
+    /// The session.
+    pub session: SessionId,
+    /// Its last message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
 }
 
 /// An agent, alone or with all that descend from it.

@@ -5,6 +5,7 @@
 //! Code, or the judgement on the reply of one. A language is a reader and an interpreter behind this function. The
 //! actors only load its files and choose its words for people.
 
+pub mod due_prompt;
 pub mod given_reply;
 mod graph;
 mod program;

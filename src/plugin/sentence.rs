@@ -118,8 +118,11 @@ fn event_sentence(record: &Record) -> String {
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
         Event::CommandReceived { command, .. } => command::given(command),
-        Event::MessagesTaken { turn } => {
+        Event::MessagesTaken { turn, message: None } => {
             format!("{}  is told with its next prompt", turn.agent)
+        }
+        Event::MessagesTaken { turn, message: Some(_) } => {
+            format!("{}  is told within its turn", turn.agent)
         }
     }
 }

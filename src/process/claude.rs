@@ -17,7 +17,6 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use super::approval_channel::{ApprovalChannel, ApprovalNews, ApprovalSenders};
 use super::cancellation::{CancellationTokens, StopLevel};
 use super::child::cgroup::RunGroups;
 use super::command::EnvironmentMarker;
@@ -31,6 +30,7 @@ use super::process_counts::ProcessCounts;
 use super::stream::StreamParser;
 use super::transcript::TurnFiles;
 use super::turn_arguments::WorkflowFolders;
+use super::turn_news::{TurnNews, TurnNewsChannel, TurnNewsSenders};
 use super::worker::Worker;
 use super::worker_process::ShutdownMode;
 use super::working_dirs::WorkingDirs;
@@ -65,7 +65,7 @@ pub struct ClaudeRunner {
     pub(super) marker: EnvironmentMarker,
     pub(super) pool: Rc<WorkerPool>,
     pub(super) stops: CancellationTokens,
-    approvals: ApprovalSenders,
+    news: TurnNewsSenders,
     capacity: usize,
     pub(super) memory_probe: MemoryProbe,
     pub(super) process_counts: ProcessCounts,
@@ -84,8 +84,8 @@ pub struct ClaudeRunner {
     pub(super) own_system_prompts: Cell<bool>,
 }
 
-/// The receiver of what becomes of a turn's calls that need approval.
-type NewsReceiver = UnboundedReceiver<ApprovalNews>;
+/// The receiver of the news for a turn.
+type NewsReceiver = UnboundedReceiver<TurnNews>;
 
 /// A turn that is being run.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl ClaudeRunner {
             marker,
             pool: Rc::new(WorkerPool::new(capacity)),
             stops: CancellationTokens::default(),
-            approvals: ApprovalSenders::default(),
+            news: TurnNewsSenders::default(),
             capacity,
             memory_probe,
             process_counts: ProcessCounts::default(),
@@ -165,9 +165,9 @@ impl ClaudeRunner {
     /// Runs a turn, or attaches to it; `notices` receives its activity.
     pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
         let mut stop = self.stops.of_turn(&input.turn.agent);
-        let mut news = self.approvals.open(&input.turn.agent);
+        let mut news = self.news.open(&input.turn.agent);
         let outcome = self.turn(input, (&mut stop, &mut news), notices).await;
-        self.approvals.close(&input.turn.agent);
+        self.news.close(&input.turn.agent);
         self.stops.forget(&input.turn.agent);
         outcome.unwrap_or_else(TurnOutcome::Failed)
     }
@@ -177,9 +177,9 @@ impl ClaudeRunner {
         self.stops.stop(agent);
     }
 
-    /// Tells the turn of an agent what becomes of a call that needs approval.
-    pub fn tell_approval(&self, agent: &AgentId, news: ApprovalNews) {
-        self.approvals.tell(agent, news);
+    /// Tells the running turn of an agent some news.
+    pub fn tell(&self, agent: &AgentId, news: TurnNews) {
+        self.news.tell(agent, news);
     }
 
     /// Tells running turns to stop, and refuses new ones.
@@ -265,7 +265,7 @@ impl ClaudeRunner {
             turn = self.replace(input, &files, stop).await?;
             end = self.watch(&mut turn, input, (stop, news), &notices).await;
         }
-        Ok(self.end_turn(turn, end, input, stop).await)
+        Ok(self.end_turn(turn, end, (input, &notices), stop).await)
     }
 
     async fn watch(
@@ -276,6 +276,7 @@ impl ClaudeRunner {
         notices: &impl Fn(TurnNotice<'_>),
     ) -> FollowEnd {
         let (throttled, refused, asked) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let read = Cell::new(0);
         let WorkerTurn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, files, stdin, .. } = worker;
         let for_first_output = took_over.then(|| first_output_timeout(input));
@@ -285,8 +286,8 @@ impl ClaudeRunner {
         let watch = StreamWatch { begin: &begin, after };
         let timeouts = FollowTimeouts { limits: input.limits, for_first_output };
         let hold = Duration::from_millis(self.settings.approval_hold_ms);
-        let approvals = ApprovalChannel { news, stdin, hold, since: None };
-        follow(process, follower, stream, stop, (timeouts, watch), approvals, |stream| {
+        let channel = TurnNewsChannel { news, stdin, hold, since: None };
+        follow(process, follower, stream, stop, (timeouts, watch), channel, |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
                 notices(TurnNotice::Active(seen));
@@ -294,6 +295,10 @@ impl ClaudeRunner {
             for request in stream.approvals.asked_since(asked.get()) {
                 asked.set(asked.get() + 1);
                 notices(TurnNotice::Approval(request));
+            }
+            for message in stream.messages.read_since(read.get()) {
+                read.set(read.get() + 1);
+                notices(TurnNotice::MessageRead(message));
             }
             if stream.throttled > throttled.replace(stream.throttled) {
                 notices(TurnNotice::Throttled);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::turn_arguments::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::option_switch::ProcessOptions;
 use crate::domain::permission::RunPermission;
@@ -86,6 +87,15 @@ pub fn arguments(
     if options.turn.asks_for_approval() {
         arguments.extend(ASK.map(str::to_owned));
     }
+    arguments
+}
+
+/// Returns the arguments of an interactive process in a session, for a person. It asks them before it uses a tool.
+#[must_use]
+pub fn interactive_arguments(session: &Session, model: Option<&ModelName>) -> Vec<String> {
+    let mut arguments = origin(session);
+    arguments
+        .extend(model.map(|model| ["--model".to_owned(), model.to_string()]).into_iter().flatten());
     arguments
 }
 

@@ -13,12 +13,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::approval_channel::ApprovalChannel;
 use super::cancellation::{StopLevel, stopped};
 use super::child::exit::ProcessExit;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::{Error, StreamFollower};
+use super::turn_news::TurnNewsChannel;
 use super::worker_process::WorkerProcess;
 use super::write_watch::WriteWatch;
 use crate::domain::supervision::TurnTimeouts;
@@ -80,7 +80,7 @@ pub async fn follow(
     stream: &mut StreamParser,
     stop: &mut watch::Receiver<StopLevel>,
     (timeouts, watch): (FollowTimeouts, StreamWatch<'_>),
-    mut approvals: ApprovalChannel<'_>,
+    mut channel: TurnNewsChannel<'_>,
     changed: impl Fn(&StreamParser),
 ) -> FollowEnd {
     let FollowTimeouts { limits, for_first_output } = timeouts;
@@ -135,7 +135,7 @@ pub async fn follow(
         if grace.is_none() && *stop.borrow() == StopLevel::Patiently {
             grace = Some(Instant::now() + Duration::from_millis(limits.shutdown_ms));
         }
-        let held_until = approvals.held_until(stream);
+        let held_until = channel.held_until(stream);
         if held_until.is_some() && *stop.borrow() != StopLevel::None {
             return FollowEnd::Parked;
         }
@@ -147,8 +147,8 @@ pub async fn follow(
                 return FollowEnd::Parked;
             }
             () = sleep_until(deadline) => return FollowEnd::TimedOut,
-            news = approvals.next() => {
-                approvals.take(news, stream).await;
+            news = channel.next() => {
+                channel.take(news, stream).await;
                 progressed = Instant::now();
             }
             () = written(writes.as_ref().and_then(Option::as_ref)) => {}

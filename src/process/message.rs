@@ -51,6 +51,14 @@ pub fn prompt(id: &MessageId, text: &str) -> String {
     format!("{line}\n")
 }
 
+/// Returns the message that tells a running turn something: the model reads it with its next request.
+#[must_use]
+pub fn steering(id: &MessageId, text: &str) -> String {
+    let message = json!({ "role": "user", "content": [{ "type": "text", "text": text }] });
+    let line = json!({ "type": "user", "uuid": id, "priority": "next", "message": message });
+    format!("{line}\n")
+}
+
 /// Returns a request to change a process for the turns to come.
 #[must_use]
 pub fn switch(id: &MessageId, switch: &ProcessSwitch) -> String {

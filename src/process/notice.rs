@@ -1,6 +1,7 @@
 //! Notices of a running turn, for observers.
 
 use crate::domain::approval::ApprovalRequest;
+use crate::domain::id::MessageId;
 use crate::domain::refusal::ToolRefusal;
 
 /// Something that a running turn was seen doing.
@@ -12,6 +13,8 @@ pub enum TurnNotice<'turn> {
     Throttled,
     /// A tool call needs approval.
     Approval(&'turn ApprovalRequest),
+    /// It has read a message.
+    MessageRead(&'turn MessageId),
     /// A tool was refused.
     Refused(&'turn ToolRefusal),
 }

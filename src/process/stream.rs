@@ -17,6 +17,7 @@ mod line_kind;
 mod long_line;
 pub mod partial;
 mod refusals;
+mod steering;
 mod totals;
 mod turn_state;
 
@@ -30,6 +31,7 @@ use self::refusals::RefusedTools;
 use self::approvals::ApprovalCalls;
 use self::background::{BackgroundTasks, TurnRemainder};
 use self::cut_off::{CostCompleteness, CutOff};
+use self::steering::SteeringMessages;
 use crate::domain::id::MessageId;
 use crate::domain::spending::SpendingMeter;
 use crate::domain::turn_offset::TurnBoundary;
@@ -121,6 +123,8 @@ pub struct StreamParser {
     pub not_logged_in: bool,
     /// The calls that need approval.
     pub approvals: ApprovalCalls,
+    /// The messages of people that it was sent.
+    pub messages: SteeringMessages,
     /// The tools that were refused.
     pub refused: RefusedTools,
     /// Number of requests in a row that the API has refused because of the credentials.
@@ -152,7 +156,9 @@ impl StreamParser {
         let result = self.result.as_ref();
         result.map(|_| match self.answer {
             AnswerState::Final => TurnRemainder::Nothing,
-            AnswerState::Open => self.background.remainder(self.background_work),
+            AnswerState::Open => {
+                self.background.remainder(self.background_work).with_messages(&self.messages)
+            }
         })
     }
 

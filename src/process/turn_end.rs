@@ -16,6 +16,7 @@ use super::claude::{ClaudeRunner, WorkerTurn};
 use super::follow::FollowEnd;
 use super::host::is_disk_full;
 use super::message;
+use super::notice::TurnNotice;
 use super::outcome::outcome;
 use super::stream::StreamParser;
 use super::transcript::TurnFiles;
@@ -38,7 +39,7 @@ impl ClaudeRunner {
         &self,
         turn: WorkerTurn,
         end: FollowEnd,
-        input: &TurnInput,
+        (input, notices): (&TurnInput, &impl Fn(TurnNotice<'_>)),
         stop: &watch::Receiver<StopLevel>,
     ) -> TurnOutcome {
         let WorkerTurn { mut worker, mut stream, attached, .. } = turn;
@@ -80,6 +81,10 @@ impl ClaudeRunner {
             Err(error) if stream.result.is_none() => FollowEnd::Unreadable(error),
             _ => end,
         };
+        // Those that were read before are known already; to tell them again changes nothing.
+        for message in stream.messages.read_since(0) {
+            notices(TurnNotice::MessageRead(message));
+        }
         if stream.partials > 0 {
             worker.compact();
         }

@@ -107,7 +107,7 @@ fn script(scope: &WorkflowDir) -> Result<(String, String), Error> {
     Ok((path, yaml))
 }
 
-fn no_claude(program: &str) -> Error {
+pub(super) fn no_claude(program: &str) -> Error {
     if program.contains('/') && Path::new(program).exists() {
         return Error::NotAProgram { program: program.to_owned() };
     }

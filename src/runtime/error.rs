@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use super::branch_error::BranchError;
+use super::error_texts::{doubt, of_inputs};
+use super::visit_error::VisitError;
 use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::engine::EngineError;
@@ -55,6 +57,9 @@ pub enum Error {
         /// The reason, and the remedy.
         why: String,
     },
+    /// A person cannot work on an agent.
+    #[error(transparent)]
+    Visit(#[from] VisitError),
     /// Nobody can be asked from a host.
     #[error("{0}")]
     NoApprovals(&'static str),
@@ -284,40 +289,6 @@ pub enum Error {
         /// The system's message.
         error: io::Error,
     },
-}
-
-/// Returns why a folder is not trusted.
-/// Returns the message that a workflow's inputs are missing, and the options that give them.
-fn of_inputs(missing: &[FolderInput]) -> String {
-    let meaning = |input: &FolderInput| match input.description.as_str() {
-        "" => format!("`{}`", input.name),
-        text => format!("`{}` ({text})", input.name),
-    };
-    let option = |input: &FolderInput| match input.name.as_str() {
-        "input" => "--input TEXT".to_owned(),
-        name => format!("--var {name}=TEXT"),
-    };
-    let names: Vec<String> = missing.iter().map(meaning).collect();
-    let options: Vec<String> = missing.iter().map(option).collect();
-    let (inputs, them) = if missing.len() == 1 { ("input", "it") } else { ("inputs", "them") };
-    format!(
-        "the workflow needs the {inputs} {}; give {them}: {}",
-        names.join(", "),
-        options.join(" ")
-    )
-}
-
-fn doubt(trust: &FolderTrust) -> String {
-    match trust {
-        FolderTrust::Lost(changes) if !changes.is_empty() => {
-            format!("it has changed since you trusted it ({})", changes.join(", "))
-        }
-        FolderTrust::Lost(_) | FolderTrust::Trusted => {
-            "it has changed since you trusted it".to_owned()
-        }
-        FolderTrust::OtherKey => "you trusted it with another key".to_owned(),
-        FolderTrust::Never => "you have not trusted it".to_owned(),
-    }
 }
 
 #[cfg(test)]

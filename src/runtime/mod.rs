@@ -4,6 +4,7 @@
 //! prints nothing: plug-ins show whatever is visible.
 
 mod answerer;
+pub mod attachment;
 pub mod branch;
 mod branch_draft;
 pub mod branch_error;
@@ -16,7 +17,9 @@ pub mod check;
 pub mod comparison;
 mod create;
 pub mod directories;
+pub mod due_prompt;
 mod error;
+mod error_texts;
 mod exchange;
 mod fact_activity;
 mod file_differences;
@@ -25,6 +28,7 @@ mod given_reply;
 pub mod graphs;
 mod hosts;
 mod inputs;
+pub mod kept_sessions;
 mod local_executor;
 pub mod observing;
 mod operation_checks;
@@ -50,6 +54,7 @@ pub mod start_plan;
 mod supervise;
 pub mod trust;
 pub mod user_config;
+pub mod visit_error;
 pub mod worker;
 mod workflow;
 pub mod workflow_errors;

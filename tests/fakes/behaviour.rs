@@ -15,7 +15,7 @@ use crate::flags::ClaudeFlags;
 use crate::script::ScriptRule;
 use crate::stream::{self, StreamTurn};
 use crate::turn::WarmTurn;
-use crate::{helper, session};
+use crate::{helper, log, session};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 const INVALID_UTF8: &[u8] = b"\xff\xfe\x80";
@@ -127,7 +127,7 @@ impl TurnPlayer<'_> {
             folder: self.folder,
             turn: self.turn,
             flags: self.flags,
-            control: warm.control,
+            control: &warm.inbox.control,
             number: warm.number,
         };
         let mut denials = Vec::new();
@@ -151,7 +151,18 @@ impl TurnPlayer<'_> {
             return Ok(true);
         }
         stream::write(&self.turn.tool_result())?;
+        self.read_messages()?;
         Ok(false)
+    }
+
+    /// Takes the messages that have come meanwhile into this turn, as the real program does before its next request.
+    fn read_messages(&self) -> Result<(), String> {
+        let Some(warm) = self.warm else { return Ok(()) };
+        for message in warm.inbox.waiting()? {
+            log::read(self.folder, &message.text)?;
+            stream::write(&self.turn.replayed(&message.line))?;
+        }
+        Ok(())
     }
 
     fn failure(&self) -> Option<Vec<u8>> {
@@ -192,7 +203,8 @@ impl TurnPlayer<'_> {
 
     /// Waits for the file; returns whether the turn was interrupted meanwhile.
     fn interrupted_at(&self, name: Option<&str>) -> bool {
-        let interrupted = || self.warm.is_some_and(|warm| warm.control.is_interrupted(warm.number));
+        let interrupted =
+            || self.warm.is_some_and(|warm| warm.inbox.control.is_interrupted(warm.number));
         self.wait_for(name, interrupted);
         name.is_some() && interrupted()
     }
@@ -208,7 +220,7 @@ impl TurnPlayer<'_> {
 
     fn wait_forever(&self) {
         if let Some(warm) = self.warm {
-            warm.control.ignore_stdin();
+            warm.inbox.control.ignore_stdin();
         }
         while self.folder.exists() {
             std::thread::sleep(POLL_INTERVAL * 20);

@@ -36,6 +36,8 @@ pub(crate) struct ControlState {
     /// The number of messages before the last interrupt; the turns below it are to stop.
     interrupted: AtomicUsize,
     ignores_stdin: AtomicBool,
+    /// A message has come for a turn that runs, so that the session says when it is idle.
+    was_steered: AtomicBool,
     /// The answers to own requests, and the rules that came with them.
     told: Mutex<ToldState>,
 }
@@ -118,7 +120,18 @@ impl StdinInbox {
 
     /// Returns the next message; `None` at the end of stdin.
     pub(crate) fn next(&self) -> Result<Option<TurnMessage>, String> {
+        if self.control.was_steered.load(Ordering::Relaxed) {
+            match self.messages.try_recv() {
+                Ok(message) => return message.map(Some),
+                Err(_) => stream::write(&stream::session_state("idle"))?,
+            }
+        }
         self.messages.recv().ok().transpose()
+    }
+
+    /// Returns the messages that wait already.
+    pub(crate) fn waiting(&self) -> Result<Vec<TurnMessage>, String> {
+        self.messages.try_iter().collect()
     }
 }
 
@@ -183,6 +196,10 @@ impl<F: FnMut(TurnMessage) -> Result<(), String>> StdinReader<F> {
         match value["type"].as_str() {
             Some("user") => {
                 self.count += 1;
+                if value["priority"] == "next" {
+                    self.control.was_steered.store(true, Ordering::Relaxed);
+                    stream::write(&stream::queued(&value["uuid"]))?;
+                }
                 let message =
                     TurnMessage { text: text(&value), model: self.model.clone(), line: value };
                 (self.deliver)(message)

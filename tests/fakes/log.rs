@@ -2,6 +2,7 @@
 //!
 //! A turn adds a line when it starts (`pid`, `argv`, `prompt`, `session`, `resumed_from`, `history`, `cwd`,
 //! `env`), one for each process it leaves behind (`pid`, `helper`), and one at its very end (`pid`, `done`).
+//! A message that a running turn reads adds one (`pid`, `read`).
 //! A warm process adds a line when it starts (`pid`, `started`), and one when stdin has ended (`pid`,
 //! `ended`). The start of each of its turns has the number of the turn in the process and the model it was
 //! asked for (`turn_in_process`, `model`).
@@ -49,6 +50,11 @@ pub(crate) fn started(
 
 pub(crate) fn helper(folder: &Path, of: u32, helper: u32) -> Result<(), String> {
     append(folder, &json!({"pid": of, "helper": helper}))
+}
+
+/// Logs a message that a running turn has read.
+pub(crate) fn read(folder: &Path, text: &str) -> Result<(), String> {
+    append(folder, &json!({"pid": std::process::id(), "read": text}))
 }
 
 pub(crate) fn done(folder: &Path) -> Result<(), String> {

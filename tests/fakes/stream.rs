@@ -65,7 +65,7 @@ impl StreamTurn {
         }))
     }
 
-    fn replayed(&self, message: &Value) -> Vec<u8> {
+    pub(crate) fn replayed(&self, message: &Value) -> Vec<u8> {
         let uuid = message["uuid"].as_str().map_or_else(|| new_id(3), str::to_owned);
         line(&json!({
             "type": "user", "message": message["message"], "session_id": self.session,
@@ -226,6 +226,16 @@ pub(crate) fn control_error(id: &Value, subtype: &str) -> Vec<u8> {
 }
 
 /// Writes and flushes the bytes.
+/// Returns the lines that follow a message to a turn that runs: it is queued, and the session is not idle before it is read.
+pub(crate) fn queued(uuid: &Value) -> Vec<u8> {
+    let lifecycle = json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "queued" });
+    [line(&lifecycle), session_state("running")].concat()
+}
+
+pub(crate) fn session_state(state: &str) -> Vec<u8> {
+    line(&json!({ "type": "system", "subtype": "session_state_changed", "state": state }))
+}
+
 pub(crate) fn write(bytes: &[u8]) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)

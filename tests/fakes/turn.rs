@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::behaviour::{TurnEnd, TurnPlayer};
 use crate::flags::ClaudeFlags;
-use crate::inbox::ControlState;
+use crate::inbox::StdinInbox;
 use crate::refused::RefusedTool;
 use crate::session::{self, SessionRefusal};
 use crate::usage::ProcessUsage;
@@ -42,7 +42,8 @@ pub(crate) struct WarmTurn<'a> {
     pub(crate) spent: f64,
     /// The usage of each model by the turns before.
     pub(crate) used: &'a ProcessUsage,
-    pub(crate) control: &'a ControlState,
+    /// The lines that come while it runs.
+    pub(crate) inbox: &'a StdinInbox,
 }
 
 /// The outcome of a turn, for the next one.

@@ -21,18 +21,11 @@ fn scripted(process: &FakeProcess, inbox: &StdinInbox) -> Result<ExitCode, Strin
     let (mut session, mut spent, mut used) = (None, 0.0, ProcessUsage::default());
     for number in 0.. {
         let Some(message) = inbox.next()? else { break };
-        let control = &inbox.control;
         let played = process.play(&TurnRequest {
             prompt: &message.text,
             model: message.model.as_deref(),
             replay: replay(&message, &process.flags),
-            warm: Some(WarmTurn {
-                number,
-                session: session.as_deref(),
-                spent,
-                used: &used,
-                control,
-            }),
+            warm: Some(WarmTurn { number, session: session.as_deref(), spent, used: &used, inbox }),
         })?;
         if played.end.ends_process() {
             return Ok(ExitCode::from(played.end.code()));

@@ -12,6 +12,7 @@
 
 mod answers;
 mod approvals;
+mod attach;
 mod background;
 mod branches;
 mod cases;
@@ -23,6 +24,7 @@ mod graphs;
 mod installed;
 mod lean;
 mod machine;
+mod messages;
 mod money;
 mod nodes;
 mod options;

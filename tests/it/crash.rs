@@ -68,9 +68,11 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The failpoints that such a run does not reach: those of approvals, lists of agents, graphs, commands, facts and
+/// The failpoints that such a run does not reach: those of approvals, of messages to running turns, lists of agents, graphs, commands, facts and
 /// worktrees.
-const OTHER_POINTS: [&str; 23] = [
+const OTHER_POINTS: [&str; 25] = [
+    "message.before",
+    "message.sent",
     "approval.before",
     "approval.told",
     "fork.before",

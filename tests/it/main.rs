@@ -28,6 +28,7 @@ mod debug_mode;
 mod diff;
 mod drawing;
 mod dry_run;
+mod edit;
 mod environment;
 mod evaluator;
 mod every_event;

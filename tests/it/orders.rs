@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Test, always, held, pair, when};
+use crate::support::{RunningRaymond, Test, always, held, pair, wait_until, when};
 
 /// Returns the agent of that id, as `status` shows it.
 fn agent(test: &Test, id: &str) -> Value {
@@ -11,8 +11,140 @@ fn agent(test: &Test, id: &str) -> Value {
     agents.into_iter().find(|agent| agent["id"] == id).unwrap_or_default()
 }
 
+/// Waits until the process of a running turn has got a message.
+fn wait_queued(run: &mut RunningRaymond<'_>, count: usize) {
+    run.wait_for("the message in the process", |test| {
+        stream(test).matches("queued").count() >= count
+    });
+}
+
+/// Returns the stream of the first process.
+fn stream(test: &Test) -> String {
+    std::fs::read_to_string(test.run_dir().join("steps/main-1-0.jsonl")).unwrap_or_default()
+}
+
+/// Returns the number of prompts that contain a text.
+fn prompts_with(test: &Test, words: &str) -> usize {
+    test.prompts().iter().filter(|prompt| prompt.contains(words)).count()
+}
+
+/// Returns the messages that running turns have read.
+fn read(test: &Test) -> Vec<String> {
+    let lines = test.call_log();
+    lines.iter().filter_map(|line| line["read"].as_str()).map(str::to_owned).collect()
+}
+
+/// Returns a workflow whose first turn runs a tool until `go`.
+fn in_tool() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").tool("Bash").hold_tool("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+}
+
+/// Returns a workflow whose first turn writes its answer until `go`.
+fn in_answer() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").cost(0.25).reply("<goto>WRONG.md</goto>"))
+        .rule(when("be brief").cost(0.5).reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+}
+
 #[test]
-fn message_stands_in_the_next_prompt_and_in_no_other() {
+fn running_turn_reads_a_message_at_its_next_request() {
+    let test = in_tool();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    let told = test.raymond(&["tell", "t", "main", "be brief"]);
+    told.ok().stdout_has("main is told with its next request to the model");
+    wait_queued(&mut run, 1);
+    test.release("go");
+    run.wait().ok().ended("main", "ok");
+    assert_eq!(read(&test), ["A message from the person who runs you:\n\nbe brief"]);
+    assert_eq!(prompts_with(&test, "be brief"), 0, "it is told once");
+    let taken = test.events("messages_taken");
+    assert_eq!(taken.len(), 1);
+    assert!(taken[0]["message"].is_string(), "{taken:?}");
+    test.raymond(&["log", "t"]).ok().stdout_has("main  is told within its turn");
+}
+
+#[test]
+fn message_to_a_turn_that_writes_its_answer_is_answered_before_the_turn_is_over() {
+    let test = in_answer();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    wait_queued(&mut run, 1);
+    test.release("go");
+    run.wait().ok().ended("main", "ok");
+    assert_eq!(test.calls().len(), 3, "{:?}", test.prompts());
+    assert_eq!(prompts_with(&test, "be brief"), 1);
+    let step = &test.events("step_finished")[0];
+    assert_eq!((&step["cost_usd"], &step["step"]), (&json!(0.75), &json!(1)));
+    assert_eq!(test.events("messages_taken").len(), 1);
+}
+
+#[test]
+fn turn_that_outlived_raymond_has_read_its_message_or_the_next_prompt_tells_it() {
+    for (point, is_read) in [("message.before:1", false), ("message.sent:1", true)] {
+        let test = in_tool().env("RAYMOND_FAILPOINT", point);
+        let mut run = test.spawn(&["START.md"]);
+        run.wait_calls(1);
+        test.raymond(&["tell", "t", "main", "be brief"]).ok();
+        assert!(run.wait().killed(), "{point}");
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        let mut run = test.spawn_resumed(&[]);
+        if is_read {
+            wait_queued(&mut run, 1);
+        }
+        test.release("go");
+        run.wait().ok().ended("main", "ok");
+        assert_eq!(
+            (read(&test).len(), prompts_with(&test, "be brief")),
+            (usize::from(is_read), usize::from(!is_read)),
+            "{point}"
+        );
+        assert_eq!(test.events("messages_taken").len(), 1, "{point}");
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn turn_that_outlived_raymond_answers_its_message_before_it_is_over() {
+    let test = in_answer();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    wait_queued(&mut run, 1);
+    run.kill9();
+    test.release("go");
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!((test.calls().len(), prompts_with(&test, "be brief")), (3, 1));
+    assert_eq!(test.events("step_finished")[0]["cost_usd"], json!(0.75));
+    assert_eq!(test.events("messages_taken").len(), 1);
+}
+
+#[test]
+fn message_that_a_failed_turn_has_read_is_told_to_the_next_try() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").once().tool("Bash").hold_tool("go").exit(1))
+        .rule(always().reply("<result>ok</result>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    wait_queued(&mut run, 1);
+    test.release("go");
+    run.wait().ok().ended("main", "ok");
+    assert_eq!((read(&test).len(), test.calls().len()), (1, 2));
+    assert!(test.prompts()[1].contains("be brief"), "{:?}", test.prompts());
+}
+
+#[test]
+fn messages_to_an_agent_that_is_held_stand_in_its_next_prompt_and_in_no_other() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -20,16 +152,19 @@ fn message_stands_in_the_next_prompt_and_in_no_other() {
         .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
         .rule(when("next").reply("<goto>LAST.md</goto>"))
         .rule(always().reply("<result>ok</result>"));
-    let mut run = test.spawn(&["START.md"]);
+    let mut run = test.spawn(&["START.md", "--on-wait", "stay"]);
     run.wait_calls(1);
-    let told = test.raymond(&["tell", "t", "main", "leave the tests alone"]);
-    told.ok().stdout_has("main is told with its next prompt");
+    test.raymond(&["hold", "t", "main"]).ok();
+    run.wait_event("command_received", 1);
+    test.release("go");
+    run.wait_event("step_finished", 1);
+    test.raymond(&["tell", "t", "main", "leave the tests alone"]).ok();
     let command = test.raymond(&["tell", "t", "main", "and hurry", "--json"]).ok().json();
     let expected = json!({ "run": "t", "agent": "main", "command": "tell", "is_live": true });
     assert_eq!(command, expected);
-    run.wait_event("command_received", 2);
-    test.release("go");
-    run.wait().ok();
+    run.wait_event("command_received", 3);
+    test.raymond(&["release", "t", "main"]).ok();
+    run.wait().ok().ended("main", "ok");
     let prompts = test.prompts();
     let asked: Vec<bool> =
         prompts.iter().map(|prompt| prompt.contains("leave the tests alone")).collect();
@@ -38,7 +173,10 @@ fn message_stands_in_the_next_prompt_and_in_no_other() {
     let place = |text: &str| next.find(text).expect("it is there");
     assert!(place("next") < place("leave the tests") && place("alone") < place("hurry"), "{next}");
     assert_eq!(test.events("messages_taken").len(), 1);
-    test.raymond(&["log", "t"]).ok().stdout_has("someone tells it: leave the tests alone");
+    test.raymond(&["log", "t"])
+        .ok()
+        .stdout_has("someone tells it: leave the tests alone")
+        .stdout_has("main  is told with its next prompt");
 }
 
 #[test]
@@ -67,10 +205,13 @@ fn message_is_told_again_to_a_turn_that_is_run_again() {
         .rule(always().reply("<result>ok</result>"));
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
-    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    test.raymond(&["hold", "t", "main"]).ok();
     run.wait_event("command_received", 1);
     test.release("go");
-    run.wait().ok();
+    run.wait().code(2);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    test.raymond(&["release", "t", "main"]).ok();
+    test.raymond(&["resume", "t"]).ok();
     let next = test.calls_with("next");
     assert_eq!(next.len(), 2);
     assert!(next.iter().all(|call| call.prompt.contains("be brief")), "{:?}", test.prompts());
@@ -83,7 +224,8 @@ fn message_that_comes_too_late_is_not_silently_lost() {
         .rule(always().hold_before("go").reply("<result>ok</result>"));
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
-    test.raymond(&["tell", "t", "main", "wait"]).ok();
+    // A running turn is not sent a message of this length.
+    test.raymond(&["tell", "t", "main", &"wait ".repeat(10_000)]).ok();
     run.wait_event("command_received", 1);
     test.release("go");
     run.wait().ok().stderr_has("it has ended before it could be told a message of a person");
@@ -195,10 +337,9 @@ fn agent_that_is_stopped_while_nobody_runs_it_ends_with_the_turn_that_outlived_r
     run.wait_calls(1);
     run.kill9();
     test.raymond(&["stop", "t", "--agent", "main"]).ok().stdout_has("nobody runs t now");
-    let mut again = test.spawn_resumed(&[]);
-    again.wait_event("command_received", 1);
     test.release("go");
-    again.wait().code(1).failed("main");
+    wait_until("the turn has ended", || stream(&test).contains("\"result\""));
+    test.resume(&[]).code(1).failed("main");
     assert_eq!(test.calls().len(), 1, "it is asked nothing more");
     let event = test.events("agent_failed").pop().expect("it failed");
     assert_eq!((&event["cause"], &event["cost_usd"]), (&json!("stopped"), &json!(0.02)));
@@ -206,15 +347,18 @@ fn agent_that_is_stopped_while_nobody_runs_it_ends_with_the_turn_that_outlived_r
 }
 
 #[test]
-fn message_survives_a_kill_and_is_told_once() {
-    let test = held();
+fn agent_whose_turn_outlived_raymond_is_stopped_while_that_runs() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").hold_before("never").reply("<goto>START.md</goto>"));
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
-    test.raymond(&["tell", "t", "main", "be brief"]).ok();
-    run.wait_event("command_received", 1);
     run.kill9();
-    test.release("go");
-    test.resume(&[]).ok().ended("main", "ok");
-    let told = test.prompts().iter().filter(|prompt| prompt.contains("be brief")).count();
-    assert_eq!((told, test.events("messages_taken").len()), (1, 1));
+    let mut again = test.spawn_resumed(&[]);
+    again.wait_event("run_resumed", 1);
+    test.raymond(&["stop", "t", "--agent", "main"]).ok();
+    again.wait().code(1).failed("main");
+    assert_eq!(test.calls().len(), 1, "it is asked nothing more");
+    assert_eq!(test.events("agent_failed")[0]["cause"], "stopped");
+    test.assert_no_survivors();
 }

@@ -106,6 +106,8 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "tell" => vec![quiet("tell t main EVIL"), all("tell t EVIL x")],
         "hold" => vec![quiet("hold t main.1"), all("hold t EVIL")],
         "release" => vec![quiet("release t main.1"), all("release t EVIL")],
+        "edit" => vec![all("edit t EVIL"), quiet("edit t main")],
+        "attach" => vec![all("attach t EVIL"), quiet("attach t main")],
         "clean" => vec![quiet("clean t --dry-run")],
         // They need an engine, which has tests of its own.
         "worker" => vec![all("worker --engine EVIL"), all("worker --host EVIL")],

@@ -8,7 +8,7 @@ use super::Supervisor;
 use crate::actor::clock::now;
 use crate::actor::interceptor::consult;
 use crate::actor::message::ApprovalRequested;
-use crate::actor::runner::ApprovalNews;
+use crate::actor::runner::TurnNews;
 use crate::domain::agent::Agent;
 use crate::domain::approval::ApprovalVerdict;
 use crate::domain::consult::{ApprovalQuery, Consultation};
@@ -31,7 +31,7 @@ impl Supervisor {
         if verdict.is_none() && !self.context.interceptors.is_empty() {
             self.consult_approval(agent, call.clone(), ctx);
         }
-        self.context.runner.tell_approval(id, ApprovalNews { call, verdict });
+        self.context.runner.tell(id, TurnNews::Approval { call, verdict });
     }
 
     /// Asks plug-ins about a call; the first answer counts, theirs or a person's.

@@ -10,7 +10,7 @@ use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::AdvanceAgent;
-use crate::actor::runner::StopLevel;
+use crate::actor::runner::{StopLevel, TurnNews};
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::BudgetScope;
@@ -47,6 +47,9 @@ impl Supervisor {
             Effect::AwaitApproval(agent) => self.await_approval(&agent),
             Effect::TellApproval { agent, call, verdict } => {
                 self.tell_approval(&agent, call, verdict, ctx);
+            }
+            Effect::TellMessage { agent, id, text } => {
+                self.context.runner.tell(&agent, TurnNews::Message { id, text });
             }
             Effect::Retire(agent) => {
                 self.show_end(&agent);

@@ -138,6 +138,7 @@ impl Supervisor {
                 Effect::Ask(_)
                 | Effect::AwaitApproval(_)
                 | Effect::TellApproval { .. }
+                | Effect::TellMessage { .. }
                 | Effect::Warn { .. }
                 | Effect::StopAgent(_)
                 | Effect::Hold

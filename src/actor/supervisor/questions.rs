@@ -5,12 +5,14 @@ use actix::Context as Ctx;
 use super::Supervisor;
 use super::advance::new_session;
 use crate::actor::clock::now;
+use crate::domain::agent::Agent;
 use crate::domain::decide::{answer, first_prepared_answer, retry_agents, timed_out};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
-use crate::domain::person_command::AgentMessage;
+use crate::domain::person_command::{AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::retry::RetrySelection;
 use crate::domain::run::PauseReason;
+use crate::domain::turn::TurnId;
 
 impl Supervisor {
     /// Lets an agent wait for an answer until it comes or the timeout is over. That may take days, so no process
@@ -47,13 +49,16 @@ impl Supervisor {
                     || (self.stay_up.is_for_signals() && self.run.external_waits().next().is_some())
             }
             PauseReason::Waiting { .. } => self.stay_up.is_for_signals(),
+            // A person who holds an agent is there to release it.
+            PauseReason::Parked { .. } => {
+                self.stay_up.is_for_questions() && self.run.agents.values().any(Agent::is_held)
+            }
             PauseReason::Budget { .. }
             | PauseReason::Agents { .. }
             | PauseReason::Interrupted
             | PauseReason::Plugin { .. }
             | PauseReason::Stopped
             | PauseReason::UsageLimit { .. }
-            | PauseReason::Parked { .. }
             | PauseReason::Storage { .. }
             | PauseReason::Authentication { .. }
             | PauseReason::Unavailable { .. } => false,
@@ -78,7 +83,10 @@ impl Supervisor {
                 }
             },
             RunCommand::Retry(selection) => self.retry(selection),
-            RunCommand::Tell(AgentMessage { agent, .. }) | RunCommand::StopAgent { agent } => {
+            RunCommand::Tell(AgentMessage { agent, .. })
+            | RunCommand::Edit(PromptEdit { turn: TurnId { agent, .. }, .. })
+            | RunCommand::Attach(AttachedSession { turn: TurnId { agent, .. }, .. })
+            | RunCommand::StopAgent { agent } => {
                 if !self.run.agents.contains_key(agent) {
                     tracing::warn!("{agent} has ended, so a command to it changes nothing");
                 }

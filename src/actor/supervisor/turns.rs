@@ -3,9 +3,9 @@
 use actix::{Context as Ctx, Handler};
 
 use super::{ShutdownPhase, Supervisor};
-use crate::actor::message::TurnReplied;
+use crate::actor::message::{MessageRead, TurnReplied};
 use crate::domain::agent::Agent;
-use crate::domain::decide::TurnReport;
+use crate::domain::decide::{TurnReport, message_read};
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::language::resume::ResumeInput;
@@ -32,7 +32,7 @@ impl Supervisor {
         if !permit.begun && agent.has_messages_to_take() {
             // Once that is recorded, the agent asks for its permit again.
             self.admission.release(id);
-            return self.commit(Event::MessagesTaken { turn }, ctx);
+            return self.commit(Event::MessagesTaken { turn, message: None }, ctx);
         }
         self.advance(TurnReport::empty(turn), ResumeInput::Permitted(permit), ctx);
     }
@@ -49,5 +49,15 @@ impl Handler<TurnReplied> for Supervisor {
             return self.record_report(&report, ctx);
         }
         self.advance(report, ResumeInput::Replied { rules, reply }, ctx);
+    }
+}
+
+impl Handler<MessageRead> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, read: MessageRead, ctx: &mut Self::Context) {
+        if let Some(event) = message_read(&self.run, &read.turn, &read.message) {
+            self.commit(event, ctx);
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
 use crate::actor::message::{
     ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, DispatchTurn, JournalReported,
-    TurnEnded, TurnReplied, TurnReported,
+    MessageRead, TurnEnded, TurnReplied, TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
@@ -102,6 +102,7 @@ impl Still {
                     replies: ctx.address().recipient(),
                     activities: ctx.address().recipient(),
                     approvals: ctx.address().recipient(),
+                    read_messages: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
                 },
@@ -292,7 +293,7 @@ macro_rules! ignored {
     )*};
 }
 
-ignored!(ActivityDone, ApiThrottled, ApprovalRequested, AgentDown);
+ignored!(ActivityDone, ApiThrottled, ApprovalRequested, MessageRead, AgentDown);
 
 #[test]
 fn agent_reports_only_current_turn_and_only_once() {
@@ -318,6 +319,7 @@ fn agent_reports_only_current_turn_and_only_once() {
                 replies: ear.clone().recipient(),
                 activities: ear.clone().recipient(),
                 approvals: ear.clone().recipient(),
+                read_messages: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
             },

@@ -38,7 +38,7 @@ use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::view;
 
 /// Far more than any of these runs takes; one that hangs fails here.
-const DEADLINE: Duration = Duration::from_mins(1);
+const DEADLINE: Duration = Duration::from_mins(5);
 
 /// Settings with which `max_procs` turns run at once and no restart waits.
 pub(super) fn settings(max_procs: usize) -> Settings {

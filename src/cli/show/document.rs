@@ -59,6 +59,7 @@ impl AgentDetails<'_> {
         value["state"] = json!(step.state);
         value["at"] = json!(turn.end.as_ref().map(|end| end.at));
         value["session_id"] = json!(turn.session);
+        value["can_resume_session"] = json!(self.sessions.has(turn));
         value["prompt"] = json!(prompt_and_reply.prompt);
         value["answer"] = json!(turn.given.as_ref().or(prompt_and_reply.answer.as_ref()));
         if let Some(host) = &turn.host {

@@ -3,16 +3,41 @@
 use serde::{Deserialize, Serialize};
 
 use super::Agent;
+use crate::domain::effect::Effect;
+use crate::domain::id::MessageId;
 use crate::domain::time::Timestamp;
 
 /// A message of a person to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonMessage {
+    /// The id by which a running turn shows that it has read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<MessageId>,
     /// The text.
     pub text: String,
-    /// True once it belongs to the turn that is due.
+    /// True once it belongs to the turn that is due, or that runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken: bool,
+}
+
+impl PersonMessage {
+    /// Returns a message that a command of this id brings. The id ends in a UUID, which no session has seen before.
+    #[must_use]
+    pub fn of_command(id: &str, text: &str) -> Self {
+        let own = id.rsplit('-').next().unwrap_or_default();
+        let is_uuid = own.len() == 32 && own.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = is_uuid.then(|| {
+            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &own[part]);
+            MessageId::new(&parts.join("-"))
+        });
+        Self { id, text: text.to_owned(), is_taken: false }
+    }
+
+    /// Returns the text as the model gets it.
+    #[must_use]
+    pub fn for_model(text: &str) -> String {
+        format!("A message from the person who runs you:\n\n{text}")
+    }
 }
 
 /// The orders of people to an agent.
@@ -48,9 +73,10 @@ impl PersonOrders {
         self.messages.iter().filter(|message| !message.is_taken).count()
     }
 
-    /// Gives all messages to the turn that is due.
-    pub(in crate::domain) fn take(&mut self) {
-        self.messages.iter_mut().for_each(|message| message.is_taken = true);
+    /// Gives messages to the turn that is due: the one with this id, or all.
+    pub(in crate::domain) fn take(&mut self, only: Option<&MessageId>) {
+        let is_meant = |one: &&mut PersonMessage| only.is_none() || one.id.as_ref() == only;
+        self.messages.iter_mut().filter(is_meant).for_each(|one| one.is_taken = true);
     }
 
     /// Forgets the messages of a turn that has ended.
@@ -64,6 +90,14 @@ impl Agent {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.orders.held_since.is_some()
+    }
+
+    /// Returns what tells a message to its turn, in case that runs. An evaluator's turn is not its own.
+    pub(in crate::domain) fn tells_turn(&self, message: &PersonMessage) -> Option<Effect> {
+        let PersonMessage { id, text, .. } = message;
+        let id = id.clone().filter(|_| self.proposal().is_none() && !self.orders.is_ending)?;
+        let text = PersonMessage::for_model(text);
+        Some(Effect::TellMessage { agent: self.id.clone(), id, text })
     }
 
     /// Returns whether its next turn begins with messages that belong to no turn yet. An evaluator's turn is not its own.

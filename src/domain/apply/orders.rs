@@ -4,26 +4,50 @@ use super::{ApplyError, due};
 use crate::domain::agent::PersonMessage;
 use crate::domain::effect::Effect;
 use crate::domain::event::RunCommand;
-use crate::domain::id::AgentId;
-use crate::domain::person_command::{AgentFamily, AgentMessage};
+use crate::domain::id::{AgentId, MessageId};
+use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
+use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 
 /// Takes in a command. One about an agent that has ended changes nothing.
-pub(super) fn command_received(run: &mut Run, command: &RunCommand, at: Timestamp) -> Vec<Effect> {
+pub(super) fn command_received(
+    run: &mut Run,
+    (id, command): (&str, &RunCommand),
+    at: Timestamp,
+) -> Vec<Effect> {
     match command {
         RunCommand::Stop => vec![Effect::Stop],
         RunCommand::Answer(_) | RunCommand::Retry(_) => Vec::new(),
         RunCommand::Tell(AgentMessage { agent, text }) => {
-            if let Some(agent) = run.agents.get_mut(agent) {
-                let message = PersonMessage { text: text.clone(), is_taken: false };
-                agent.orders.messages.push(message);
-            }
-            Vec::new()
+            let Some(agent) = run.agents.get_mut(agent) else { return Vec::new() };
+            let message = PersonMessage::of_command(id, text);
+            let told = agent.tells_turn(&message);
+            agent.orders.messages.push(message);
+            told.into_iter().collect()
         }
         RunCommand::Hold(family) => set_hold(run, family, Some(at)),
         RunCommand::Release(family) => set_hold(run, family, None),
+        RunCommand::Edit(PromptEdit { turn, text }) => match due(run, turn) {
+            Ok(agent) => {
+                agent.reminder = Some(text.clone());
+                Vec::new()
+            }
+            Err(_) => vec![too_late(turn, "its prompt was not edited")],
+        },
+        RunCommand::Attach(attached) => match due(run, &attached.turn) {
+            Ok(agent) if agent.session.history() == Some(&attached.from) => {
+                let AttachedSession { session, message, .. } = attached;
+                agent.session = Session::resumed(session.clone(), message.clone());
+                Vec::new()
+            }
+            Ok(_) | Err(_) => {
+                let session = &attached.session;
+                let what = format!("what was said in the session {session} is not in its history");
+                vec![too_late(&attached.turn, &what)]
+            }
+        },
         RunCommand::StopAgent { agent } => match run.agents.get_mut(agent) {
             Some(state) => {
                 state.orders.is_ending = true;
@@ -32,6 +56,12 @@ pub(super) fn command_received(run: &mut Run, command: &RunCommand, at: Timestam
             None => Vec::new(),
         },
     }
+}
+
+/// Returns the warning about an order for a turn that is over.
+fn too_late(turn: &TurnId, what: &str) -> Effect {
+    let text = format!("it has gone on meanwhile, so {what}");
+    Effect::Warn { agent: turn.agent.clone(), text }
 }
 
 fn set_hold(run: &mut Run, family: &AgentFamily, since: Option<Timestamp>) -> Vec<Effect> {
@@ -45,8 +75,13 @@ fn set_hold(run: &mut Run, family: &AgentFamily, since: Option<Timestamp>) -> Ve
     ids.into_iter().map(Effect::Proceed).collect()
 }
 
-/// Gives the messages of an agent to the turn that is due.
-pub(super) fn messages_taken(run: &mut Run, turn: &TurnId) -> Result<Vec<Effect>, ApplyError> {
-    due(run, turn)?.orders.take();
-    Ok(vec![Effect::Proceed(turn.agent.clone())])
+/// Gives the messages of an agent to the turn that is due, or one of them to the turn that runs.
+pub(super) fn messages_taken(
+    run: &mut Run,
+    turn: &TurnId,
+    read: Option<&MessageId>,
+) -> Result<Vec<Effect>, ApplyError> {
+    due(run, turn)?.orders.take(read);
+    let is_running = read.is_some();
+    Ok(if is_running { Vec::new() } else { vec![Effect::Proceed(turn.agent.clone())] })
 }

@@ -7,6 +7,7 @@
 
 mod calls;
 mod laws;
+mod orders;
 mod pauses;
 pub(crate) mod plausible;
 mod refusals;

@@ -14,7 +14,7 @@ use crate::domain::event::{
 use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
 use crate::domain::id::AgentId;
-use crate::domain::person_command::AgentMessage;
+use crate::domain::person_command::{AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::run::Run;
 use crate::domain::transition::{TagName, Transition};
@@ -124,6 +124,8 @@ impl<'event> RecordDependence<'event> {
             RunCommand::Tell(AgentMessage { agent, .. }) | RunCommand::StopAgent { agent } => {
                 vec![agent.clone()]
             }
+            RunCommand::Edit(PromptEdit { turn, .. })
+            | RunCommand::Attach(AttachedSession { turn, .. }) => vec![turn.agent.clone()],
             RunCommand::Hold(family) | RunCommand::Release(family) => {
                 before.agents.keys().filter(|id| family.has(id)).cloned().collect()
             }

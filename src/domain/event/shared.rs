@@ -71,7 +71,7 @@ impl Event {
             Self::TurnFailed(event) => Some(&event.turn),
             Self::AgentFailed(event) => Some(&event.turn),
             Self::AgentParked(event) => Some(&event.turn),
-            Self::CostCounted { turn, .. } | Self::MessagesTaken { turn } => Some(turn),
+            Self::CostCounted { turn, .. } | Self::MessagesTaken { turn, .. } => Some(turn),
             Self::RunStarted(_)
             | Self::ProgramDefined(_)
             | Self::FactsSeen { .. }

@@ -31,7 +31,7 @@ use crate::domain::event::{Event, ProgramDefined, Record, RunCommand};
 use crate::domain::fact::FactChange;
 use crate::domain::home::PlacedAgent;
 use crate::domain::host::HostName;
-use crate::domain::id::Folder;
+use crate::domain::id::{Folder, MessageId};
 use crate::domain::kept_session::KeptSession;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
@@ -182,6 +182,9 @@ pub enum PublicEvent {
         /// The turn.
         #[serde(flatten)]
         turn: TurnId,
+        /// The message that the turn has read while it runs; absent for all, before it begins.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<MessageId>,
     },
 }
 
@@ -223,7 +226,7 @@ impl From<Event> for PublicEvent {
             Event::RunPaused { pause } => Self::RunPaused { pause },
             Event::RunResumed { settings } => Self::RunResumed { settings },
             Event::CommandReceived { id, command } => Self::CommandReceived { id, command },
-            Event::MessagesTaken { turn } => Self::MessagesTaken { turn },
+            Event::MessagesTaken { turn, message } => Self::MessagesTaken { turn, message },
         }
     }
 }

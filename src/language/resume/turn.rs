@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ResumeEnvironment, ResumeOutcome};
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, PersonMessage};
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::prompt_place;
 use crate::domain::fork::ForkRules;
@@ -170,8 +170,8 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
 fn with_messages(mut prompt: String, agent: &Agent) -> String {
     if agent.proposal().is_none() {
         for text in agent.orders.taken() {
-            prompt.push_str("\n\nA message from the person who runs you:\n\n");
-            prompt.push_str(text);
+            prompt.push_str("\n\n");
+            prompt.push_str(&PersonMessage::for_model(text));
         }
     }
     prompt
@@ -206,7 +206,7 @@ fn with_uncertainty_note(agent: &Agent, prompt: String) -> String {
 }
 
 /// Reads the prompt of the turn that is due.
-fn read(
+pub(super) fn read(
     results: Option<JoinResults>,
     environment: &ResumeEnvironment<'_>,
 ) -> Result<PreparedPrompt, step::Error> {

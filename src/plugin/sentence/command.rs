@@ -16,6 +16,13 @@ pub(super) fn given(command: &RunCommand) -> String {
         }
         RunCommand::Hold(family) => format!("{family}  is held"),
         RunCommand::Release(family) => format!("{family}  is released"),
+        RunCommand::Edit(edit) => {
+            format!("{}  someone edits its prompt: {}", edit.turn.agent, one_line(&edit.text))
+        }
+        RunCommand::Attach(attached) => {
+            let (agent, session) = (&attached.turn.agent, &attached.session);
+            format!("{agent}  someone has spoken with it; it goes on in the session {session}")
+        }
         RunCommand::StopAgent { agent } => format!("{agent}  asked to stop"),
     }
 }

@@ -11,6 +11,7 @@
 use serde::Deserialize;
 
 use super::line::{RawField, StreamLine, get, text};
+use super::steering::SteeringMessages;
 use crate::domain::turn_options::BackgroundWork;
 
 /// The task kind of a sub-agent.
@@ -65,6 +66,13 @@ pub enum TurnRemainder {
     Turn,
     /// Background tasks run.
     Tasks,
+}
+
+impl TurnRemainder {
+    /// Returns the rest of a turn that these messages were sent to: one that was not read announces a further turn.
+    pub(super) fn with_messages(self, messages: &SteeringMessages) -> Self {
+        if self == Self::Nothing && messages.are_on_the_way() { Self::Announced } else { self }
+    }
 }
 
 #[derive(Deserialize)]
@@ -176,6 +184,11 @@ impl BackgroundTasks {
             }
             _ => {}
         }
+    }
+
+    /// Notes that a message is being answered, which nobody has a result for yet.
+    pub(super) fn turn_begins(&mut self) {
+        self.due.turn_runs = true;
     }
 
     /// Takes the result of a turn.

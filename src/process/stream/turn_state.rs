@@ -159,16 +159,13 @@ impl StreamParser {
 
     fn user(&mut self, event: &StreamLine<'_>) {
         let waits = self.expected.is_waiting();
+        if event.is_repetition() {
+            self.repeated(event);
+        }
         if !waits && self.open_tools.is_empty() {
             return;
         }
         let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
-        if waits
-            && event.is_repetition()
-            && let Some(id) = text(event.uuid)
-        {
-            self.expected.repeated(&id);
-        }
         for content in message.content {
             self.refused.answered(&content);
             if let Some(answered) = text(content.tool_use_id) {
@@ -177,6 +174,15 @@ impl StreamParser {
                     self.approvals.has_run(&answered);
                 }
             }
+        }
+    }
+
+    /// Takes a message that the program repeats, because it answers it from now on.
+    fn repeated(&mut self, event: &StreamLine<'_>) {
+        let Some(id) = event.message_id() else { return };
+        self.expected.repeated(id.as_str());
+        if self.messages.repeated(id) && self.answer == AnswerState::Open {
+            self.background.turn_begins();
         }
     }
 

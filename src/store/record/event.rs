@@ -20,6 +20,7 @@ use super::turns::{
 use crate::domain::event::{Event, ProgramDefined, RunCommand};
 use crate::domain::fact::FactChange;
 use crate::domain::host::HostName;
+use crate::domain::id::MessageId;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
@@ -136,6 +137,9 @@ pub(super) enum StoredEvent {
         /// The turn.
         #[serde(flatten)]
         turn: TurnId,
+        /// The one that the running turn has read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<MessageId>,
     },
 }
 
@@ -177,7 +181,7 @@ impl From<Event> for StoredEvent {
             Event::RunPaused { pause } => Self::RunPaused { pause },
             Event::RunResumed { settings } => Self::RunResumed { settings },
             Event::CommandReceived { id, command } => Self::CommandReceived { id, command },
-            Event::MessagesTaken { turn } => Self::MessagesTaken { turn },
+            Event::MessagesTaken { turn, message } => Self::MessagesTaken { turn, message },
         }
     }
 }
@@ -218,7 +222,7 @@ impl From<StoredEvent> for Event {
             StoredEvent::RunPaused { pause } => Self::RunPaused { pause },
             StoredEvent::RunResumed { settings } => Self::RunResumed { settings },
             StoredEvent::CommandReceived { id, command } => Self::CommandReceived { id, command },
-            StoredEvent::MessagesTaken { turn } => Self::MessagesTaken { turn },
+            StoredEvent::MessagesTaken { turn, message } => Self::MessagesTaken { turn, message },
         }
     }
 }

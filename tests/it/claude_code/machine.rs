@@ -16,6 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::api::MessagesApi;
+use crate::support::TerminalScreen;
 
 use super::installed::claude;
 use super::running::{ProgramOutcome, RunningProgram, WAIT_TIMEOUT};
@@ -138,6 +139,28 @@ impl TestMachine {
         let environment = self.environment.iter().cloned();
         command.env_clear().envs(environment).current_dir(self.path("work"));
         RunningProgram::spawn(&mut command, &self.path(&number.to_string()))
+    }
+
+    /// Creates a machine whose person has used the interactive program before, so that it asks nothing at its start.
+    pub(super) fn of_a_user() -> Self {
+        let machine = Self::new();
+        let work = machine.path("work").display().to_string();
+        let known = serde_json::json!({
+            "hasCompletedOnboarding": true, "theme": "dark",
+            "projects": { (work): { "hasTrustDialogAccepted": true } },
+            "customApiKeyResponses": { "approved": ["test"], "rejected": [] },
+        });
+        fs::write(machine.path("home/.claude.json"), known.to_string()).expect("written");
+        machine
+    }
+
+    /// Starts raymond on a terminal. A proxy that nothing serves is between it and all but the loopback.
+    pub(super) fn on_screen(&self, words: &[&str]) -> TerminalScreen {
+        let mut command = Command::new("env");
+        command.env_clear().envs(self.environment.iter().cloned());
+        command.envs([("HTTPS_PROXY", "http://127.0.0.1:9"), ("NO_PROXY", "127.0.0.1")]);
+        command.current_dir(self.path("work"));
+        TerminalScreen::start(command, words, (40, 120))
     }
 
     /// Returns the records of one event, oldest first; none while there is no journal.

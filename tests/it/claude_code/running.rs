@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The time after which a wait fails; only a failing test waits this long.
-pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
+pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The outcome of a program.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -37,11 +37,18 @@ struct ScreenContent {
 
 impl Test {
     /// Starts `raymond ARGS` on a terminal of that many rows and columns.
-    pub(crate) fn on_screen(
-        &self,
+    pub(crate) fn on_screen(&self, arguments: &[&str], size: (u16, u16)) -> TerminalScreen {
+        TerminalScreen::start(self.command("env"), arguments, size)
+    }
+}
+
+impl TerminalScreen {
+    /// Starts `raymond ARGS` on a terminal, with the environment and the directory of a command of `env`.
+    pub(crate) fn start(
+        mut command: Command,
         arguments: &[&str],
         (rows, columns): (u16, u16),
-    ) -> TerminalScreen {
+    ) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .expect("a terminal");
         grantpt(&terminal).expect("granted");
@@ -50,7 +57,6 @@ impl Test {
         let line = || File::options().read(true).write(true).open(&name).expect("its other end");
         tcsetwinsize(&terminal, size(rows, columns)).expect("sized");
         // The caller of the tests may ignore SIGHUP; a person's terminal does not.
-        let mut command = self.command("env");
         command
             .args(["--default-signal=HUP", "setsid", "--ctty", RAYMOND])
             .args(arguments)
@@ -58,7 +64,7 @@ impl Test {
         command.stdin(line()).stdout(line()).stderr(line());
         let child = command.spawn().expect("setsid, of util-linux, starts");
         let parser = vt100::Parser::new(non_zero(rows), non_zero(columns), 0);
-        let mut screen = TerminalScreen {
+        let mut screen = Self {
             child,
             terminal: Arc::new(terminal),
             content: Arc::new(Mutex::new(ScreenContent { parser, bytes: Vec::new() })),

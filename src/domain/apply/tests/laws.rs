@@ -210,7 +210,8 @@ proptest! {
                     | Effect::Ask(id)
                     | Effect::StopAgent(id)
                     | Effect::AwaitApproval(id)
-                    | Effect::TellApproval { agent: id, .. } => {
+                    | Effect::TellApproval { agent: id, .. }
+                    | Effect::TellMessage { agent: id, .. } => {
                         prop_assert!(run.agents.contains_key(&id));
                         prop_assert!(resumed || allowed.contains(&id));
                     }

@@ -1,0 +1,96 @@
+//! The reducer and the orders of people to single agents.
+
+use super::*;
+use crate::domain::decide::message_read;
+use crate::domain::event::RunCommand;
+use crate::domain::person_command::{AgentMessage, AttachedSession, PromptEdit};
+
+/// The id of a command, and that of the message that it brings.
+const COMMAND: &str = "0001785332800000-2f1a3c5e7b9d4f608192a3b4c5d6e7f8";
+const MESSAGE: &str = "2f1a3c5e-7b9d-4f60-8192-a3b4c5d6e7f8";
+
+fn ordered(scene: &mut Scene, command: RunCommand) -> Vec<Effect> {
+    scene.happens(Event::CommandReceived { id: COMMAND.to_owned(), command })
+}
+
+fn tell(scene: &mut Scene) -> Vec<Effect> {
+    let message = AgentMessage { agent: agent_id("main"), text: "be brief".to_owned() };
+    ordered(scene, RunCommand::Tell(message))
+}
+
+fn taken(scene: &Scene) -> Vec<&str> {
+    scene.agent("main").orders.taken().collect()
+}
+
+#[test]
+fn message_is_told_to_the_turn_that_may_run_and_belongs_to_it_once_read() {
+    let mut scene = Scene::begin();
+    let effects = tell(&mut scene);
+    let id = MessageId::new(MESSAGE);
+    let text = "A message from the person who runs you:\n\nbe brief".to_owned();
+    assert_eq!(effects, [Effect::TellMessage { agent: agent_id("main"), id: id.clone(), text }]);
+    assert_eq!(taken(&scene), Vec::<&str>::new());
+
+    let turn = scene.turn("main");
+    assert_eq!(message_read(&scene.run, &turn, &message(7)), None, "it is the prompt of the turn");
+    let earlier = TurnId { turn: 7, ..turn.clone() };
+    assert_eq!(message_read(&scene.run, &earlier, &id), None, "the turn is over");
+    let read = message_read(&scene.run, &turn, &id).expect("it is read");
+    assert_eq!(scene.happens(read), [], "the turn goes on");
+    assert_eq!(taken(&scene), ["be brief"]);
+    assert_eq!(message_read(&scene.run, &turn, &id), None, "it is read once");
+
+    let failed = scene.failure("main");
+    scene.happens(Event::TurnFailed(failed));
+    assert_eq!(taken(&scene), ["be brief"], "the next try is told, too");
+    scene.take("main", goto("B.md"));
+    assert!(scene.agent("main").orders.is_empty());
+}
+
+#[test]
+fn message_of_a_command_without_an_own_id_waits_for_the_next_prompt() {
+    let mut scene = Scene::begin();
+    let message = AgentMessage { agent: agent_id("main"), text: "be brief".to_owned() };
+    let command = RunCommand::Tell(message);
+    let effects = scene.happens(Event::CommandReceived { id: "c1".to_owned(), command });
+    assert_eq!(effects, []);
+    assert_eq!(scene.agent("main").orders.untaken(), 1);
+}
+
+#[test]
+fn edited_prompt_is_asked_in_the_step_that_was_due() {
+    let mut scene = Scene::begin();
+    let edit = PromptEdit { turn: scene.turn("main"), text: "else".to_owned() };
+    assert_eq!(ordered(&mut scene, RunCommand::Edit(edit.clone())), []);
+    let failed = scene.failure("main");
+    scene.happens(Event::TurnFailed(failed));
+    assert_eq!(scene.agent("main").reminder.as_deref(), Some("else"));
+    scene.take("main", goto("B.md"));
+    assert_eq!(scene.agent("main").reminder, None);
+    let late = ordered(&mut scene, RunCommand::Edit(edit));
+    assert!(matches!(&late[..], [Effect::Warn { .. }]), "{late:?}");
+    assert_eq!(scene.agent("main").reminder, None);
+}
+
+#[test]
+fn agent_goes_on_in_the_session_of_a_person_unless_it_has_gone_on_meanwhile() {
+    let mut scene = Scene::begin();
+    scene.take("main", goto("B.md"));
+    let attached = |scene: &Scene, from: SessionId| AttachedSession {
+        turn: scene.turn("main"),
+        from,
+        session: session(90),
+        message: Some(message(90)),
+    };
+    let other = attached(&scene, session(80));
+    let refused = ordered(&mut scene, RunCommand::Attach(other));
+    assert!(matches!(&refused[..], [Effect::Warn { .. }]), "{refused:?}");
+    let own = scene.agent("main").session.id.clone();
+    let own = attached(&scene, own);
+    assert_eq!(ordered(&mut scene, RunCommand::Attach(own.clone())), []);
+    let main = scene.agent("main");
+    assert_eq!(main.session, Session::resumed(session(90), Some(message(90))));
+    scene.take("main", goto("A.md"));
+    let late = ordered(&mut scene, RunCommand::Attach(own));
+    assert!(matches!(&late[..], [Effect::Warn { .. }]), "{late:?}");
+}

@@ -1,0 +1,91 @@
+//! `raymond edit`: a person edits the prompt that is due of an agent, and the agent is asked that.
+
+use crate::support::{Test, always, held, when};
+
+/// Returns a run that is paused before its second step.
+fn before_next(workflow: Test) -> Test {
+    let mut run = workflow.spawn(&["START.md"]);
+    run.wait_calls(1);
+    workflow.raymond(&["stop", "t"]).ok();
+    workflow.release("go");
+    run.wait().code(130);
+    workflow
+}
+
+/// An editor that replaces a word of the prompt.
+const REPLACES: &str = "sed -i s/next/another/";
+
+#[test]
+fn edited_prompt_is_asked_in_the_place_of_the_one_that_was_due() {
+    let test = before_next(held()).env("EDITOR", REPLACES);
+    test.raymond(&["edit", "t", "main"])
+        .ok()
+        .stdout_has("main is asked the edited prompt")
+        .stdout_has("raymond resume t");
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "another"]);
+    test.raymond(&["log", "t"]).ok().stdout_has("someone edits its prompt: another");
+    let left = std::fs::read_dir(test.run_dir()).expect("a folder").flatten();
+    assert!(left.into_iter().all(|file| !file.file_name().to_string_lossy().starts_with("edit-")));
+}
+
+#[test]
+fn prompt_is_edited_once_the_running_turn_is_over() {
+    let test = held().env("VISUAL", REPLACES).env("EDITOR", "false");
+    let mut run = test.spawn(&["START.md", "--on-wait", "stay"]);
+    run.wait_calls(1);
+    let edited = test.start(&["edit", "t", "main"]);
+    run.wait_event("command_received", 1);
+    test.release("go");
+    assert_eq!(edited.wait().ok().stdout, "main is asked the edited prompt\n");
+    run.wait().ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "another"]);
+}
+
+#[test]
+fn edited_prompt_is_asked_again_if_its_turn_fails_and_only_in_its_step() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("another").once().exit(1))
+        .rule(when("another").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    let test = before_next(test).env("EDITOR", REPLACES);
+    test.raymond(&["edit", "t", "main"]).ok();
+    test.resume(&[]).ok();
+    assert_eq!(test.prompts(), ["start", "another", "another", "next"]);
+}
+
+#[test]
+fn nothing_changes_without_an_edit() {
+    let mut test = before_next(held());
+    for (editor, code, told) in [
+        ("true", 0, "nothing was changed"),
+        ("truncate -s 0", 0, "nothing was changed"),
+        ("false", 64, "the editor ended with exit status: 1"),
+        ("no-such-editor", 64, "the editor ended with exit status: 127"),
+    ] {
+        test = test.env("EDITOR", editor);
+        let edited = test.raymond(&["edit", "t", "main"]);
+        edited.code(code);
+        let said = format!("{}{}", edited.stdout, edited.stderr);
+        assert!(said.contains(told), "{editor}: {said}");
+    }
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn agent_without_a_prompt_that_is_due_says_why() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "they said {{answer}}")
+        .rule(when("start").reply(r#"<ask next="NEXT.md">Shall I?</ask>"#))
+        .env("EDITOR", REPLACES);
+    test.run(&["START.md"]).code(2);
+    let edited = test.raymond(&["edit", "t", "main"]);
+    edited.code(64).stderr_has("main has no prompt that is due").stderr_has("raymond answer");
+    test.raymond(&["edit", "t", "main.7"]).code(64).stderr_has("main.7");
+    test.raymond(&["answer", "t", "NEXT.md=yes"]).ok();
+}

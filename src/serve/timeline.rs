@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::model_times;
 use crate::domain::event::Record;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::ledger::{ChargeKind, LedgerCharge, cost_of};
@@ -21,7 +22,7 @@ use crate::store::record;
 /// The most turns that are told: the last ones.
 const MAX_TURNS: usize = 3000;
 
-/// A turn over time. It waits until it has begun, then its process starts, then the model and its tools work.
+/// A turn over time. It waits until it has begun, then its process starts, then the model and its tools work, in turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnBar {
     /// The agent.
@@ -41,6 +42,9 @@ pub struct TurnBar {
     /// The time at which the model was asked; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Timestamp>,
+    /// The time that the model took of the rest, in milliseconds; absent if that is not known. The tools took what remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_ms: Option<u64>,
     /// The time at which it ended.
     pub ended: Timestamp,
     /// True if it failed or its reply was refused.
@@ -88,6 +92,7 @@ impl TimelineFold {
             due,
             begun: None,
             asked: took.map(|took| Timestamp(ended.0.saturating_sub(took)).max(due)),
+            model_ms: None,
             ended,
             failed: match charge.on {
                 ChargeKind::Answer | ChargeKind::Nothing | ChargeKind::Late => false,
@@ -113,15 +118,21 @@ pub fn read(dir: &RunDir) -> Result<Value, store::Error> {
         fold.see(&record::decode(&line).map_err(|flaw| journal.damaged(seq, &flaw))?);
     }
     let steps = dir.steps();
-    for bar in &mut fold.bars {
-        bar.begun = begun(&steps, bar);
+    let turns: Vec<TurnId> = fold.bars.iter().map(turn_of).collect();
+    for ((bar, turn), model) in
+        fold.bars.iter_mut().zip(&turns).zip(model_times::read(&steps, &turns))
+    {
+        (bar.begun, bar.model_ms) = (begun(&steps, bar, turn), model);
     }
     Ok(json!({ "began": fold.began, "left_out": fold.left_out, "turns": fold.bars }))
 }
 
+fn turn_of(bar: &TurnBar) -> TurnId {
+    TurnId { agent: bar.agent.clone(), step: bar.step, turn: bar.turn }
+}
+
 /// Returns the time at which a turn began: its first file is written then.
-fn begun(steps: &Path, bar: &TurnBar) -> Option<Timestamp> {
-    let turn = TurnId { agent: bar.agent.clone(), step: bar.step, turn: bar.turn };
+fn begun(steps: &Path, bar: &TurnBar, turn: &TurnId) -> Option<Timestamp> {
     let file = |ending: &str| turn_tail::changed(&steps.join(format!("{}.{ending}", turn.stem())));
     let begun = file("turn").or_else(|| file("started"))?;
     Some(begun).filter(|begun| (bar.due..=bar.ended).contains(begun))

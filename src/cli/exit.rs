@@ -99,6 +99,14 @@ pub enum Error {
     /// The request makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// A value that was given under a name is refused.
+    #[error("{message}")]
+    Value {
+        /// The name, as the one who gave it knows it.
+        field: String,
+        /// The reason.
+        message: String,
+    },
     /// An agent tried what only a person may do.
     #[error(
         "the agent {agent} may not {what}: only the person who started it may; if you are that person, do it outside of the agent's turn"
@@ -151,7 +159,9 @@ impl Error {
     #[must_use]
     pub fn exit(&self) -> CliExitCode {
         match self {
-            Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => CliExitCode::Usage,
+            Self::Usage(_) | Self::Value { .. } | Self::Name(_) | Self::NoSuchAgent { .. } => {
+                CliExitCode::Usage
+            }
             Self::NotAPerson { .. } => CliExitCode::NotTrusted,
             Self::Answers(_) => CliExitCode::Invalid,
             Self::Runtime(error) => of_runtime(error),

@@ -289,7 +289,7 @@ pub struct SupervisionArgs {
 }
 
 /// Reads a budget: an amount with which at least one turn can start.
-fn budget(text: &str) -> Result<Usd, String> {
+pub(super) fn budget(text: &str) -> Result<Usd, String> {
     match dollars(text)? {
         Usd::ZERO => Err("a run can do nothing with it; give an amount above 0, or try the workflow without a model: --agent scripted".to_owned()),
         amount => Ok(amount),

@@ -154,7 +154,8 @@ fn kind(known: MonitoredRun<'_>, status: &TopAgentStatus) -> RowKind {
 fn headline(known: MonitoredRun<'_>, counts: [usize; 6], started: Option<Timestamp>) -> Value {
     let run = known.run;
     let [stuck, running, queued, waiting, failed, finished] = counts;
-    let asks = |agent: &&Agent| agent.question().is_some();
+    let questions =
+        |agent: &Agent| usize::from(agent.question().is_some()) + agent.open_approvals().count();
     json!({
         "run": run.workflow_id,
         "status": standing(run, known.held),
@@ -170,7 +171,7 @@ fn headline(known: MonitoredRun<'_>, counts: [usize; 6], started: Option<Timesta
         "pause": run.pause.as_ref().map(ToString::to_string),
         "limited_until": run.limited(known.now),
         "refused_tools": run.refused_tools.count(),
-        "questions": run.agents.unordered().filter(asks).count(),
+        "questions": run.agents.unordered().map(questions).sum::<usize>(),
         "parked": run.agents.unordered().filter(|agent| agent.parked_reason().is_some()).count(),
         "scope_dir": run.scope_dir,
     })

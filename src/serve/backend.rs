@@ -40,6 +40,8 @@ pub struct CommandRefusal {
     pub kind: RefusalKind,
     /// The error, as the command words it.
     pub message: String,
+    /// The value in the body of an action that is refused, if it is one.
+    pub field: Option<String>,
 }
 
 /// A kind of refusals.

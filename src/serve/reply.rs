@@ -121,7 +121,11 @@ pub fn command(answer: Result<Value, CommandRefusal>) -> PageReply {
                 RefusalKind::Refused => StatusCode::CONFLICT,
                 RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
             };
-            error(status, &refusal.message)
+            let mut told = json!({ "error": refusal.message });
+            if let Some(field) = refusal.field {
+                told["field"] = json!(field);
+            }
+            json_with(status, &told)
         }
     }
 }

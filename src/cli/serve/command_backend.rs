@@ -35,6 +35,7 @@ impl CommandBackend for LocalCommands {
         let act = actions::named(action).ok_or_else(|| CommandRefusal {
             kind: RefusalKind::Absent,
             message: format!("there is no action {action}; there are {}", actions::names()),
+            field: None,
         })?;
         act(self, body).map_err(|error| refusal(&error))
     }
@@ -48,5 +49,6 @@ fn refusal(error: &Error) -> CommandRefusal {
         error if error.exit() == CliExitCode::Io => RefusalKind::Failed,
         _ => RefusalKind::Refused,
     };
-    CommandRefusal { kind, message: error.to_string() }
+    let field = if let Error::Value { field, .. } = error { Some(field.clone()) } else { None };
+    CommandRefusal { kind, message: error.to_string(), field }
 }

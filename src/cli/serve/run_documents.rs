@@ -71,7 +71,7 @@ fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
         open.truncate(MAX_QUESTIONS);
         value["questions"] = questions::as_json(&open);
         let waits = person_waits(&view.run).into_iter();
-        let others = waits.filter(|wait| !matches!(wait.subject, PersonWaitSubject::Answer { .. }));
+        let others = waits.filter(|wait| !is_question(&wait.subject));
         let others = others.take(MAX_QUESTIONS).map(|wait| waits::document(id, &wait));
         value["waits"] = others.collect();
         let parked = |agent: &&crate::domain::agent::Agent| agent.parked_reason().is_some();
@@ -80,6 +80,16 @@ fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
         value["reason"] = json!(list::why(&view.run));
     }
     value
+}
+
+/// Returns whether a wait is told as a question.
+fn is_question(subject: &PersonWaitSubject) -> bool {
+    match subject {
+        PersonWaitSubject::Answer { .. } | PersonWaitSubject::Approval { .. } => true,
+        PersonWaitSubject::Signal(_)
+        | PersonWaitSubject::Held
+        | PersonWaitSubject::Parked { .. } => false,
+    }
 }
 
 /// Returns the open questions of a run, without those whose answers wait in its inbox.

@@ -1,6 +1,6 @@
 // The actions on a run and on an agent. Each is an entry: when it can be taken, and what it does.
 
-import { el, notice } from "./dom.js";
+import { el, notice, show } from "./dom.js";
 import { act, path } from "./api.js";
 
 // Asks before something that cannot be undone.
@@ -100,12 +100,20 @@ const OF_AGENT = [
   },
 ];
 
-const button = (one, act) => el("button", { onclick: act }, one.title);
-
-export function runActions(run, now) {
-  return OF_RUN.filter((one) => one.can(run, now)).map((one) => button(one, () => one.act(run)));
+// Shows a button for each action that can be taken. One that is there already stays, with the focus that it may get back from a dialog.
+function buttons(box, actions, act) {
+  const known = new Map([...box.children].map((one) => [one.textContent, one]));
+  show(box, actions.map((one) => {
+    const button = known.get(one.title) || el("button", null, one.title);
+    button.onclick = () => act(one);
+    return button;
+  }));
 }
 
-export function agentActions(run, agent, found) {
-  return OF_AGENT.filter((one) => one.can(found)).map((one) => button(one, () => one.act(run, agent, found)));
+export function showRunActions(box, run, now) {
+  buttons(box, OF_RUN.filter((one) => one.can(run, now)), (one) => one.act(run));
+}
+
+export function showAgentActions(box, run, agent, found) {
+  buttons(box, OF_AGENT.filter((one) => one.can(found)), (one) => one.act(run, agent, found));
 }

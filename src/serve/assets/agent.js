@@ -1,11 +1,11 @@
 // One agent: its conversation, step by step, and what it lives with.
 
-import { drawn, el, say, show } from "./dom.js";
+import { drawn, el, oneLine, say, show } from "./dom.js";
 import { Feed, get, path } from "./api.js";
 import { count, since, usd, whole } from "./format.js";
 import { entryElement } from "./conversation.js";
 import { unified } from "./diff.js";
-import { agentActions } from "./actions.js";
+import { showAgentActions } from "./actions.js";
 
 export function agentView(main, run, agent) {
   const status = el("span", { class: "status" });
@@ -22,7 +22,8 @@ export function agentView(main, run, agent) {
     el("div", { class: "head" }, el("h1", null, agent), status, actions), sentence,
     el("div", { class: "two" },
       el("div", null, el("h2", null, "Steps"), steps, el("section", { "aria-label": "The last turn" }, liveTitle, live, writing, doing)), side));
-  let current = null, timer = null;
+  const items = new Map(), turns = new Map();
+  let current = null, timer = null, sideShown = null, tree = null;
 
   async function load() {
     try {
@@ -38,28 +39,35 @@ export function agentView(main, run, agent) {
     const word = now ? (now.status || "live") : found.status || (found.error ? "failed" : "finished");
     say(status, word);
     status.className = "status " + word;
-    say(sentence, now ? now.sentence : found.result ?? found.error ?? "");
+    say(sentence, now ? (now.sentence === word ? "" : now.sentence) : found.result ?? found.error ?? "");
     sentence.className = now || found.error ? "why" : "came";
-    show(actions, agentActions(run, agent, found));
+    showAgentActions(actions, run, agent, found);
     drawSteps(found);
     drawSide(found);
   }
 
   function drawSteps(found) {
-    const open = new Set([...steps.querySelectorAll("details[open]")].map((one) => one.dataset.turn));
     show(steps, found.earlier_steps ? el("li", { class: "quiet" }, `${count(found.earlier_steps, "earlier step")} not shown: raymond show ${run} ${agent}`) : null,
-      found.steps.map((step) => el("li", { value: step.step },
-        el("div", { class: "step" }, el("strong", null, step.state), el("span", { class: "quiet", title: whole(step.since) }, ` ${since(step.since)} ago`), el("span", { class: "cost" }, usd(step.cost_usd))),
-        step.turns.map((turn, index) => turnElement(turn, index, step.turns, open)))));
+      found.steps.map((step) => {
+        const item = items.get(step.step) || el("li", { value: step.step });
+        items.set(step.step, item);
+        show(item, el("div", { class: "step" }, el("strong", null, step.state), el("span", { class: "quiet", title: whole(step.since) }, ` ${since(step.since)} ago`), el("span", { class: "cost" }, usd(step.cost_usd))),
+          step.turns.map((turn, index) => turnElement(turn, index, step.turns)));
+        return item;
+      }));
   }
 
-  function turnElement(turn, index, all, open) {
+  // A turn that is shown already stays as it is, with what was opened in it.
+  function turnElement(turn, index, all) {
     if (index > 0 && all[index - 1].turn === turn.turn) return el("p", { class: "quiet" }, turn.event);
     const key = `${turn.step}-${turn.turn}`;
+    const known = turns.get(key);
+    if (known?.event === turn.event) return known.element;
     const box = el("div");
     const details = el("details", { "data-turn": key, ontoggle: () => details.open && !box.childElementCount && loadTurn(turn, box) },
-      el("summary", null, `turn ${turn.turn + 1}`, turn.evaluator ? ` evaluator ${turn.evaluator}` : "", " ", el("span", { class: "quiet" }, turn.event === "due" ? "not ended" : turn.event.replaceAll("_", " "))), box);
-    if (open.has(key)) details.open = true;
+      el("summary", { "data-focus": key }, `turn ${turn.turn + 1}`, turn.evaluator ? ` evaluator ${turn.evaluator}` : "", " ", el("span", { class: "quiet" }, turn.event === "due" ? "not ended" : turn.event.replaceAll("_", " "))), box);
+    if (known?.element.open) details.open = true;
+    turns.set(key, { event: turn.event, element: details });
     return details;
   }
 
@@ -82,12 +90,16 @@ export function agentView(main, run, agent) {
 
   function drawSide(found) {
     const now = found.now || {};
-    const values = (title, map) => map && Object.keys(map).length ? el("section", null, el("h2", null, title), el("dl", null, Object.entries(map).map(([name, value]) => [el("dt", null, name), el("dd", null, el("pre", null, typeof value === "string" ? value : JSON.stringify(value)))]))) : null;
+    const values = (title, map) => map && Object.keys(map).length ? el("section", null, el("h2", null, title), el("dl", null, Object.entries(map).map(([name, value]) => [el("dt", null, oneLine(name)), el("dd", null, el("pre", null, typeof value === "string" ? value : JSON.stringify(value)))]))) : null;
     const facts = { state: now.state, step: now.step, session: now.session, directory: now.directory, host: now.host, "cost": usd(found.cost_usd), parent: found.parent };
     const kept = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined && value !== null && value !== ""));
+    const text = JSON.stringify([kept, now.variables, now.born_with, now.stack, now.worktree]);
+    if (text === sideShown) return;
+    sideShown = text;
+    tree = now.worktree ? tree ?? worktree() : null;
     show(side, values("Now", kept), values("Variables", now.variables), values("Born with", now.born_with),
       now.stack?.length ? el("section", null, el("h2", null, "Stack"), el("ol", null, now.stack.map((frame) => el("li", null, frame.state)))) : null,
-      now.worktree ? worktree() : null);
+      tree);
   }
 
   function worktree() {
@@ -96,7 +108,7 @@ export function agentView(main, run, agent) {
       if (!details.open) return;
       try {
         const found = await get(path("runs", run, "agents", agent, "diff"));
-        show(box, el("p", { class: "quiet" }, `against ${found.base}${found.cut ? "; the end is left out" : ""}`), found.diff ? unified(found.diff) : found.untracked.length ? null : el("p", null, "Nothing has changed."), found.untracked.length ? el("div", null, el("h3", null, "New files"), el("pre", null, found.untracked.join("\n"))) : null);
+        show(box, el("p", { class: "quiet" }, `against ${found.base}${found.cut ? "; the end is left out" : ""}`), found.diff ? unified(found.diff) : found.untracked.length ? null : el("p", null, "Nothing has changed."), found.untracked.length ? el("div", null, el("h3", null, "New files"), el("ul", { class: "files" }, found.untracked.map((file) => el("li", null, oneLine(file))))) : null);
       } catch (error) {
         show(box, el("p", { class: "bad" }, error.message));
       }

@@ -3,15 +3,16 @@
 import { say } from "./dom.js";
 
 export class ApiError extends Error {
-  constructor(status, message) {
+  constructor(status, message, field) {
     super(message);
     this.status = status;
+    this.field = field;
   }
 }
 
 async function answer(response) {
   const value = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ApiError(response.status, value.error || `the server answers ${response.status}`);
+  if (!response.ok) throw new ApiError(response.status, value.error || `the server answers ${response.status}`, value.field);
   return value;
 }
 
@@ -21,7 +22,12 @@ export async function get(path, signal) {
 
 export async function act(name, body) {
   const headers = { "content-type": "application/json" };
-  return answer(await fetch("/api/actions/" + name, { method: "POST", headers, body: JSON.stringify(body) }));
+  const sent = fetch("/api/actions/" + name, { method: "POST", headers, body: JSON.stringify(body) });
+  // The server may have done it before the connection broke.
+  const reply = await sent.catch(() => {
+    throw new ApiError(0, "No reply has come: see whether it was done before you do it again.");
+  });
+  return answer(reply);
 }
 
 export const path = (...parts) => "/" + parts.map(encodeURIComponent).join("/");

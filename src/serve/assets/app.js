@@ -39,6 +39,11 @@ function open(focus) {
 }
 
 document.addEventListener("click", (event) => {
+  if (event.target.closest?.("a.skip")) {
+    event.preventDefault();
+    main.focus();
+    return;
+  }
   const link = event.target.closest?.("a[data-link]");
   if (!link || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();

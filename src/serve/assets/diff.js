@@ -22,17 +22,30 @@ export function lineDiff(before, after) {
   return lines;
 }
 
-const NAMES = { "+": "added", "-": "removed", " ": "same" };
+const NAMES = { "+": "added", "-": "removed", " ": "same", "@": "head" };
 
 export function diffElement(lines) {
-  return el("pre", { class: "diff" }, lines.map(([sign, line]) => el("span", { class: NAMES[sign] }, el("span", { class: "sign" }, sign), line + "\n")));
+  return el("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": "Difference" }, lines.map(([sign, line]) => el("span", { class: NAMES[sign] }, el("span", { class: "sign" }, sign === "@" ? " " : sign), line + "\n")));
 }
 
-// Returns the parts of a unified diff, as git prints it.
-export function unified(text) {
-  const lines = text.split("\n").map((line) => {
-    const sign = line[0] === "+" && !line.startsWith("+++") ? "+" : line[0] === "-" && !line.startsWith("---") ? "-" : " ";
-    return [sign, sign === " " ? line : line.slice(1)];
+// Returns the lines of a unified diff, as git prints it, with their signs. A hunk says how many lines are its own, so that no line
+// of a file looks like a head, and no head like a line.
+export function unifiedLines(text) {
+  let before = 0, after = 0;
+  return text.split("\n").map((line) => {
+    if (before <= 0 && after <= 0) {
+      const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
+      if (hunk) [before, after] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+      return ["@", line];
+    }
+    const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
+    if (line[0] === "\\") return ["@", line];
+    if (sign !== "+") before--;
+    if (sign !== "-") after--;
+    return [sign, line.slice(1)];
   });
-  return diffElement(lines);
+}
+
+export function unified(text) {
+  return diffElement(unifiedLines(text));
 }

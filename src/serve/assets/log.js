@@ -27,13 +27,18 @@ export class LogView {
     this.soon();
   }
 
-  // Records that the stream left out are asked for by their numbers.
+  // Records that the stream left out are asked for by their numbers, until they have come: as many as are kept.
   async gap({ after, before }) {
-    while (after + 1 < before) {
-      const page = await get(path("runs", this.run, "log") + `?after=${after}&before=${before}&limit=500`);
-      if (!page.records.length) break;
-      this.add(page.records.map((one) => one.line));
-      after = page.records[page.records.length - 1].line.seq;
+    after = Math.max(after, before - MOST);
+    try {
+      while (after + 1 < before && !this.closed) {
+        const page = await get(path("runs", this.run, "log") + `?after=${after}&before=${before}&limit=500`);
+        if (!page.records.length) break;
+        this.add(page.records.map((one) => one.line));
+        after = page.records[page.records.length - 1].line.seq;
+      }
+    } catch {
+      setTimeout(() => this.gap({ after, before }), 2000);
     }
   }
 
@@ -71,10 +76,14 @@ export class LogView {
   async loadOlder() {
     const known = this.found || this.lines;
     const first = Math.min(...known.keys());
-    const page = await get(this.query({ before: String(Number.isFinite(first) ? first : 1e15) }));
-    for (const one of page.records) known.set(one.line.seq, one.line);
-    this.more = page.more;
-    this.draw();
+    try {
+      const page = await get(this.query({ before: String(Number.isFinite(first) ? first : 1e15) }));
+      for (const one of page.records) known.set(one.line.seq, one.line);
+      this.more = page.more;
+      this.draw();
+    } catch (error) {
+      notice(error.message, "bad");
+    }
   }
 
   soon() {
@@ -108,6 +117,7 @@ export class LogView {
   }
 
   close() {
+    this.closed = true;
     clearTimeout(this.timer);
     clearTimeout(this.due);
   }

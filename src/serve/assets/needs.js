@@ -1,6 +1,6 @@
 // The questions of all runs that wait for a person.
 
-import { drawn, el, notice, say, show } from "./dom.js";
+import { drawn, el, notice, oneLine, say, settle, show } from "./dom.js";
 import { Feed, act, path } from "./api.js";
 import { since } from "./format.js";
 import { questionCard } from "./question.js";
@@ -9,18 +9,21 @@ import { questionCard } from "./question.js";
 function waitCard(wait) {
   const where = el("p", { class: "quiet" }, el("a", { href: path("runs", wait.run), "data-link": true }, wait.run), " · ", el("a", { href: path("runs", wait.run, "agents", wait.agent), "data-link": true }, wait.agent), " · " + since(wait.since));
   const isSignal = wait.label !== undefined;
-  const what = wait.kind === "held" ? "is held" : isSignal ? `waits for the signal ${wait.label}${wait.key ? " of " + wait.key : ""}` : `is parked: ${wait.reason ?? ""}`;
-  const give = isSignal && wait.key ? el("button", { class: "main", onclick: async (event) => {
+  const what = wait.kind === "held" ? "is held" : isSignal ? `waits for the signal ${oneLine(wait.label)}${wait.key ? " of " + oneLine(wait.key) : ""}` : "is parked";
+  const button = (title, name, body, told) => el("button", { class: "main", onclick: async (event) => {
     event.target.disabled = true;
     try {
-      await act("signal", { label: wait.label, key: wait.key, value: wait.value ?? "" });
-      notice(`${wait.label} ${wait.key} is asserted`);
+      await act(name, body);
+      notice(told);
     } catch (error) {
       notice(error.message, "bad");
       event.target.disabled = false;
     }
-  } }, "Signal") : null;
-  return el("article", { class: "question card" }, where, el("h2", null, what), el("p", null, el("code", null, wait.command)), give);
+  } }, title);
+  let give = null;
+  if (wait.kind === "held") give = button("Release", "release", { run: wait.run, agent: wait.agent }, `${wait.agent} goes on`);
+  else if (isSignal && wait.key) give = button("Signal", "signal", { label: wait.label, key: wait.key, value: wait.value ?? "" }, `${wait.label} ${wait.key} is asserted`);
+  return el("article", { class: "question card" }, where, el("h2", null, what), wait.reason ? el("p", null, wait.reason) : null, el("p", null, el("code", null, wait.command)), give);
 }
 
 export function needsView(main) {
@@ -30,6 +33,12 @@ export function needsView(main) {
   const empty = el("p", { class: "quiet", role: "status" }, "");
   const others = el("div", { class: "questions" });
   show(main, el("h1", null, "Needs you"), empty, list, others);
+
+  function remove(card) {
+    if (!card.isConnected) return;
+    card.remove();
+    settle(list);
+  }
 
   // A question that somebody answers at this moment keeps its card, and what was written in it.
   function draw() {
@@ -46,9 +55,8 @@ export function needsView(main) {
     for (const [key, card] of cards) {
       if (open.has(key)) continue;
       cards.delete(key);
-      const isDone = card.querySelector(".good");
-      if (!isDone) card.remove();
-      else setTimeout(() => card.remove(), 4000);
+      if (!card.dataset.done) remove(card);
+      else setTimeout(() => remove(card), 4000);
     }
     const waits = [...runs.values()].flatMap((run) => run.waits || []);
     show(others, waits.length ? el("h2", null, "Other waits") : null, waits.map(waitCard));

@@ -1,6 +1,6 @@
 // A list of any length of which only the visible rows exist. Arrows move in it.
 
-import { drawn, el } from "./dom.js";
+import { drawn, el, show } from "./dom.js";
 
 const SPARE = 12;
 
@@ -10,10 +10,15 @@ export class VirtualRows {
     Object.assign(this, { height, make, open, toggle });
     this.items = [];
     this.first = -1;
+    this.drawn = new Map();
     this.active = 0;
     this.space = el("div", { class: "space" });
     this.box = el("div", { class: "rows", tabindex: "0", role: role || "tree", "aria-label": label }, this.space);
-    this.box.addEventListener("scroll", () => this.later(), { passive: true });
+    this.scrolledAt = -Infinity;
+    this.box.addEventListener("scroll", () => {
+      this.scrolledAt = performance.now();
+      this.later();
+    }, { passive: true });
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.box.addEventListener("click", (event) => this.click(event));
     this.watch = new ResizeObserver(() => this.later());
@@ -28,6 +33,11 @@ export class VirtualRows {
     this.later();
   }
 
+  // Whether somebody scrolls at this moment, so that what can wait does.
+  isMoving() {
+    return performance.now() - this.scrolledAt < 200;
+  }
+
   later() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -39,9 +49,14 @@ export class VirtualRows {
     const first = Math.max(0, Math.floor(this.box.scrollTop / this.height) - SPARE);
     const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height) + SPARE);
     if (!this.dirty && first === this.first && last === this.last) return;
-    [this.first, this.last, this.dirty] = [first, last, false];
+    const isSame = !this.dirty;
     const rows = [];
     for (let index = first; index < last; index++) {
+      const known = isSame ? this.drawn.get(index) : null;
+      if (known) {
+        rows.push(known);
+        continue;
+      }
       const row = this.make(this.items[index], index);
       row.style.transform = `translateY(${index * this.height}px)`;
       row.dataset.index = index;
@@ -51,7 +66,9 @@ export class VirtualRows {
       row.classList.toggle("active", index === this.active);
       rows.push(row);
     }
-    this.space.replaceChildren(...rows);
+    show(this.space, rows);
+    this.drawn = new Map(rows.map((row) => [Number(row.dataset.index), row]));
+    [this.first, this.last, this.dirty] = [first, last, false];
     this.box.setAttribute("aria-activedescendant", `${this.box.id || "rows"}-${this.active}`);
   }
 

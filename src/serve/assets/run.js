@@ -1,6 +1,6 @@
 // One run: its headline, and the parts of it.
 
-import { drawn, el, notice, say, show } from "./dom.js";
+import { drawn, el, notice, say, settle, show } from "./dom.js";
 import { Feed, get, path } from "./api.js";
 import { count, since, usd, whole } from "./format.js";
 import { AgentTree } from "./tree.js";
@@ -8,7 +8,7 @@ import { LogView } from "./log.js";
 import { GraphView } from "./graph.js";
 import { TimelineView } from "./timeline.js";
 import { CostsView } from "./costs.js";
-import { runActions } from "./actions.js";
+import { showRunActions } from "./actions.js";
 import { questionCard } from "./question.js";
 
 const PARTS = [["agents", "Agents"], ["graph", "Graph"], ["timeline", "Timeline"], ["costs", "Costs"], ["log", "Log"]];
@@ -76,7 +76,7 @@ export function runView(main, run) {
       now.refused_tools ? el("span", { class: "warn" }, count(now.refused_tools, "refused tool")) : null,
       el("span", { class: "quiet", title: now.scope_dir }, "record " + now.seq.toLocaleString("en")));
     say(why, now.pause ? "paused: " + now.pause : now.limited_until ? "usage limit until " + whole(now.limited_until) : now.status === "interrupted" ? `not live: raymond resume ${run} resumes it` : "");
-    drawn(actions, () => show(actions, runActions(run, now)));
+    drawn(actions, () => showRunActions(actions, run, now));
     if (now.questions !== before?.questions || (now.questions && now.seq !== before?.seq)) questions();
     for (const view of Object.values(views)) view.changed?.(now);
   }
@@ -91,8 +91,11 @@ export function runView(main, run) {
     if (!headline?.questions) return show(asks);
     try {
       const found = (await get("/questions")).find((one) => one.run === run);
-      const known = new Map([...asks.children].map((child) => [child.dataset.key, child]));
-      show(asks, (found?.questions || []).slice(0, 5).map((question) => known.get(question.agent + "/" + question.node) || questionCard(run, question)),
+      const known = new Map([...asks.children].map((child) => [`${child.dataset.key} ${child.dataset.asked}`, child]));
+      const card = (question) => known.get(`${question.agent}/${question.node} ${question.asked_at}`) || questionCard(run, question);
+      const cards = (found?.questions || []).slice(0, 5).map(card);
+      if ([...known.values()].some((one) => !cards.includes(one))) settle(asks);
+      show(asks, cards,
         headline.questions > 5 ? el("p", null, el("a", { href: "/needs-you", "data-link": true }, "all questions")) : null);
     } catch (error) {
       notice(error.message, "bad");

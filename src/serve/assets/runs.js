@@ -1,6 +1,6 @@
 // All runs of the directory.
 
-import { drawn, el, say, show } from "./dom.js";
+import { drawn, el, notice, say, show } from "./dom.js";
 import { Feed, get } from "./api.js";
 import { count, since, usd, whole } from "./format.js";
 
@@ -40,10 +40,14 @@ export function runsView(main) {
   }
 
   async function loadOlder() {
-    const page = await get(`/runs?offset=${runs.size + older.length}&limit=100`);
-    older = older.concat(page.runs);
-    more = page.more;
-    draw();
+    try {
+      const page = await get(`/runs?offset=${runs.size + older.length}&limit=100`);
+      older = older.concat(page.runs);
+      more = page.more;
+      draw();
+    } catch (error) {
+      notice(error.message, "bad");
+    }
   }
 
   let due = null;

@@ -1,15 +1,25 @@
 // Starts a workflow that is trusted or was run before, with the inputs that it declares, and asserts facts that programs wait for.
 
-import { el, notice, say, show } from "./dom.js";
+import { el, notice, oneLine, say, show } from "./dom.js";
 import { act, get, path } from "./api.js";
+
+let fields = 0;
 
 function field(label, attributes, help) {
   const input = el(attributes.rows ? "textarea" : "input", attributes);
-  return { input, element: el("label", null, el("span", null, label), input, help ? el("small", { class: "quiet" }, help) : null) };
+  const refused = el("p", { class: "bad refused", id: `refused-${++fields}`, role: "alert" });
+  const tell = (text) => {
+    say(refused, text);
+    if (text) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  };
+  input.setAttribute("aria-describedby", refused.id);
+  input.addEventListener("input", () => tell(""));
+  return { input, tell, element: el("div", { class: "field" }, el("label", null, el("span", null, label), input, help ? el("small", { class: "quiet" }, help) : null), refused) };
 }
 
 function form(workflow) {
-  const inputs = workflow.inputs.map((one) => ({ name: one.name, ...field(one.name + (one.required ? " (needed)" : ""), { rows: one.name === "input" ? 3 : undefined, required: one.required && !one.default, placeholder: one.default ?? "" }, one.description) }));
+  const inputs = workflow.inputs.map((one) => ({ name: one.name, ...field(oneLine(one.name) + (one.required ? " (needed)" : ""), { rows: one.name === "input" ? 3 : undefined, required: one.required && !one.default, placeholder: one.default ?? "" }, one.description) }));
   if (!workflow.inputs.some((one) => one.name === "input")) inputs.push({ name: "input", ...field("input", { rows: 2 }, "The text for {{input}} in the first state") });
   const budget = field("Budget in dollars", { inputmode: "decimal", placeholder: "none" });
   const model = field("Model", { placeholder: "as the workflow says" });
@@ -23,10 +33,14 @@ function form(workflow) {
       history.pushState(null, "", path("runs", made.run));
       dispatchEvent(new PopStateEvent("popstate"));
     } catch (error) {
-      notice(error.message, "bad");
+      const refused = { ...Object.fromEntries(inputs.map((one) => [`inputs.${one.name}`, one])), budget, model }[error.field];
+      if (refused) {
+        refused.tell(error.message);
+        refused.input.focus();
+      } else notice(error.message, "bad");
       go.disabled = false;
     }
-  } }, el("h2", null, workflow.name || workflow.folder.split("/").pop()), workflow.description ? el("p", null, workflow.description) : null, el("p", { class: "quiet path" }, workflow.folder),
+  } }, el("h2", null, workflow.name || oneLine(workflow.folder.split("/").pop())), workflow.description ? el("p", null, workflow.description) : null, el("p", { class: "quiet path" }, oneLine(workflow.folder)),
     inputs.map((one) => one.element), budget.element, model.element, go);
 }
 

@@ -2,7 +2,7 @@
 
 import { el, say, show } from "./dom.js";
 import { path } from "./api.js";
-import { KINDS, MARKS, short, since, usd } from "./format.js";
+import { KINDS, MARKS, count, short, since, usd } from "./format.js";
 import { VirtualRows } from "./rows.js";
 
 const FAMILY = 12;
@@ -94,6 +94,7 @@ export class AgentTree {
     this.shown = el("span", { class: "quiet", role: "status" });
     this.element = el("section", { class: "tree", "aria-label": "Agents" }, el("div", { class: "bar" }, this.kinds, this.search, this.shown), this.rows.box);
     this.timer = setInterval(() => {
+      if (this.rows.isMoving()) return;
       this.rows.dirty = true;
       this.rows.later();
     }, 1000);
@@ -109,13 +110,15 @@ export class AgentTree {
     this.soon();
   }
 
-  // Many changes are shown together, and a large tree less often.
-  soon() {
+  // Many changes are shown together, a large tree less often, and one that is scrolled once it stands, or after a while.
+  soon(waited = 0) {
     if (this.due) return;
+    const pause = this.agents.size > 2000 ? 400 : 50;
     this.due = setTimeout(() => {
       this.due = null;
-      this.update();
-    }, this.agents.size > 2000 ? 400 : 50);
+      if (this.rows.isMoving() && waited < 2000) this.soon(waited + pause);
+      else this.update();
+    }, pause);
   }
 
   clear() {
@@ -143,7 +146,7 @@ export class AgentTree {
         this.kind = this.kind === kind ? null : kind;
         this.update();
       },
-    }, `${MARKS[kind]} ${counts[kind] || 0} ${kind}`)));
+    }, `${MARKS[kind]} ${(counts[kind] || 0).toLocaleString("en")} ${kind}`)));
     let items;
     if (this.kind || this.text) {
       const has = (agent) => (!this.kind || agent.kind === this.kind) && (!this.text || agent.id.includes(this.text) || (agent.state || agent.began || "").toLowerCase().includes(this.text));
@@ -153,7 +156,7 @@ export class AgentTree {
       say(this.shown, `${items.length.toLocaleString("en")} of ${this.agents.size.toLocaleString("en")} agents`);
     } else {
       items = treeRows(this.agents, this.order(), this.opened);
-      say(this.shown, `${this.agents.size.toLocaleString("en")} agents`);
+      say(this.shown, count(this.agents.size, "agent"));
     }
     this.rows.set(items);
   }
@@ -179,7 +182,7 @@ export class AgentTree {
 
   family(row) {
     const counts = countKinds(row.members);
-    const words = KINDS.filter((kind) => counts[kind]).map((kind) => `${counts[kind]} ${kind}`).join(" · ");
+    const words = KINDS.filter((kind) => counts[kind]).map((kind) => `${counts[kind].toLocaleString("en")} ${kind}`).join(" · ");
     const cost = row.members.reduce((sum, agent) => sum + Number(agent.cost_usd), 0);
     return el("div", { class: "row family", role: "treeitem", "aria-level": row.depth + 1, "aria-expanded": String(row.open), "data-depth": Math.min(row.depth, 8) },
       el("span", { class: "mark", "aria-hidden": "true" }, row.open ? "▾" : "▸"),

@@ -172,11 +172,7 @@ impl Browser {
             json!(text)
         );
         self.wait(&format!("{selector} with {text}"), &find);
-        let middle = format!(
-            "(() => {{ const one = {find}; one.scrollIntoView({{ block: 'center' }}); const box = one.getBoundingClientRect(); \
-             return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
-        );
-        let at = self.value(&middle);
+        let at = self.middle_of(&find);
         for kind in ["mousePressed", "mouseReleased"] {
             let event =
                 json!({ "type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1 });
@@ -184,11 +180,31 @@ impl Browser {
         }
     }
 
+    /// Turns the wheel over the middle of an element, by so many pixels.
+    #[track_caller]
+    pub(crate) fn wheel(&mut self, selector: &str, pixels: i32) {
+        let at = self.middle_of(&format!("document.querySelector({})", json!(selector)));
+        let event =
+            json!({ "type": "mouseWheel", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": pixels });
+        self.call("Input.dispatchMouseEvent", &event);
+    }
+
+    /// Returns the middle of an element, which is brought into view.
+    #[track_caller]
+    fn middle_of(&mut self, find: &str) -> Value {
+        let middle = format!(
+            "(() => {{ const one = {find}; one.scrollIntoView({{ block: 'center' }}); const box = one.getBoundingClientRect(); \
+             return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+        );
+        self.value(&middle)
+    }
+
     /// Presses a key, such as `Enter` or `ArrowDown`.
     pub(crate) fn key(&mut self, key: &str) {
         let code = match key {
             "Enter" => 13,
             "Tab" => 9,
+            "Escape" => 27,
             "ArrowLeft" => 37,
             "ArrowUp" => 38,
             "ArrowRight" => 39,
@@ -196,9 +212,13 @@ impl Browser {
             "End" => 35,
             other => panic!("the code of {other}"),
         };
-        for kind in ["rawKeyDown", "keyUp"] {
-            let event =
+        for kind in ["keyDown", "keyUp"] {
+            let mut event =
                 json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+            // A button is pressed by what Enter writes.
+            if key == "Enter" && kind == "keyDown" {
+                event["text"] = json!("\r");
+            }
             self.call("Input.dispatchKeyEvent", &event);
         }
     }

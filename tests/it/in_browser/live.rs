@@ -85,6 +85,33 @@ fn conversation_appears_as_it_is_written() {
 }
 
 #[test]
+fn what_somebody_has_opened_stays_open_and_keeps_the_focus() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    let page = test.serve(&[]);
+    let mut browser = Browser::open();
+    browser.go(&page.first);
+    browser.go(&format!("http://{}/runs/t/agents/main", page.client.address));
+    browser.click(".steps summary", "turn 1");
+    browser.wait("its entries", "document.querySelector('.steps .entry.prompt')");
+    test.release("go");
+    live.wait().ok();
+    browser.wait("the next step", "document.querySelectorAll('.steps li').length === 2");
+    browser.wait(
+        "the end of the turn",
+        "document.querySelector('.steps summary').innerText.includes('step finished')",
+    );
+    let is_kept = "document.activeElement === document.querySelector('.steps summary') && document.querySelector('.steps details').open";
+    assert_eq!(browser.value(is_kept), true);
+    browser.wait(
+        "its reply",
+        "document.querySelector('.steps details').innerText.includes('NEXT.md')",
+    );
+    browser.assert_calm();
+}
+
+#[test]
 fn browser_without_a_key_is_told_what_to_do() {
     let test = held();
     let page = test.serve(&[]);

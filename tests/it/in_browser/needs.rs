@@ -45,6 +45,66 @@ fn question_is_answered_with_two_taps_on_a_narrow_screen() {
 }
 
 #[test]
+fn text_that_is_being_written_is_not_interrupted_by_what_happens() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("OTHER.md", "other")
+        .prompt("NEXT.md", "next {{answer}}")
+        .prompt("WORKER.md", "work")
+        .rule(when("start").reply(r#"<fork next="OTHER.md">WORKER.md</fork>"#))
+        .rule(when("other").reply(r#"<ask next="NEXT.md">What now?</ask>"#))
+        .rule(when("work").hold_before("go").reply("<result>worked</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    let page = test.serve(&[]);
+    let mut browser = Browser::open();
+    browser.go(&page.first);
+    browser.go(&format!("http://{}/runs/t", page.client.address));
+    browser.wait_text("What now?");
+    browser.click(".asks textarea", "");
+    browser.type_text("to the ");
+    test.release("go");
+    browser.wait(
+        "more has happened",
+        "document.querySelector('.kinds').innerText.includes('finished')",
+    );
+    browser.type_text("left");
+    assert_eq!(browser.value("document.querySelector('.asks textarea').value"), "to the left");
+    live.wait().code(2);
+    browser.assert_calm();
+}
+
+#[test]
+fn turns_are_chosen_and_dialogs_left_by_keys() {
+    let test = asking();
+    test.run(&["START.md"]).code(2);
+    let page = test.serve(&[]);
+    let mut browser = Browser::open();
+    browser.go(&page.first);
+    browser.value("document.querySelector('a.skip').focus()");
+    browser.key("Enter");
+    browser.wait("the content", "document.activeElement.id === 'main'");
+    browser.go(&format!("http://{}/runs/t#timeline", page.client.address));
+    browser.wait_text("turns that ended");
+    browser.value("document.querySelector('canvas').focus()");
+    browser.key("ArrowDown");
+    browser.wait_text("main step 1 in START.md");
+    for _ in 0..5 {
+        browser.key("ArrowDown");
+    }
+    browser.wait_text("main.1 step");
+    browser.key("Enter");
+    browser.wait("its page", "location.pathname === '/runs/t/agents/main.1'");
+    browser.wait("its buttons", "document.querySelector('.head .actions button')");
+    browser.value("[...document.querySelectorAll('.actions button')].find((one) => one.innerText === 'Tell').focus()");
+    browser.key("Enter");
+    browser.wait("the dialog", "document.activeElement.matches('dialog textarea')");
+    browser.key("Escape");
+    browser.wait("the button", "document.activeElement.innerText === 'Tell'");
+    browser.assert_calm();
+}
+
+#[test]
 fn keys_reach_everything() {
     let test = asking();
     test.run(&["START.md"]).code(2);

@@ -32,6 +32,28 @@ fn answer_is_given_once_and_resumes_the_run() {
 }
 
 #[test]
+fn answer_does_not_reach_a_later_question_of_the_same_name() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next {{answer}}")
+        .rule(when("start").reply(r#"<ask next="NEXT.md">Shall I look?</ask>"#))
+        .rule(when("next yes").once().reply(r#"<ask next="NEXT.md">Shall I delete it?</ask>"#))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).code(2);
+    let page = test.serve(&[]);
+    let asked = || page.client.document("/api/questions")[0]["questions"][0].clone();
+    let body = |asked_at| json!({ "run": "t", "agent": "main", "node": "NEXT.md", "text": "yes", "asked_at": asked_at });
+    let first = asked()["asked_at"].clone();
+    assert_eq!(page.client.act("answer", &body(first.clone())).status, 200);
+    test.resume(&["--on-wait", "exit"]).code(2);
+    assert_eq!(asked()["question"], "Shall I delete it?");
+    let stale = page.client.act("answer", &body(first));
+    assert_eq!(stale.status, 409, "{stale:?}");
+    assert!(stale.body.contains("is open no more"), "{}", stale.body);
+    assert_eq!(page.client.act("answer", &body(asked()["asked_at"].clone())).status, 200);
+}
+
+#[test]
 fn live_run_is_stopped() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);

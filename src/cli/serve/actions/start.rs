@@ -75,7 +75,6 @@ fn check_inputs(folder: &str, inputs: &Value) -> Result<(), Error> {
 /// Checks that a value is a text that can be given to a command.
 fn check_text(field: &str, value: &Value) -> Result<(), Error> {
     match value {
-        Value::Null => Ok(()),
         Value::String(text) if text.contains('\0') => {
             Err(refused(field, "a text has no character of the number 0"))
         }
@@ -86,7 +85,7 @@ fn check_text(field: &str, value: &Value) -> Result<(), Error> {
                 text.len()
             ),
         )),
-        Value::String(_) => Ok(()),
+        Value::Null | Value::String(_) => Ok(()),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             Err(refused(field, "write a text"))
         }

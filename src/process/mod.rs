@@ -27,6 +27,7 @@ pub mod helper_environment;
 pub mod host;
 mod launch;
 pub mod message;
+pub mod model_times;
 pub mod notice;
 pub mod on_event_command;
 pub mod outcome;

@@ -17,7 +17,6 @@ pub mod feed;
 pub mod feed_hub;
 pub mod handler;
 pub mod log_lines;
-pub mod model_times;
 pub mod openapi;
 pub mod reply;
 pub mod reply_body;

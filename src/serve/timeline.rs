@@ -6,14 +6,13 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::model_times;
 use crate::domain::event::Record;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::ledger::{ChargeKind, LedgerCharge, cost_of};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::turn_tail;
+use crate::process::{model_times, turn_tail};
 use crate::store;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunDir;

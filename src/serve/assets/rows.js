@@ -2,14 +2,14 @@
 
 import { drawn, el, show } from "./dom.js";
 
-const SPARE = 12;
+const SPARE = 20;
 
 export class VirtualRows {
   // `make(item, index)` returns the cells of a row; `open(item)` is called for Enter and a click.
   constructor({ label, height, make, open, toggle, role }) {
     Object.assign(this, { height, make, open, toggle });
     this.items = [];
-    this.first = -1;
+    [this.first, this.last] = [0, -1];
     this.drawn = new Map();
     this.active = 0;
     this.space = el("div", { class: "space" });
@@ -46,9 +46,11 @@ export class VirtualRows {
   }
 
   draw() {
-    const first = Math.max(0, Math.floor(this.box.scrollTop / this.height) - SPARE);
-    const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height) + SPARE);
-    if (!this.dirty && first === this.first && last === this.last) return;
+    const top = Math.floor(this.box.scrollTop / this.height);
+    const bottom = Math.min(this.items.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height));
+    // Rows are made for some frames in advance.
+    if (!this.dirty && top >= this.first && bottom <= this.last) return;
+    const first = Math.max(0, top - SPARE), last = Math.min(this.items.length, bottom + SPARE);
     const isSame = !this.dirty;
     const rows = [];
     for (let index = first; index < last; index++) {

@@ -11,9 +11,9 @@ use std::path::Path;
 use memchr::{memmem, memrchr};
 use serde_json::Value;
 
+use super::transcript::TurnFiles;
 use crate::domain::turn::TurnId;
 use crate::plain_file;
-use crate::process::transcript::TurnFiles;
 
 /// The bytes before the end of a turn's output in which its result is looked for.
 const TAIL_BYTES: u64 = 64 * 1024;

@@ -108,6 +108,15 @@ mod tests {
     }
 
     #[test]
+    fn page_asks_for_all_its_modules_at_once() {
+        let is_module = |asset: &&PageAsset| asset.kind.starts_with("text/javascript");
+        for asset in ASSETS.iter().filter(is_module).filter(|asset| asset.name != "app.js") {
+            let line = format!("<link rel=\"modulepreload\" href=\"/assets/{}\">", asset.name);
+            assert!(PAGE.text.contains(&line), "{line}");
+        }
+    }
+
+    #[test]
     fn each_module_imports_only_modules_that_are_here() {
         for asset in ASSETS.iter().filter(|asset| asset.kind.starts_with("text/javascript")) {
             for line in asset.text.lines().filter(|line| line.starts_with("import ")) {

@@ -338,3 +338,39 @@ fn plug_in_answers_and_leaves_the_rest_to_a_person() {
     assert_eq!(ran(&test).len(), 1);
     test.raymond(&["rules", "t"]).ok().stdout_has("Bash(touch a *)").stdout_has("allows");
 }
+
+#[test]
+fn terminal_asks_the_person_who_runs_it() {
+    let test = workflow();
+    let mut screen = test.on_screen(&["run", "START.md", "--id", "t"], (24, 100));
+    screen.wait_for(&["asks (approval): may it run Bash: touch a?"]);
+    screen.keys("alow\r").wait_for(&["use one of allow, allow-always"]);
+    assert!(ran(&test).is_empty());
+    screen.keys("allow\r").wait_for(&["Agent main terminated with result: ok"]);
+    assert_eq!(screen.wait_for_exit(), Some(0));
+    assert_eq!((asked(&test), ran(&test).len()), (vec![1], 1));
+    assert_eq!(test.events("approval_answered")[0]["verdict"], "allow");
+}
+
+#[test]
+fn many_agents_wait_for_approval_without_a_process() {
+    const AGENTS: usize = 60;
+    let items: Vec<String> = (1..=AGENTS).map(|item| item.to_string()).collect();
+    let fork = format!(r#"<fork next="END.md" each='{}' as="item">W.md</fork>"#, json!(items));
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "---\npermissions: ask\n---\nwork on {{item}}")
+        .prompt("END.md", "---\njoin: all\n---\nend {{results}}")
+        .rule(when("start").reply(&fork))
+        .rule(touching(when(RESUMED)).reply("<result>made</result>"))
+        .rule(touching(when("work")).reply("<result>early</result>"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md", "--approval-hold", "1ms", "--stagger", "0s"]).code(2);
+    test.assert_no_survivors();
+    assert_eq!((asked(&test).len(), ran(&test).len()), (AGENTS, 0));
+    let numbers = (1..=AGENTS).map(|number| format!("a{number}=allow"));
+    let answers: Vec<String> = numbers.collect();
+    answer(&test, &answers.iter().map(String::as_str).collect::<Vec<_>>()).ok();
+    test.resume(&["--stagger", "0s"]).ok().ended("main", "ok");
+    assert_eq!((asked(&test).len(), ran(&test).len()), (AGENTS, AGENTS), "each call runs once");
+}

@@ -63,7 +63,7 @@ const OF_AGENT = [
   {
     title: "Tell",
     can: (found) => Boolean(found.now),
-    act: (run, agent) => written(`What ${agent} is told with its next prompt`, (text) => tell("tell", { run, agent, text }, (told) => later(told, `${agent} is told with its next prompt`))),
+    act: (run, agent) => written(`What ${agent} is told`, (text) => tell("tell", { run, agent, text }, (told) => later(told, `${agent} is told with its next request to the model`))),
   },
   {
     title: "Hold",

@@ -29,7 +29,7 @@ fn agent_is_told_something_with_its_next_prompt() {
     browser.type_text("leave the tests alone\nand hurry");
     browser.picture("tell");
     browser.click("dialog button", "Send");
-    browser.wait_text("main is told with its next prompt");
+    browser.wait_text("main is told with its next request to the model");
     browser.wait("the focus is back", "document.activeElement.innerText === 'Tell'");
     live.wait_event("command_received", 1);
     browser.click(".actions button", "Tell");

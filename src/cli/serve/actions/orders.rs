@@ -9,7 +9,7 @@ use crate::domain::event::RunCommand;
 use crate::domain::id::AgentId;
 use crate::domain::person_command::{AgentFamily, AgentMessage};
 
-/// Tells `agent` the `text` with its next prompt.
+/// Tells `agent` the `text`.
 pub(super) fn tell(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
     let agent = AgentId::parse(text_in(body, "agent")?)?;
     let text = text_in(body, "text")?.to_owned();

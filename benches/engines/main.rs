@@ -1,8 +1,9 @@
 //! The engines beside a run on one machine: appends, requests with their replies, and whole runs of scripted turns.
 //!
-//! `cargo bench --features postgres,restate --bench engines` takes some minutes; `-- --quick` a part of that. It starts servers
-//! of its own on loopback, with `fsync`; Restate's has to be installed in `tests/restate`. All processes share this machine, so
-//! the figures are a lower bound. It measures and does not judge.
+//! `cargo bench --features postgres,restate --bench engines` takes some minutes; `-- --quick` a part of that, and
+//! `-- restate` measures only one engine. It starts servers of its own on loopback, with `fsync`; Restate's has to be
+//! installed in `tests/restate`. All processes share this machine, so the figures are a lower bound. It measures and does
+//! not judge.
 
 #![expect(clippy::expect_used, reason = "a measurement that cannot be taken stops with its reason")]
 #![expect(clippy::print_stdout, reason = "it prints figures")]
@@ -39,7 +40,11 @@ fn main() {
     let is_quick = has("--quick");
     let engines: [(&str, MakeServer); 2] =
         [("PostgreSQL", BenchServer::postgres), ("Restate", BenchServer::restate)];
-    for (name, make) in engines {
+    let is_chosen = |name: &str| {
+        let mut names = arguments.iter().filter(|argument| !argument.starts_with("--")).peekable();
+        names.peek().is_none() || names.any(|chosen| chosen.eq_ignore_ascii_case(name))
+    };
+    for (name, make) in engines.into_iter().filter(|(name, _)| is_chosen(name)) {
         calls_of(name, make, Duration::from_secs(if is_quick { 2 } else { 6 }));
         runs_of(name, make, if is_quick { &[FEW, 1_000] } else { &[FEW, 1_000, 10_000] });
         if !is_quick {

@@ -13,10 +13,12 @@ use super::args::runs::DirArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::{engine, output, person, run_choice};
+use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
+use crate::process::transcript::TurnFiles;
 use crate::runtime::directories;
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
@@ -33,7 +35,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
     }
     let command = RunCommand::Tell(AgentMessage { agent: args.agent.clone(), text });
     let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
-    let with = if given.is_live { "next request to the model" } else { "next prompt" };
+    let with = if given.has_turn { "next request to the model" } else { "next prompt" };
     given.print(args.json, |agent| format!("{agent} is told with its {with}"))
 }
 
@@ -90,15 +92,19 @@ pub(super) fn give(
 
 /// An order that was given.
 pub(super) struct GivenOrder {
-    pub(super) run: RunId,
+    run: RunId,
+    /// Its name in the inbox.
+    pub(super) name: String,
     order: AgentOrder,
     /// True if a raymond holds the run, and takes the order soon.
     is_live: bool,
+    /// True if a turn of the agent runs.
+    has_turn: bool,
 }
 
 impl GivenOrder {
     fn as_json(&self) -> Value {
-        let Self { run, order: AgentOrder { family, name, .. }, is_live } = self;
+        let Self { run, order: AgentOrder { family, name, .. }, is_live, .. } = self;
         json!({ "run": run, "agent": family.to_string(), "command": name, "is_live": is_live })
     }
 
@@ -176,7 +182,10 @@ pub(super) fn given(
     let key = directories::user_state()?.key()?;
     let name = command_name();
     inbox::put(&root.run(&id).inbox(), &name, command, &key)?;
-    Ok(GivenOrder { run: id, order, is_live: held })
+    let agent = run.agents.get(&order.family.agent).map(Agent::turn_id);
+    let has_turn = |turn| TurnFiles::of(&root.run(&id).steps(), &turn).are_there();
+    let has_turn = held && agent.is_some_and(has_turn);
+    Ok(GivenOrder { run: id, name, order, is_live: held, has_turn })
 }
 
 fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> {

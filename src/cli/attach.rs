@@ -7,57 +7,72 @@ use uuid::Uuid;
 
 use super::args::orders::VisitArgs;
 use super::exit::{CliExitCode, Error};
-use super::visited_agent::VisitedAgent;
+use super::visited_agent::{OrderState, VisitedAgent};
 use super::{output, person};
+use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::id::SessionId;
 use crate::domain::person_command::AttachedSession;
 use crate::runtime::attachment::SessionAttachment;
+use crate::runtime::directories;
 
 /// Runs `raymond attach`.
 ///
 /// # Errors
-/// [`Error`] if the agent has no session that can be opened, or an agent gives the order.
+/// [`Error`] if the agent has no session that can be opened, if it has gone on meanwhile, or if an agent gives the order.
 pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
     person::must_act("speak with an agent")?;
     if !stdin().is_terminal() || !stdout().is_terminal() {
         let why = "`raymond attach` opens Claude Code for a person, and needs a terminal; `raymond tell` gives an agent a message without one";
         return Err(Error::Usage(why.to_owned()));
     }
-    let root = args.dir.root();
-    let visited = VisitedAgent::hold((&root, &args.dir), &args.run, &args.agent)?;
-    match attached(&visited, args) {
-        Ok(Some((attached, count))) => {
-            let later = visited.leave(Some(&RunCommand::Attach(attached)))?;
-            let messages =
-                if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
-            output::print(&format!(
-                "{} goes on with what was said ({messages}); the cost of that is not among the costs of the run{later}\n",
-                args.agent
-            ))
-        }
-        Ok(None) => {
-            let later = visited.leave(None)?;
-            output::print(&format!("nothing was said; {} goes on as before{later}\n", args.agent))
+    let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
+    let ordered = attached(&visited).and_then(|attached| match attached {
+        None => Ok(format!("nothing was said; {} goes on as before", args.agent)),
+        Some((attached, count)) => order(&visited, attached, count),
+    });
+    match ordered {
+        Ok(said) => {
+            let later = visited.leave()?;
+            output::print(&format!("{said}{later}\n"))
         }
         Err(error) => {
             // One that has ended meanwhile cannot be released.
-            let _ = visited.leave(None);
+            let _ = visited.leave();
             Err(error)
         }
     }
 }
 
-/// Opens Claude Code for the person. Returns the session in which something was said, and the number of messages.
-fn attached(
+/// Gives the agent the session in which something was said; returns what the person is told.
+fn order(
     visited: &VisitedAgent<'_>,
-    args: &VisitArgs,
-) -> Result<Option<(AttachedSession, usize)>, Error> {
-    let run = visited.at_rest()?;
-    let agent = run.agents.get(&args.agent);
-    let agent = agent.ok_or_else(|| Error::Usage(format!("{} has ended", args.agent)))?;
+    attached: AttachedSession,
+    count: usize,
+) -> Result<String, Error> {
+    let (agent, session) = (attached.turn.agent.clone(), attached.session.clone());
+    let has_effect = |agent: &Agent| agent.session.id == session;
+    match visited.order(&RunCommand::Attach(attached), has_effect)? {
+        OrderState::Taken | OrderState::Waiting => {
+            let messages =
+                if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
+            Ok(format!(
+                "{agent} goes on with what was said ({messages}); the cost of that is not among the costs of the run"
+            ))
+        }
+        OrderState::Refused => Err(Error::Usage(format!(
+            "{agent} has gone on meanwhile, so what was said is not in its history; it is in the session {session}"
+        ))),
+    }
+}
+
+/// Opens Claude Code for the person. Returns the session in which something was said, and the number of messages.
+fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize)>, Error> {
+    let (run, agent) = visited.at_rest()?;
     let session = SessionId::new(&Uuid::new_v4().to_string());
-    let mut opened = SessionAttachment::prepare(&args.dir.root(), &run, agent, session)?;
+    let state = directories::user_state()?;
+    let mut opened =
+        SessionAttachment::prepare((visited.root(), state.path()), &run, &agent, session)?;
     let program = std::mem::take(&mut opened.program);
     let name = PathBuf::from(&program.program);
     let status = program.run().map_err(|error| Error::Io { doing: "start", path: name, error })?;
@@ -73,7 +88,7 @@ fn attached(
         return Ok(None);
     }
     let SessionAttachment { from, session, .. } = opened;
-    let attached =
-        AttachedSession { turn: agent.turn_id(), from, session, message: said.last_reply };
+    let (turn, message) = (agent.turn_id(), said.last_reply);
+    let attached = AttachedSession { turn, from, session, message, is_late: false };
     Ok(Some((attached, said.count)))
 }

@@ -1,13 +1,19 @@
 //! `raymond edit`: a person edits the prompt that is due of an agent.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::io::{IsTerminal, stdin, stdout};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
 
 use super::args::orders::VisitArgs;
 use super::exit::{CliExitCode, Error};
-use super::visited_agent::VisitedAgent;
+use super::visited_agent::{OrderState, VisitedAgent};
 use super::{output, person};
+use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::person_command::PromptEdit;
+use crate::plain_file;
 use crate::process::foreground_program::ForegroundProgram;
 use crate::runtime::due_prompt::due_prompt;
 use crate::store::files;
@@ -15,70 +21,112 @@ use crate::store::files;
 /// The editor if the environment names none.
 const USUAL_EDITOR: &str = "vi";
 
+/// The longest prompt that is edited, in bytes.
+const MAX_LENGTH: u64 = 1024 * 1024;
+
 /// Runs `raymond edit`.
 ///
 /// # Errors
-/// [`Error`] if no prompt of the agent is due, or an agent gives the order.
+/// [`Error`] if no prompt of the agent is due, if it has gone on meanwhile, or if an agent gives the order.
 pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
     person::must_act("edit the prompt of an agent")?;
-    let root = args.dir.root();
-    let visited = VisitedAgent::hold((&root, &args.dir), &args.run, &args.agent)?;
-    match edited(&visited, args) {
-        Ok(Some(edit)) => {
-            let later = visited.leave(Some(&RunCommand::Edit(edit)))?;
-            output::print(&format!("{} is asked the edited prompt{later}\n", args.agent))
+    let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
+    let ordered = edited(&visited).and_then(|edit| match edit {
+        None => Ok(format!("nothing was changed for {}", args.agent)),
+        Some((edit, draft)) => {
+            order(&visited, edit).map_err(|error| kept(&draft, error)).inspect(|_| {
+                // The run has the text now.
+                let _ = std::fs::remove_file(&draft);
+            })
         }
-        Ok(None) => {
-            visited.leave(None)?;
-            output::print(&format!("nothing was changed; {} is asked its prompt\n", args.agent))
+    });
+    match ordered {
+        Ok(said) => {
+            let later = visited.leave()?;
+            output::print(&format!("{said}{later}\n"))
         }
         Err(error) => {
             // One that has ended meanwhile cannot be released.
-            let _ = visited.leave(None);
+            let _ = visited.leave();
             Err(error)
         }
     }
 }
 
-/// Has the person edit the prompt; `None` if it is empty or as before.
-fn edited(visited: &VisitedAgent<'_>, args: &VisitArgs) -> Result<Option<PromptEdit>, Error> {
-    let run = visited.at_rest()?;
-    let agent = run.agents.get(&args.agent);
-    let agent = agent.ok_or_else(|| Error::Usage(format!("{} has ended", args.agent)))?;
-    let turn = agent.turn_id();
-    let before = due_prompt(&visited.dir(), &run, agent)?;
-    let draft = visited.dir().path().join(format!("edit-{}.md", turn.stem()));
-    files::replace(&draft, before.as_bytes())?;
-    let kept = |error| {
-        let path = draft.display();
-        output::tell(&format!("the text is kept in {path}"));
-        error
-    };
-    let failed = |error| Error::Io { doing: "start", path: "sh".into(), error };
-    let status = editor(&draft).run().map_err(failed).map_err(kept)?;
-    if !status.success() {
-        let why = format!("the editor ended with {status}, so nothing was changed");
-        return Err(kept(Error::Usage(why)));
+/// Gives the run the edited prompt; returns what the person is told.
+fn order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> {
+    let (agent, text) = (edit.turn.agent.clone(), edit.text.clone());
+    let has_effect = |agent: &Agent| agent.reminder.as_deref() == Some(&*text);
+    match visited.order(&RunCommand::Edit(edit), has_effect)? {
+        OrderState::Taken | OrderState::Waiting => {
+            Ok(format!("{agent} is asked:\n\n{text}\n\n{agent} goes on"))
+        }
+        OrderState::Refused => Err(Error::Usage(format!(
+            "{agent} has gone on meanwhile, so its prompt was not edited"
+        ))),
     }
-    let read = std::fs::read_to_string(&draft);
-    let after = read
-        .map_err(|error| Error::Io { doing: "read", path: draft.clone(), error })
-        .map_err(kept)?;
-    // It is in the draft no longer once the order has it.
-    let text = after.trim_end();
-    let is_changed = !text.is_empty() && text != before.trim_end();
-    let removed = std::fs::remove_file(&draft);
-    removed.map_err(|error| Error::Io { doing: "remove", path: draft.clone(), error })?;
-    Ok(is_changed.then(|| PromptEdit { turn, text: text.to_owned() }))
 }
 
-/// Returns the command of the person's editor. Its words are those of a shell, as other programs read them.
-fn editor(file: &Path) -> ForegroundProgram {
-    let named = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
-    let mut words = named.unwrap_or_else(|| USUAL_EDITOR.into());
+/// Has the person edit the prompt. Returns the edit and the file that holds it, or `None` if it is empty or as before.
+fn edited(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, Error> {
+    let (run, agent) = visited.at_rest()?;
+    let turn = agent.turn_id();
+    let before = due_prompt(&visited.dir(), &run, &agent)?;
+    // Nothing else has this name, so what a failed edit has left stays.
+    let name = format!("edit-{}-{}.md", turn.stem(), Uuid::new_v4().simple());
+    let draft = visited.dir().path().join(name);
+    files::replace(&draft, before.as_bytes())?;
+    let failed = |error| Error::Io { doing: "start", path: "sh".into(), error };
+    let without_draft = |_: &Error| {
+        let _ = std::fs::remove_file(&draft);
+    };
+    let (editor, program) = editor(&draft).inspect_err(without_draft)?;
+    let status = program.run().map_err(failed).map_err(|error| kept(&draft, error))?;
+    let is_as_before =
+        || plain_file::read(&draft, MAX_LENGTH).is_ok_and(|now| now == before.as_bytes());
+    if !status.success() {
+        let editor = editor.display();
+        let why = Error::Usage(match status.code() {
+            Some(127) => format!("the editor `{editor}` was not found; set VISUAL or EDITOR"),
+            _ => format!("the editor `{editor}` ended with {status}, so nothing was changed"),
+        });
+        if is_as_before() {
+            let _ = std::fs::remove_file(&draft);
+            return Err(why);
+        }
+        return Err(kept(&draft, why));
+    }
+    let read = plain_file::read(&draft, MAX_LENGTH)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+    let read = read.map_err(|error| Error::Io { doing: "read", path: draft.clone(), error });
+    let after = read.map_err(|error| kept(&draft, error))?;
+    let text = after.trim_end().to_owned();
+    if text.is_empty() || text == before.trim_end() {
+        let _ = std::fs::remove_file(&draft);
+        return Ok(None);
+    }
+    Ok(Some((PromptEdit { turn, text, is_late: false }, draft)))
+}
+
+/// Tells where the text of an edit is that has failed.
+fn kept(draft: &Path, error: Error) -> Error {
+    output::tell(&format!("the text is kept in {}", draft.display()));
+    error
+}
+
+/// Returns the person's editor, and the program for a file. Its words are those of a shell, as other programs read them.
+fn editor(file: &Path) -> Result<(OsString, ForegroundProgram), Error> {
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let named = ["VISUAL", "EDITOR"].into_iter().find_map(named);
+    if named.is_none() && !(stdin().is_terminal() && stdout().is_terminal()) {
+        let why = "there is no terminal for an editor; set VISUAL or EDITOR to one that needs none";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let editor = named.unwrap_or_else(|| USUAL_EDITOR.into());
+    let mut words = editor.clone();
     words.push(" \"$@\"");
     let arguments = vec!["-c".into(), words, "editor".into(), file.into()];
-    ForegroundProgram { program: "sh".into(), arguments, ..ForegroundProgram::default() }
+    let program =
+        ForegroundProgram { program: "sh".into(), arguments, ..ForegroundProgram::default() };
+    Ok((editor, program))
 }

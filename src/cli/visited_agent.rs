@@ -1,8 +1,8 @@
 //! An agent that is held while a person works on it: nothing of it begins meanwhile, and afterwards it goes on.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::agent_orders::{GivenOrder, given};
+use super::agent_orders::given;
 use super::args::runs::DirArgs;
 use super::exit::Error;
 use super::{output, run_choice};
@@ -20,13 +20,27 @@ use crate::store::view::{RunView, load_view};
 /// Poll interval while its turn is waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The longest time for a raymond to take an order.
+const TAKING_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A held agent.
 pub(super) struct VisitedAgent<'a> {
-    place: (&'a RunsRoot, &'a DirArgs),
+    place: (RunsRoot, &'a DirArgs),
     run: RunId,
     agent: AgentId,
     /// True if it was held before, so that it stays held.
     was_held: bool,
+}
+
+/// The state of an order that was given to a held agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OrderState {
+    /// It has taken effect.
+    Taken,
+    /// It came too late.
+    Refused,
+    /// It takes effect once the run is resumed.
+    Waiting,
 }
 
 impl<'a> VisitedAgent<'a> {
@@ -34,51 +48,62 @@ impl<'a> VisitedAgent<'a> {
     ///
     /// # Errors
     /// [`Error`] if there is no such live agent, or an agent gives the order.
-    pub(super) fn hold(
-        place: (&'a RunsRoot, &'a DirArgs),
-        run: &RunId,
-        agent: &AgentId,
-    ) -> Result<Self, Error> {
-        let run = run_choice::find(place.0, run)?;
-        let was_held = is_held_later(&place.0.run(&run), &load_view(place.0, &run)?.run, agent)?;
+    pub(super) fn hold(dir: &'a DirArgs, run: &RunId, agent: &AgentId) -> Result<Self, Error> {
+        // Its path stands in prompts, which are read in other directories.
+        let root = directories::root(dir.root().path())?;
+        let run = run_choice::find(&root, run)?;
+        let was_held = is_held_later(&root.run(&run), &load_view(&root, &run)?.run, agent)?;
         if !was_held {
-            given(place, &run, &RunCommand::Hold(family(agent)))?;
+            given((&root, dir), &run, &RunCommand::Hold(family(agent)))?;
         }
-        Ok(Self { place, run, agent: agent.clone(), was_held })
+        Ok(Self { place: (root, dir), run, agent: agent.clone(), was_held })
+    }
+
+    /// Returns the directory of all runs.
+    pub(super) fn root(&self) -> &RunsRoot {
+        &self.place.0
     }
 
     /// Returns the directory of its run.
     pub(super) fn dir(&self) -> RunDir {
-        self.place.0.run(&self.run)
+        self.root().run(&self.run)
     }
 
-    /// Returns its run once nothing of it runs.
+    /// Returns its run, and itself, once no turn of it runs.
     ///
     /// # Errors
-    /// [`Error`] if it ends meanwhile, or if its turn is not recorded because nobody executes its run.
-    pub(super) fn at_rest(&self) -> Result<Run, Error> {
+    /// [`Error`] if it ends meanwhile, if it is at no prompt, or if its turn is not recorded because nobody executes its
+    /// run.
+    pub(super) fn at_rest(&self) -> Result<(Run, Agent), Error> {
         let (steps, mut has_told) = (self.dir().steps(), false);
         loop {
-            let RunView { run, held: is_live, .. } = load_view(self.place.0, &self.run)?;
-            let Some(agent) = run.agents.get(&self.agent) else {
+            let RunView { run, held: is_live, .. } = load_view(self.root(), &self.run)?;
+            let Some(agent) = run.agents.get(&self.agent).cloned() else {
                 return Err(Error::Usage(format!("{} has ended meanwhile", self.agent)));
             };
-            let has_begun = TurnFiles::of(&steps, &agent.turn_id()).are_there();
-            match (is_live, has_begun) {
-                (true, false) if agent.is_held() => return Ok(run),
-                (false, false) => return Ok(run),
-                (false, true) => {
-                    let (run, agent) = (&self.run, &self.agent);
-                    return Err(Error::Usage(format!(
-                        "nobody executes {run}, and a turn of {agent} has begun; `raymond resume {run}` takes it up"
-                    )));
-                }
-                (true, _) => {}
+            let is_held = agent.is_held() || !is_live;
+            if is_held && agent.advances_itself() {
+                let why =
+                    format!("{} is at {}, which is no prompt", self.agent, agent.current_state);
+                return Err(Error::Usage(why));
             }
-            if has_begun && agent.is_held() && !has_told {
+            if !is_live {
+                self.check_nothing_waits()?;
+            }
+            let has_begun = TurnFiles::of(&steps, &agent.turn_id()).are_there();
+            if is_held && !has_begun {
+                return Ok((run, agent));
+            }
+            if !is_live {
+                let (run, agent) = (&self.run, &self.agent);
+                return Err(Error::Usage(format!(
+                    "nobody executes {run}, and a turn of {agent} has begun; `raymond resume {run}` takes it up"
+                )));
+            }
+            if is_held && !has_told {
+                let (run, agent) = (&self.run, &self.agent);
                 output::tell(&format!(
-                    "{} is held; its turn is waited for (Ctrl-C leaves it held until `raymond release {} {}`)",
-                    self.agent, self.run, self.agent
+                    "{agent} is held; its turn is waited for (Ctrl-C leaves it held until `raymond release {run} {agent}`)"
                 ));
                 has_told = true;
             }
@@ -86,22 +111,70 @@ impl<'a> VisitedAgent<'a> {
         }
     }
 
-    /// Gives it an order, if there is one, and releases it. Returns the end of the sentence about it.
+    /// Checks that no earlier order of this kind lies in the inbox, which this one could not know of.
+    fn check_nothing_waits(&self) -> Result<(), Error> {
+        let key = directories::user_state()?.key()?;
+        let waiting = inbox::list(&self.dir().inbox(), Some(&key))?;
+        let is_earlier = |order: &RunCommand| match order {
+            RunCommand::Edit(edit) => edit.turn.agent == self.agent,
+            RunCommand::Attach(attached) => attached.turn.agent == self.agent,
+            RunCommand::Stop
+            | RunCommand::Answer(_)
+            | RunCommand::Retry(_)
+            | RunCommand::Tell(_)
+            | RunCommand::Hold(_)
+            | RunCommand::Release(_)
+            | RunCommand::StopAgent { .. } => false,
+        };
+        if waiting.iter().filter_map(|one| one.command.as_ref()).any(is_earlier) {
+            let (run, agent) = (&self.run, &self.agent);
+            return Err(Error::Usage(format!(
+                "what was said to {agent} or edited for it before waits for `raymond resume {run}`"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Gives it an order, and waits until the raymond that executes its run has taken it. `has_effect` tells whether the
+    /// agent is as ordered.
     ///
     /// # Errors
     /// [`Error`] if the order cannot be left.
-    pub(super) fn leave(self, order: Option<&RunCommand>) -> Result<String, Error> {
-        let mut later = String::new();
-        if let Some(order) = order {
-            later = given(self.place, &self.run, order)?.later();
+    pub(super) fn order(
+        &self,
+        order: &RunCommand,
+        has_effect: impl Fn(&Agent) -> bool,
+    ) -> Result<OrderState, Error> {
+        let given = given((self.root(), self.place.1), &self.run, order)?;
+        let began = Instant::now();
+        let key = directories::user_state()?.key()?;
+        loop {
+            let waiting = inbox::list(&self.dir().inbox(), Some(&key))?;
+            if !waiting.iter().any(|one| one.name == given.name) {
+                break;
+            }
+            let is_live = load_view(self.root(), &self.run)?.held;
+            if !is_live || began.elapsed() > TAKING_TIMEOUT {
+                return Ok(OrderState::Waiting);
+            }
+            std::thread::sleep(POLL_INTERVAL);
         }
+        let run = load_view(self.root(), &self.run)?.run;
+        let is_taken = run.agents.get(&self.agent).is_some_and(has_effect);
+        Ok(if is_taken { OrderState::Taken } else { OrderState::Refused })
+    }
+
+    /// Releases it, unless it was held before. Returns the end of a sentence about it.
+    ///
+    /// # Errors
+    /// [`Error`] if the order cannot be left.
+    pub(super) fn leave(&self) -> Result<String, Error> {
+        let (run, agent) = (&self.run, &self.agent);
         if self.was_held {
-            let (run, agent) = (&self.run, &self.agent);
-            return Ok(format!("{later}; it is held as before: raymond release {run} {agent}"));
+            return Ok(format!("; it is held as before: raymond release {run} {agent}"));
         }
-        let released: GivenOrder =
-            given(self.place, &self.run, &RunCommand::Release(family(&self.agent)))?;
-        Ok(if later.is_empty() { released.later() } else { later })
+        let place = (self.root(), self.place.1);
+        Ok(given(place, run, &RunCommand::Release(family(agent)))?.later())
     }
 }
 

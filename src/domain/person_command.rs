@@ -25,6 +25,9 @@ pub struct PromptEdit {
     pub turn: TurnId,
     /// The text that it is asked in the place of its prompt.
     pub text: String,
+    /// True if the turn had begun when raymond took the command, so that it changes nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_late: bool,
 }
 
 /// A session in which a person has spoken with the model of an agent.
@@ -37,9 +40,12 @@ pub struct AttachedSession {
     pub from: SessionId,
     /// The session.
     pub session: SessionId,
-    /// Its last message.
+    /// Its last message, if it is the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
+    /// True if the turn had begun when raymond took the command, so that it changes nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_late: bool,
 }
 
 /// An agent, alone or with all that descend from it.

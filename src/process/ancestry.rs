@@ -5,6 +5,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+/// The variable of an interactive Claude Code that a person has opened in the session of an agent: `RUN/AGENT`. It is no
+/// process of the run, which would end it with the others.
+pub const ATTACHED_TO: &str = "RAYMOND_ATTACHED";
+
 /// An agent of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActingAgent {
@@ -59,6 +63,11 @@ fn decide(own: Option<ActingAgent>, ancestors: &[ProcessMarks]) -> Option<Acting
 
 fn marked(variable: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
     let filled = |name| variable(name).filter(|value| !value.is_empty());
+    if let Some(attached) = filled(ATTACHED_TO)
+        && let Some((run, agent)) = attached.split_once('/')
+    {
+        return Some(ActingAgent { run: run.to_owned(), agent: agent.to_owned() });
+    }
     Some(ActingAgent { run: filled("RAYMOND_RUN")?, agent: filled("RAYMOND_AGENT")? })
 }
 
@@ -113,6 +122,12 @@ mod tests {
         assert_eq!(decide(None, &[raymond]), None);
         assert_eq!(decide(Some(agent("main")), &[]), Some(agent("main")));
         assert_eq!(decide(None, &[process(None)]), None);
+    }
+
+    #[test]
+    fn model_that_a_person_speaks_with_acts_as_its_agent() {
+        let variable = |name: &str| (name == ATTACHED_TO).then(|| "r/main.1".to_owned());
+        assert_eq!(marked(variable), Some(agent("main.1")));
     }
 
     #[test]

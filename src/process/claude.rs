@@ -286,7 +286,8 @@ impl ClaudeRunner {
         let watch = StreamWatch { begin: &begin, after };
         let timeouts = FollowTimeouts { limits: input.limits, for_first_output };
         let hold = Duration::from_millis(self.settings.approval_hold_ms);
-        let channel = TurnNewsChannel { news, stdin, hold, since: None };
+        let waiting = Vec::new();
+        let channel = TurnNewsChannel { news, stdin, hold, since: None, waiting };
         follow(process, follower, stream, stop, (timeouts, watch), channel, |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::protected::ProtectedFolders;
 use super::turn_arguments::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::model::ModelName;
@@ -92,8 +93,14 @@ pub fn arguments(
 
 /// Returns the arguments of an interactive process in a session, for a person. It asks them before it uses a tool.
 #[must_use]
-pub fn interactive_arguments(session: &Session, model: Option<&ModelName>) -> Vec<String> {
+pub fn interactive_arguments(
+    session: &Session,
+    model: Option<&ModelName>,
+    protected: &ProtectedFolders,
+) -> Vec<String> {
     let mut arguments = origin(session);
+    arguments.extend(["--permission-mode", "default", "--disallowedTools"].map(str::to_owned));
+    arguments.extend(protected.deny_rules());
     arguments
         .extend(model.map(|model| ["--model".to_owned(), model.to_string()]).into_iter().flatten());
     arguments

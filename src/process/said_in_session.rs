@@ -14,7 +14,7 @@ use crate::domain::id::MessageId;
 pub struct SaidInSession {
     /// Their number.
     pub count: usize,
-    /// The last message of the model.
+    /// The last message, if it is the model's. Words of the person that have no reply are the end of the session, too.
     pub last_reply: Option<MessageId>,
 }
 
@@ -46,9 +46,7 @@ pub fn said(session: &Path, origin: &Path) -> std::io::Result<SaidInSession> {
             return;
         }
         said.count += 1;
-        if is_reply {
-            said.last_reply = Some(message);
-        }
+        said.last_reply = is_reply.then_some(message);
     })?;
     Ok(said)
 }
@@ -97,7 +95,10 @@ mod tests {
 {"type":"user","uuid":"u2"}
 {"type":"assist"#;
         std::fs::write(&session, format!("{before}{more}")).expect("written");
-        let last = Some(MessageId::new("a2"));
-        assert_eq!(said_there(), SaidInSession { count: 3, last_reply: last });
+        assert_eq!(said_there(), SaidInSession { count: 3, last_reply: None });
+        let shorter = more.replace("u3", "u2");
+        std::fs::write(&session, format!("{before}{shorter}")).expect("written");
+        let last_reply = Some(MessageId::new("a2"));
+        assert_eq!(said_there(), SaidInSession { count: 2, last_reply });
     }
 }

@@ -49,7 +49,10 @@ impl ClaudeRunner {
             read_cost_of_tasks(&mut worker, &mut stream, stop).await;
         } else if !matches!(end, FollowEnd::Exited(_)) {
             stream.cut_off();
-            interrupt(&mut worker, &mut stream, stop).await;
+            // After an interrupt, Claude Code would answer a message that waits.
+            if !stream.messages.are_on_the_way() {
+                interrupt(&mut worker, &mut stream, stop).await;
+            }
         }
         let has_tasks = !stream.background.running().is_empty();
         worker.may_leave_others |= attached || stream.used_tools || has_tasks;
@@ -117,6 +120,7 @@ impl ClaudeRunner {
             && matches!(end, FollowEnd::Result)
             && stream.result.as_ref().is_some_and(|result| !result.is_error)
             && worker.stdin.is_some()
+            && !stream.messages.are_on_the_way()
             && *stop.borrow() == StopLevel::None
     }
 
@@ -196,6 +200,7 @@ fn is_settled(
         && !worker.may_leave_others
         && !stream.background.has_running()
         && stream.partials == 0
+        && !stream.messages.are_on_the_way()
         && *stop.borrow() == StopLevel::None
 }
 

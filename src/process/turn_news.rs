@@ -18,9 +18,9 @@ use crate::fault::point;
 /// The longest time for a process to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest message of a person that is written into a turn, in bytes. It fits the pipe, so that no kill of raymond
-/// can leave a part of it there. A longer one waits for the next prompt.
-const MAX_MESSAGE_BYTES: usize = 32 * 1024;
+/// The longest line with a message of a person that is written into a turn, in bytes. It fits a pipe, so that a kill of
+/// raymond leaves no part of it there. A longer one waits for the next prompt.
+const MAX_MESSAGE_LINE: usize = 32 * 1024;
 
 /// The news for a running turn.
 #[derive(Debug)]
@@ -77,6 +77,8 @@ pub struct TurnNewsChannel<'turn> {
     pub hold: Duration,
     /// The time since which it waits.
     pub since: Option<Instant>,
+    /// The messages that are sent once no call waits for a person.
+    pub waiting: Vec<(MessageId, String)>,
 }
 
 impl TurnNewsChannel<'_> {
@@ -95,7 +97,14 @@ impl TurnNewsChannel<'_> {
             TurnNews::Approval { call, verdict: Some(verdict) } => {
                 self.answer(&call, &verdict, stream).await;
             }
-            TurnNews::Message { id, text } => self.send(id, &text, stream).await,
+            TurnNews::Message { id, text } => self.waiting.push((id, text)),
+        }
+        // The turn may be parked while a call waits for a person. Its process must not have a message then, which it would
+        // answer as soon as the turn is cut off.
+        if stream.approvals.unanswered().is_empty() {
+            for (id, text) in std::mem::take(&mut self.waiting) {
+                self.send(id, &text, stream).await;
+            }
         }
     }
 
@@ -114,14 +123,14 @@ impl TurnNewsChannel<'_> {
 
     /// Sends a message to the process. One that the process has not read by the end of its turn stays for the next prompt.
     async fn send(&mut self, id: MessageId, text: &str, stream: &mut StreamParser) {
-        if self.stdin.is_none() || text.len() > MAX_MESSAGE_BYTES {
+        let line = message::steering(&id, text);
+        if self.stdin.is_none() || line.len() > MAX_MESSAGE_LINE {
             return;
         }
-        let line = message::steering(&id, text);
         point("message.before");
-        stream.messages.sent(id);
+        stream.messages.sent(id.clone());
         if !self.write(&line).await {
-            stream.messages.give_up();
+            stream.messages.not_sent(&id);
         }
         point("message.sent");
     }

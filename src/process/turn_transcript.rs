@@ -207,8 +207,12 @@ impl TurnTranscript {
         if self.message.is_none() {
             self.message.clone_from(&id);
         }
-        let has_result = self.read.as_ref().is_some_and(|read| read.result.is_some());
-        has_result && id != self.message
+        // Without such tasks a session that is not idle yet answers a message of a person, within the turn.
+        let has_result_and_tasks = |read: &StreamParser| {
+            read.result.is_some()
+                && (read.background.has_running() || !read.background.session_runs())
+        };
+        self.read.as_ref().is_some_and(has_result_and_tasks) && id != self.message
     }
 }
 

@@ -14,8 +14,10 @@ use crate::domain::id::SessionId;
 use crate::domain::run::Run;
 use crate::domain::settings::AnswererKind;
 use crate::domain::turn_options::EnvValue;
+use crate::process::ancestry::ATTACHED_TO;
 use crate::process::command::{interactive_arguments, locate};
 use crate::process::foreground_program::ForegroundProgram;
+use crate::process::protected::ProtectedFolders;
 use crate::process::said_in_session::{SaidInSession, said};
 use crate::process::session_files::{CONFIG_DIR, config_dir, find_session, session_path};
 use crate::process::working_dirs::REPOSITORY;
@@ -40,7 +42,7 @@ impl SessionAttachment {
     /// # Errors
     /// [`VisitError::NotAttachable`], or there is no Claude Code.
     pub fn prepare(
-        root: &RunsRoot,
+        (root, user_state): (&RunsRoot, &Path),
         run: &Run,
         agent: &Agent,
         session: SessionId,
@@ -77,11 +79,15 @@ impl SessionAttachment {
             EnvValue::Pass => None,
         });
         let mut added: Vec<(String, String)> = set.collect();
+        // What its model does is done by the agent, not by the person.
+        added.push((ATTACHED_TO.to_owned(), format!("{}/{}", run.workflow_id, agent.id)));
         let in_tree = working_dir.tree.is_some();
         if in_tree {
             added.push(("PWD".to_owned(), directory.display().to_string()));
         }
-        let arguments = interactive_arguments(&branch, settings.model.as_ref());
+        let all_runs = root.path().to_owned();
+        let protected = ProtectedFolders { all_runs, user_state: user_state.to_owned() };
+        let arguments = interactive_arguments(&branch, settings.model.as_ref(), &protected);
         Ok(Self {
             program: ForegroundProgram {
                 program: program.into_os_string(),

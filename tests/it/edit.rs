@@ -20,7 +20,7 @@ fn edited_prompt_is_asked_in_the_place_of_the_one_that_was_due() {
     let test = before_next(held()).env("EDITOR", REPLACES);
     test.raymond(&["edit", "t", "main"])
         .ok()
-        .stdout_has("main is asked the edited prompt")
+        .stdout_has("main is asked:\n\nanother\n")
         .stdout_has("raymond resume t");
     test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "another"]);
@@ -37,7 +37,7 @@ fn prompt_is_edited_once_the_running_turn_is_over() {
     let edited = test.start(&["edit", "t", "main"]);
     run.wait_event("command_received", 1);
     test.release("go");
-    assert_eq!(edited.wait().ok().stdout, "main is asked the edited prompt\n");
+    assert_eq!(edited.wait().ok().stdout, "main is asked:\n\nanother\n\nmain goes on\n");
     run.wait().ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "another"]);
 }
@@ -63,16 +63,45 @@ fn nothing_changes_without_an_edit() {
     for (editor, code, told) in [
         ("true", 0, "nothing was changed"),
         ("truncate -s 0", 0, "nothing was changed"),
-        ("false", 64, "the editor ended with exit status: 1"),
-        ("no-such-editor", 64, "the editor ended with exit status: 127"),
+        ("false", 64, "the editor `false` ended with exit status: 1"),
+        ("no-such-editor", 64, "the editor `no-such-editor` was not found; set VISUAL or EDITOR"),
+        ("", 64, "there is no terminal for an editor"),
     ] {
         test = test.env("EDITOR", editor);
         let edited = test.raymond(&["edit", "t", "main"]);
         edited.code(code);
         let said = format!("{}{}", edited.stdout, edited.stderr);
         assert!(said.contains(told), "{editor}: {said}");
+        assert!(!said.contains("is kept"), "{editor}: {said}");
     }
+    test = test.env("EDITOR", "sh -c 'echo mine > \"$1\"; exit 1' sh");
+    test.raymond(&["edit", "t", "main"]).code(64).stderr_has("the text is kept in");
+    let files = std::fs::read_dir(test.run_dir()).expect("a folder").flatten();
+    let kept = files.filter(|file| file.file_name().to_string_lossy().starts_with("edit-"));
+    let kept: Vec<_> = kept.map(|file| std::fs::read_to_string(file.path())).collect();
+    assert!(matches!(&kept[..], [Ok(own)] if own == "mine\n"), "{kept:?}");
     test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn edit_of_an_agent_that_was_released_meanwhile_is_refused() {
+    let test = before_next(held()).env("EDITOR", REPLACES);
+    test.raymond(&["edit", "t", "main"]).ok();
+    let again = test.raymond(&["edit", "t", "main"]);
+    again.code(64).stderr_has("edited for it before waits for `raymond resume t`");
+    test.resume(&[]).ok().ended("main", "ok");
+
+    let releases =
+        format!("{} release t main; sed -i s/next/another/", env!("CARGO_BIN_EXE_raymond"));
+    let test = held().env("EDITOR", &releases);
+    let mut run = test.spawn(&["START.md", "--on-wait", "stay"]);
+    run.wait_calls(1);
+    let edited = test.start(&["edit", "t", "main"]);
+    run.wait_event("command_received", 1);
+    test.release("go");
+    edited.wait().code(64).stderr_has("main has gone on meanwhile").stderr_has("the text is kept");
+    run.wait().ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
 

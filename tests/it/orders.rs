@@ -1,5 +1,6 @@
 //! Orders of people to single agents: messages, holds, and ends. Each takes effect once, also if raymond is killed.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{RunningRaymond, Test, always, held, pair, wait_until, when};
@@ -361,4 +362,70 @@ fn agent_whose_turn_outlived_raymond_is_stopped_while_that_runs() {
     assert_eq!(test.calls().len(), 1, "it is asked nothing more");
     assert_eq!(test.events("agent_failed")[0]["cause"], "stopped");
     test.assert_no_survivors();
+}
+
+#[test]
+fn agent_that_is_held_and_stopped_at_once_ends_with_its_turn() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").hold_before("never").reply("<goto>START.md</goto>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    // Both orders are read together.
+    run.signal(Signal::STOP);
+    test.raymond(&["hold", "t", "main"]).ok();
+    test.raymond(&["stop", "t", "--agent", "main"]).ok();
+    run.signal(Signal::CONT);
+    run.wait().code(1).failed("main");
+    assert_eq!(test.events("agent_failed")[0]["cause"], "stopped");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn message_that_comes_while_a_call_needs_approval_is_told_once() {
+    for (hold, is_parked) in [("1h", false), ("1ms", true)] {
+        let touch = json!({ "command": "touch a", "description": "make it" });
+        let test = Test::new()
+            .prompt("START.md", "---\npermissions: ask\n---\nstart")
+            .rule(
+                when("waited for a person")
+                    .asked("Bash", &touch, &[])
+                    .reply("<result>later</result>"),
+            )
+            .rule(
+                when("start").asked("Bash", &touch, &[]).tool("Bash").reply("<result>ok</result>"),
+            );
+        let mut run = test.spawn(&["START.md", "--approval-hold", hold, "--on-wait", "stay"]);
+        run.wait_event("approval_asked", 1);
+        if is_parked {
+            run.wait_event("turn_suspended", 1);
+        }
+        test.raymond(&["tell", "t", "main", "be brief"]).ok();
+        run.wait_event("command_received", 1);
+        test.raymond(&["answer", "t", "a1", "allow"]).ok();
+        run.wait().ok();
+        let told = (read(&test).len(), prompts_with(&test, "be brief"));
+        assert_eq!(told, if is_parked { (0, 1) } else { (1, 0) }, "{hold}");
+        assert_eq!(test.events("messages_taken").len(), 1, "{hold}");
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn transition_that_a_message_came_after_still_counts() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("hello").reply("Thanks, noted."))
+        .rule(always().reply("<result>ok</result>"));
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["tell", "t", "main", "hello"]).ok();
+    wait_queued(&mut run, 1);
+    test.release("go");
+    run.wait().ok().ended("main", "ok");
+    assert_eq!(prompts_with(&test, "next"), 1);
+    let shown = test.raymond(&["show", "t", "main", "--step", "1"]);
+    shown.ok().stdout_has("<goto>NEXT.md</goto>").stdout_has("Thanks, noted.");
 }

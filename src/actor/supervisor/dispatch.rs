@@ -104,7 +104,11 @@ impl Supervisor {
         self.actor_of(id);
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(self.view_of(agent));
-        if !has_begun && let Some(end) = stopped(agent) {
+        // One whose turn runs ends with the report of that.
+        if !has_begun
+            && let Some(end) = stopped(agent)
+            && !self.admission.holders().any(|holder| holder == id)
+        {
             return self.commit(end, ctx);
         }
         if agent.question().is_some() {

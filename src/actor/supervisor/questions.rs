@@ -71,8 +71,19 @@ impl Supervisor {
         decided.map_err(|why| tracing::warn!("nothing is retried: {why}")).ok()
     }
 
+    /// Returns a command, with a mark if it is about a turn that was due and has begun. No record tells that.
+    fn with_lateness(&self, mut command: RunCommand) -> RunCommand {
+        if let RunCommand::Edit(PromptEdit { turn, is_late, .. })
+        | RunCommand::Attach(AttachedSession { turn, is_late, .. }) = &mut command
+        {
+            *is_late = self.admission.holders().any(|holder| *holder == turn.agent);
+        }
+        command
+    }
+
     /// Handles a command; the record that it was taken comes first.
     pub(super) fn handle_command(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
+        let command = self.with_lateness(command);
         let follows = match &command {
             RunCommand::Stop | RunCommand::Hold(_) | RunCommand::Release(_) => None,
             RunCommand::Answer(given) => match answer(&self.run, given) {

@@ -29,15 +29,19 @@ pub(super) fn command_received(
         }
         RunCommand::Hold(family) => set_hold(run, family, Some(at)),
         RunCommand::Release(family) => set_hold(run, family, None),
-        RunCommand::Edit(PromptEdit { turn, text }) => match due(run, turn) {
-            Ok(agent) => {
+        RunCommand::Edit(PromptEdit { turn, text, is_late }) => match due(run, turn) {
+            Ok(agent) if agent.is_held() && !is_late => {
                 agent.reminder = Some(text.clone());
                 Vec::new()
             }
-            Err(_) => vec![too_late(turn, "its prompt was not edited")],
+            Ok(_) | Err(_) => vec![too_late(turn, "its prompt was not edited")],
         },
         RunCommand::Attach(attached) => match due(run, &attached.turn) {
-            Ok(agent) if agent.session.history() == Some(&attached.from) => {
+            Ok(agent)
+                if agent.session.history() == Some(&attached.from)
+                    && agent.is_held()
+                    && !attached.is_late =>
+            {
                 let AttachedSession { session, message, .. } = attached;
                 agent.session = Session::resumed(session.clone(), message.clone());
                 Vec::new()

@@ -102,7 +102,7 @@ impl ApprovalRequest {
                 option("allow-always-in-run", format!("and all of {rules} in this run")),
             ]);
         }
-        options.push(option("deny", "refuse it; deny: REASON tells the agent why".to_owned()));
+        options.push(option("deny", "refuse it; \"deny: REASON\" tells the agent why".to_owned()));
         Question {
             node: name.to_owned(),
             text: self.text(),

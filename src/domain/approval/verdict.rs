@@ -66,7 +66,7 @@ impl ApprovalVerdict {
             _ => {
                 let ids: Vec<&str> =
                     question.options.iter().map(|option| option.id.as_str()).collect();
-                Err(format!("use one of {}, or deny: REASON", ids.join(", ")))
+                Err(format!("use one of {}, or \"deny: REASON\"", ids.join(", ")))
             }
         }
     }

@@ -66,8 +66,6 @@ struct AskedPermission<'line> {
     #[serde(borrow, default)]
     decision_reason: RawField<'line>,
     #[serde(borrow, default)]
-    decision_reason_type: RawField<'line>,
-    #[serde(borrow, default)]
     permission_suggestions: RawField<'line>,
 }
 
@@ -206,7 +204,7 @@ impl ApprovalCalls {
         let rules = suggested_rules(asked.permission_suggestions);
         let mut request = ApprovalRequest::new((call, tool), (&value, checksum), rules);
         request.subagent = text(asked.agent_id);
-        let why = text(asked.decision_reason).or_else(|| text(asked.decision_reason_type));
+        let why = text(asked.decision_reason);
         let reasons: Vec<String> = why.into_iter().chain(text(asked.blocked_path)).collect();
         request.reason = (!reasons.is_empty()).then(|| reasons.join(", "));
         let standing = CallStatus::New;

@@ -3,7 +3,9 @@
 //! The program repeats a message when it reads it: before its next request, or, if the turn has no further one, in a turn of
 //! its own after the result. So a turn is not over while a message is on its way.
 
+use super::TurnResult;
 use crate::domain::id::MessageId;
+use crate::domain::transition::TagName;
 
 /// The messages of a turn.
 #[derive(Debug, Default)]
@@ -12,6 +14,8 @@ pub struct SteeringMessages {
     on_the_way: Vec<MessageId>,
     /// All that the program has repeated, the prompt among them.
     repeated: Vec<MessageId>,
+    /// True if the program answers one after it has given an answer.
+    are_late: bool,
 }
 
 impl SteeringMessages {
@@ -20,9 +24,9 @@ impl SteeringMessages {
         self.on_the_way.push(id);
     }
 
-    /// Notes that the program reads nothing more.
-    pub fn give_up(&mut self) {
-        self.on_the_way.clear();
+    /// Notes that a message could not be written whole.
+    pub fn not_sent(&mut self, id: &MessageId) {
+        self.on_the_way.retain(|sent| sent != id);
     }
 
     /// Returns whether a message was written that the program has not read.
@@ -37,12 +41,34 @@ impl SteeringMessages {
     }
 
     /// Takes in a message that the program repeats; returns whether it was on its way.
-    pub(super) fn repeated(&mut self, id: MessageId) -> bool {
+    pub(super) fn repeated(&mut self, id: MessageId, has_answer: bool) -> bool {
         let before = self.on_the_way.len();
         self.on_the_way.retain(|sent| *sent != id);
+        self.are_late |= has_answer;
         self.repeated.push(id);
         self.on_the_way.len() < before
     }
+
+    /// Takes the answer before a message into the answer to it, if there are both: a transition that the last one does not
+    /// request stays requested.
+    pub(super) fn combine(&self, before: &TurnResult, last: &mut TurnResult) {
+        if !self.are_late || last.is_error || before.is_error {
+            return;
+        }
+        if last.structured.is_none() {
+            last.structured.clone_from(&before.structured);
+        }
+        let (Some(earlier), Some(text)) = (&before.text, &last.text) else { return };
+        if !has_tag(text) {
+            last.text = Some(format!("{earlier}\n\n{text}"));
+        }
+    }
+}
+
+/// Returns whether a text ends an element that requests a transition.
+fn has_tag(text: &str) -> bool {
+    let names = TagName::ALL.iter().map(|tag| tag.name()).chain(TagName::OF_WORKFLOWS);
+    names.into_iter().any(|name| text.contains(&format!("</{name}>")))
 }
 
 #[cfg(test)]
@@ -103,9 +129,23 @@ mod tests {
     }
 
     #[test]
+    fn transition_before_a_message_counts_unless_the_answer_to_it_has_one() {
+        for (last, expected) in [
+            ("thanks", "<goto>A.md</goto>\n\nthanks"),
+            ("<result>b</result>", "<result>b</result>"),
+        ] {
+            let mut stream = steered();
+            feed(&mut stream, &result("<goto>A.md</goto>"));
+            feed(&mut stream, &repeated("message"));
+            feed(&mut stream, &result(last));
+            assert_eq!(answer(&stream).map(str::to_owned), Some(expected.replace("\\n", "\n")));
+        }
+    }
+
+    #[test]
     fn message_that_cannot_be_written_is_not_waited_for() {
         let mut stream = steered();
-        stream.messages.give_up();
+        stream.messages.not_sent(&MessageId::new("message"));
         assert_eq!(feed(&mut stream, &result("first")), Some(TurnRemainder::Nothing));
     }
 }

@@ -148,8 +148,9 @@ impl StreamParser {
         if let Some(before) = self.result.take() {
             read.duration_ms = read.duration_ms.saturating_add(before.duration_ms);
             if !read.is_error && read.text.as_deref().is_none_or(|text| text.trim().is_empty()) {
-                read.text = before.text;
+                read.text.clone_from(&before.text);
             }
+            self.messages.combine(&before, &mut read);
         }
         self.result = Some(read);
         if let Some(waits) = self.background.names() {
@@ -181,7 +182,8 @@ impl StreamParser {
     fn repeated(&mut self, event: &StreamLine<'_>) {
         let Some(id) = event.message_id() else { return };
         self.expected.repeated(id.as_str());
-        if self.messages.repeated(id) && self.answer == AnswerState::Open {
+        let has_answer = self.result.is_some();
+        if self.messages.repeated(id, has_answer) && self.answer == AnswerState::Open {
             self.background.turn_begins();
         }
     }

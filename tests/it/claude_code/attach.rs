@@ -38,7 +38,7 @@ fn agent_goes_on_with_what_a_person_said_in_its_session() {
     screen.wait_for(&["I see ECHO."]);
     say(&screen, "/exit");
     assert_eq!(screen.wait_for_exit(), Some(0));
-    assert!(screen.text().contains("main goes on with what was said"), "{}", screen.text());
+    screen.wait_for(&["main goes on with what was said"]);
     run.wait().exits(0).prints(POSITIVE);
     let last = machine.api.request("BRAVO");
     assert!(last.sees("ALPHA") && last.sees("DELTA: what now?") && last.sees("I see ECHO."));
@@ -88,6 +88,6 @@ fn agent_without_a_session_is_not_attached_to() {
     screen.wait_for(&["its turn is waited for"]);
     machine.api.release("ALPHA");
     assert_eq!(screen.wait_for_exit(), Some(64));
-    assert!(screen.text().contains("its next turn begins a new one"), "{}", screen.text());
+    screen.wait_for(&["its next turn begins a new one"]);
     run.wait().exits(0);
 }

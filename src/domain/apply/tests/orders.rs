@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::decide::message_read;
 use crate::domain::event::RunCommand;
-use crate::domain::person_command::{AgentMessage, AttachedSession, PromptEdit};
+use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 
 /// The id of a command, and that of the message that it brings.
 const COMMAND: &str = "0001785332800000-2f1a3c5e7b9d4f608192a3b4c5d6e7f8";
@@ -16,6 +16,11 @@ fn ordered(scene: &mut Scene, command: RunCommand) -> Vec<Effect> {
 fn tell(scene: &mut Scene) -> Vec<Effect> {
     let message = AgentMessage { agent: agent_id("main"), text: "be brief".to_owned() };
     ordered(scene, RunCommand::Tell(message))
+}
+
+fn hold(scene: &mut Scene) {
+    let family = AgentFamily { agent: agent_id("main"), descendants: false };
+    ordered(scene, RunCommand::Hold(family));
 }
 
 fn taken(scene: &Scene) -> Vec<&str> {
@@ -60,7 +65,8 @@ fn message_of_a_command_without_an_own_id_waits_for_the_next_prompt() {
 #[test]
 fn edited_prompt_is_asked_in_the_step_that_was_due() {
     let mut scene = Scene::begin();
-    let edit = PromptEdit { turn: scene.turn("main"), text: "else".to_owned() };
+    let edit = PromptEdit { turn: scene.turn("main"), text: "else".to_owned(), is_late: false };
+    hold(&mut scene);
     assert_eq!(ordered(&mut scene, RunCommand::Edit(edit.clone())), []);
     let failed = scene.failure("main");
     scene.happens(Event::TurnFailed(failed));
@@ -81,12 +87,17 @@ fn agent_goes_on_in_the_session_of_a_person_unless_it_has_gone_on_meanwhile() {
         from,
         session: session(90),
         message: Some(message(90)),
+        is_late: false,
     };
+    hold(&mut scene);
     let other = attached(&scene, session(80));
     let refused = ordered(&mut scene, RunCommand::Attach(other));
     assert!(matches!(&refused[..], [Effect::Warn { .. }]), "{refused:?}");
     let own = scene.agent("main").session.id.clone();
     let own = attached(&scene, own);
+    let begun = AttachedSession { is_late: true, ..own.clone() };
+    let refused = ordered(&mut scene, RunCommand::Attach(begun));
+    assert!(matches!(&refused[..], [Effect::Warn { .. }]), "{refused:?}");
     assert_eq!(ordered(&mut scene, RunCommand::Attach(own.clone())), []);
     let main = scene.agent("main");
     assert_eq!(main.session, Session::resumed(session(90), Some(message(90))));

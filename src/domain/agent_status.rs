@@ -33,7 +33,10 @@ impl AgentStatus {
     #[must_use]
     pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: bool) -> Self {
         let own = WaitReason::of_agent(agent);
-        if let Some(reason) = own.clone().filter(|reason| reason.hold_end().is_none()) {
+        // A hold lets the turn that runs end first.
+        let is_running = |reason: &WaitReason| *reason == WaitReason::Held && begun && seen.held;
+        let lasting = own.clone().filter(|reason| reason.hold_end().is_none());
+        if let Some(reason) = lasting.filter(|reason| !is_running(reason)) {
             return Self::Waiting(reason);
         }
         let begun = if agent.advances_itself() { run.status == RunStatus::Running } else { begun };
@@ -78,9 +81,11 @@ mod tests {
     use super::*;
     use crate::domain::agent::TurnHold;
     use crate::domain::apply::tests::scene::{Scene, result, tag};
-    use crate::domain::event::Event;
+    use crate::domain::event::{Event, RunCommand};
     use crate::domain::host::{HostLabel, HostName};
+    use crate::domain::id::AgentId;
     use crate::domain::join::{JoinCondition, PendingJoin};
+    use crate::domain::person_command::AgentFamily;
     use crate::domain::run::PauseReason;
     use crate::domain::transition::TagName;
 
@@ -113,6 +118,16 @@ mod tests {
         scene.happens(Event::RunPaused { pause: PauseReason::Stopped });
         let running_turns_end_first = ["running", "run_paused"];
         assert_eq!(names(&scene, NOW), running_turns_end_first);
+    }
+
+    #[test]
+    fn held_agent_runs_until_its_turn_is_over() {
+        let mut scene = Scene::begin();
+        let agent = AgentId::parse("main").expect("an agent");
+        let command = RunCommand::Hold(AgentFamily { agent, descendants: false });
+        scene.happens(Event::CommandReceived { id: "c".to_owned(), command });
+        assert_eq!(names(&scene, NOW), ["running", "held"]);
+        assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["held"; 2]);
     }
 
     #[test]

@@ -125,7 +125,7 @@ mod tests {
             Some(TurnRemainder::Turn)
         );
         assert_eq!(feed(&mut stream, &result("second")), Some(TurnRemainder::Nothing));
-        assert_eq!(answer(&stream), Some("second"));
+        assert_eq!(answer(&stream), Some("first\n\nsecond"));
     }
 
     #[test]

@@ -5,13 +5,15 @@
 //! reached for the third time. Failpoints exist only in a build with the feature `test-fakes`.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 45] = [
+pub const POINTS: [&str; 47] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
     "passage.noted",
     "passage.asked",
     "stream.read",
+    "message.before",
+    "message.sent",
     "approval.before",
     "approval.told",
     "fork.before",

@@ -68,8 +68,8 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The failpoints that such a run does not reach: those of approvals, of messages to running turns, lists of agents, graphs, commands, facts and
-/// worktrees.
+/// The failpoints that such a run does not reach: those of messages to running turns, approvals, lists of agents, graphs,
+/// commands, facts and worktrees.
 const OTHER_POINTS: [&str; 25] = [
     "message.before",
     "message.sent",

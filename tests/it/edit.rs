@@ -94,13 +94,19 @@ fn edit_of_an_agent_that_was_released_meanwhile_is_refused() {
 
     let releases =
         format!("{} release t main; sed -i s/next/another/", env!("CARGO_BIN_EXE_raymond"));
-    let test = held().env("EDITOR", &releases);
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("next").hold_before("later").reply("<result>ok</result>"))
+        .env("EDITOR", &releases);
     let mut run = test.spawn(&["START.md", "--on-wait", "stay"]);
     run.wait_calls(1);
     let edited = test.start(&["edit", "t", "main"]);
     run.wait_event("command_received", 1);
     test.release("go");
     edited.wait().code(64).stderr_has("main has gone on meanwhile").stderr_has("the text is kept");
+    test.release("later");
     run.wait().ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
 }

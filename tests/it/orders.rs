@@ -393,7 +393,11 @@ fn message_that_comes_while_a_call_needs_approval_is_told_once() {
                     .reply("<result>later</result>"),
             )
             .rule(
-                when("start").asked("Bash", &touch, &[]).tool("Bash").reply("<result>ok</result>"),
+                when("start")
+                    .asked("Bash", &touch, &[])
+                    .tool("Bash")
+                    .hold_tool("go")
+                    .reply("<result>ok</result>"),
             );
         let mut run = test.spawn(&["START.md", "--approval-hold", hold, "--on-wait", "stay"]);
         run.wait_event("approval_asked", 1);
@@ -403,6 +407,10 @@ fn message_that_comes_while_a_call_needs_approval_is_told_once() {
         test.raymond(&["tell", "t", "main", "be brief"]).ok();
         run.wait_event("command_received", 1);
         test.raymond(&["answer", "t", "a1", "allow"]).ok();
+        if !is_parked {
+            wait_queued(&mut run, 1);
+            test.release("go");
+        }
         run.wait().ok();
         let told = (read(&test).len(), prompts_with(&test, "be brief"));
         assert_eq!(told, if is_parked { (0, 1) } else { (1, 0) }, "{hold}");

@@ -131,8 +131,16 @@ fn run_killed_at_any_point_forks_and_joins_once() {
         assert!(deaths.contains(&(often, count)), "{often}: {deaths:?}");
     }
     let lived = deaths.iter().filter(|(_, count)| *count == 0).map(|(point, _)| *point);
-    let others =
-        ["operation.", "activity.", "dataspace.", "snapshot.", "worktree.", "inbox.", "approval."];
+    let others = [
+        "operation.",
+        "activity.",
+        "dataspace.",
+        "snapshot.",
+        "worktree.",
+        "inbox.",
+        "approval.",
+        "message.",
+    ];
     let lived: Vec<_> =
         lived.filter(|point| !others.iter().any(|other| point.starts_with(other))).collect();
     assert!(lived.is_empty(), "{lived:?}");

@@ -126,7 +126,7 @@ fn graph_killed_at_any_point_resumes_with_same_result() {
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
         .filter(|point| {
-            !["approval.", "dataspace.", "activity.", "fork.", "snapshot.", "worktree."]
+            !["approval.", "message.", "dataspace.", "activity.", "fork.", "snapshot.", "worktree."]
                 .iter()
                 .any(|other| point.starts_with(other))
         })

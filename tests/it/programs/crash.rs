@@ -147,7 +147,7 @@ fn program_killed_at_any_point_has_same_outcome() {
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
         .filter(|point| {
-            !["fork.", "snapshot.", "worktree.", "approval."]
+            !["fork.", "snapshot.", "worktree.", "approval.", "message."]
                 .iter()
                 .any(|other| point.starts_with(other))
         })

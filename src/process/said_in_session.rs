@@ -1,4 +1,4 @@
-//! What was said in a session of Claude Code beyond the one that it branches off, read from their files.
+//! Reads the messages of a Claude Code session that the session it branches off does not have.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};

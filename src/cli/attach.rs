@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::args::orders::VisitArgs;
 use super::exit::{CliExitCode, Error};
+use super::person;
 use super::visited_agent::{OrderState, VisitedAgent};
-use super::{output, person};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::id::SessionId;
@@ -31,17 +31,7 @@ pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
         None => Ok(format!("nothing was said; {} goes on as before", args.agent)),
         Some((attached, count)) => order(&visited, attached, count),
     });
-    match ordered {
-        Ok(said) => {
-            let later = visited.leave()?;
-            output::print(&format!("{said}{later}\n"))
-        }
-        Err(error) => {
-            // One that has ended meanwhile cannot be released.
-            let _ = visited.leave();
-            Err(error)
-        }
-    }
+    visited.finish(ordered)
 }
 
 /// Gives the agent the session in which something was said; returns what the person is told.

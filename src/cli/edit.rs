@@ -40,17 +40,7 @@ pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
             })
         }
     });
-    match ordered {
-        Ok(said) => {
-            let later = visited.leave()?;
-            output::print(&format!("{said}{later}\n"))
-        }
-        Err(error) => {
-            // One that has ended meanwhile cannot be released.
-            let _ = visited.leave();
-            Err(error)
-        }
-    }
+    visited.finish(ordered)
 }
 
 /// Gives the run the edited prompt; returns what the person is told.

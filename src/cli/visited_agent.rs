@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::agent_orders::given;
 use super::args::runs::DirArgs;
-use super::exit::Error;
+use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
@@ -164,11 +164,18 @@ impl<'a> VisitedAgent<'a> {
         Ok(if is_taken { OrderState::Taken } else { OrderState::Refused })
     }
 
-    /// Releases it, unless it was held before. Returns the end of a sentence about it.
+    /// Releases the agent, unless it was held before, and prints what became of the visit.
     ///
     /// # Errors
-    /// [`Error`] if the order cannot be left.
-    pub(super) fn leave(&self) -> Result<String, Error> {
+    /// That of the visit, or [`Error`] if the order cannot be left.
+    pub(super) fn finish(self, visit: Result<String, Error>) -> Result<CliExitCode, Error> {
+        let left = self.leave();
+        // An agent that has ended meanwhile cannot be released; the visit tells of that itself.
+        output::print(&format!("{}{}\n", visit?, left?))
+    }
+
+    /// Returns the end of a sentence about the visit.
+    fn leave(&self) -> Result<String, Error> {
         let (run, agent) = (&self.run, &self.agent);
         if self.was_held {
             return Ok(format!("; it is held as before: raymond release {run} {agent}"));

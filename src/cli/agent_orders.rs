@@ -12,6 +12,7 @@ use super::args::orders::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
+use super::inbox_view::taken_from_inbox;
 use super::{engine, output, person, run_choice};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
@@ -19,9 +20,10 @@ use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::process::transcript::TurnFiles;
+use crate::proof::ProofKey;
 use crate::runtime::directories;
 use crate::store::inbox;
-use crate::store::layout::RunsRoot;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond tell`.
@@ -46,8 +48,12 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
 pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Hold(args.agent.family().clone());
     let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let already = match given.held_before {
+        HeldAgents::All => " is held already: it",
+        HeldAgents::None | HeldAgents::Some => "",
+    };
     given.print(args.json, |agent| {
-        format!("{agent} begins nothing more until it is released; what runs already ends as usual")
+        format!("{agent}{already} begins nothing more until it is released; what runs already ends as usual")
     })
 }
 
@@ -58,7 +64,11 @@ pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
 pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Release(args.agent.family().clone());
     let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
-    given.print(args.json, |agent| format!("{agent} goes on"))
+    let goes_on = match given.held_before {
+        HeldAgents::None => "is not held, so nothing changes",
+        HeldAgents::Some | HeldAgents::All => "goes on",
+    };
+    given.print(args.json, |agent| format!("{agent} {goes_on}"))
 }
 
 /// Runs `raymond stop --agent`.
@@ -100,6 +110,8 @@ pub(super) struct GivenOrder {
     is_live: bool,
     /// True if a turn of the agent runs.
     has_turn: bool,
+    /// The agents of the family that were held before it.
+    held_before: HeldAgents,
 }
 
 impl GivenOrder {
@@ -126,6 +138,33 @@ impl GivenOrder {
             return output::print_json(&self.as_json());
         }
         output::print(&format!("{}{}\n", says(&self.order.family), self.later()))
+    }
+}
+
+/// The agents of a family that a person holds.
+#[derive(Clone, Copy)]
+enum HeldAgents {
+    None,
+    Some,
+    All,
+}
+
+impl HeldAgents {
+    /// Looks at a run with the orders that lie in its inbox.
+    fn of(
+        mut run: Run,
+        family: &AgentFamily,
+        (dir, key): (&RunDir, &ProofKey),
+    ) -> Result<Self, Error> {
+        taken_from_inbox(&mut run, dir, key)?;
+        let members = || run.agents.values().filter(|agent| family.has(&agent.id));
+        Ok(if !members().any(Agent::is_held) {
+            Self::None
+        } else if members().all(Agent::is_held) {
+            Self::All
+        } else {
+            Self::Some
+        })
     }
 }
 
@@ -180,12 +219,13 @@ pub(super) fn given(
     let RunView { run, held, .. } = load_view(root, &id)?;
     check_lives(&run, &order.family)?;
     let key = directories::user_state()?.key()?;
+    let held_before = HeldAgents::of(run.clone(), &order.family, (&root.run(&id), &key))?;
     let name = command_name();
     inbox::put(&root.run(&id).inbox(), &name, command, &key)?;
     let agent = run.agents.get(&order.family.agent).map(Agent::turn_id);
     let has_turn = |turn| TurnFiles::of(&root.run(&id).steps(), &turn).are_there();
     let has_turn = held && agent.is_some_and(has_turn);
-    Ok(GivenOrder { run: id, name, order, is_live: held, has_turn })
+    Ok(GivenOrder { run: id, name, order, is_live: held, has_turn, held_before })
 }
 
 fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_answers::{apply_event, taken_from_inbox};
+use super::inbox_view::{apply_event, taken_from_inbox};
 use super::questions::{self, OpenQuestion};
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
@@ -86,7 +86,7 @@ impl AnswerOutcome {
         let dir = root.run(&run.workflow_id);
         let _one_at_a_time = inbox::turn(&dir.inbox())?;
         let RunView { mut run, held, .. } = load_view(root, id)?;
-        let waiting = taken_from_inbox(&mut run, &dir, key)?;
+        let waiting = taken_from_inbox(&mut run, &dir, key)?.answers;
         let mut answered = Vec::new();
         for given in answers {
             let (given, event) = examine(&run, &waiting, given?)?;

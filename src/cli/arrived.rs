@@ -1,7 +1,7 @@
-//! The lines about what a stopped run waits for and what has come since: answers in its inbox, and facts.
+//! The lines about what has come for a run since it stopped: answers and orders in its inbox, and facts.
 
 use super::exit::Error;
-use super::inbox_answers::taken_from_inbox;
+use super::inbox_view::taken_from_inbox;
 use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable_line;
@@ -15,17 +15,18 @@ use crate::store::view::RunView;
 #[derive(Debug, Default)]
 struct Arrivals {
     answers: Vec<String>,
+    orders: Vec<String>,
     facts: Vec<String>,
 }
 
-/// Returns a line for each answer and each fact that has come since the run was paused, and how it goes on; empty if
+/// Returns a line for each answer, order and fact that has come since the run was paused, and how it goes on; empty if
 /// none has.
 ///
 /// # Errors
 /// [`Error::Store`] if they cannot be read.
 pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> {
-    let Arrivals { answers, facts } = found(root, view)?;
-    let mut lines = [answers, facts].concat();
+    let Arrivals { answers, orders, facts } = found(root, view)?;
+    let mut lines = [answers, orders, facts].concat();
     if !lines.is_empty() {
         lines.push(format!("it goes on with: raymond resume {}", view.run.workflow_id));
     }
@@ -35,11 +36,17 @@ pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> 
 /// Returns what has come for a stopped run, and how it is resumed, in short; `None` if nothing has, or if that cannot be
 /// read.
 pub(super) fn in_short(root: &RunsRoot, view: &RunView) -> Option<String> {
-    let Arrivals { answers, facts } = found(root, view).ok()?;
-    let what = match (answers.is_empty(), facts.is_empty()) {
-        (false, _) => "an answer",
-        (true, false) => "a fact",
-        (true, true) => return None,
+    let Arrivals { answers, orders, facts } = found(root, view).ok()?;
+    // Of a run that waits for something else, the reason is told rather than an order to one agent.
+    let is_parked = matches!(view.run.pause, Some(PauseReason::Parked { .. }));
+    let what = if !answers.is_empty() {
+        "an answer"
+    } else if !facts.is_empty() {
+        "a fact"
+    } else if is_parked && !orders.is_empty() {
+        "an order"
+    } else {
+        return None;
     };
     Some(format!("{what} has come; resume it: raymond resume {}", view.run.workflow_id))
 }
@@ -47,15 +54,20 @@ pub(super) fn in_short(root: &RunsRoot, view: &RunView) -> Option<String> {
 fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     let run = &view.run;
     let mut found = Arrivals::default();
-    let waits = matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. }));
-    if view.held || !waits {
+    if view.held || !run.can_resume() {
         return Ok(found);
     }
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
-    for answered in taken_from_inbox(&mut run.clone(), &root.run(id), &key)? {
+    let taken = taken_from_inbox(&mut run.clone(), &root.run(id), &key)?;
+    for answered in taken.answers {
         let (agent, name) = (&answered.turn().agent, answered.name());
         let line = format!("{agent}/{name} is answered: {}", answered.given());
         found.answers.push(printable_line(&line));
+    }
+    let order = |told: &String| printable_line(&format!("in its inbox: {told}"));
+    found.orders = taken.orders.iter().map(order).collect();
+    if !matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. })) {
+        return Ok(found);
     }
     let sought = run_facts::sought(run);
     let waits = run.external_waits();

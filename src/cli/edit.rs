@@ -46,7 +46,7 @@ pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
 /// Gives the run the edited prompt; returns what the person is told.
 fn order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> {
     let (agent, text) = (edit.turn.agent.clone(), edit.text.clone());
-    let has_effect = |agent: &Agent| agent.reminder.as_deref() == Some(&*text);
+    let has_effect = |agent: &Agent| agent.asked_text(String::new()) == text;
     match visited.order(&RunCommand::Edit(edit), has_effect)? {
         OrderState::Taken | OrderState::Waiting => {
             Ok(format!("{agent} is asked:\n\n{text}\n\n{agent} goes on"))

@@ -37,7 +37,7 @@ pub mod graph;
 mod help;
 pub mod hosts;
 mod import;
-mod inbox_answers;
+mod inbox_view;
 mod interrupts;
 mod left_running;
 pub mod list;

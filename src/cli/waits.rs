@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::args::AllRunsArgs;
 use super::exit::{CliExitCode, Error};
+use super::inbox_view::with_inbox;
 use super::questions::quoted;
 use super::table::{self, TableCell};
 use super::{age, list, output};
@@ -27,7 +28,7 @@ pub fn waits(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     for run in list::all(&root)? {
         match run.view {
             Ok(view) => {
-                let of_run = person_waits(&view.run).into_iter();
+                let of_run = person_waits(&with_inbox(&root, &view)).into_iter();
                 waits.extend(of_run.map(|wait| (run.id.clone(), wait)));
             }
             Err(error) => output::tell(&format!("{}: {error}", run.id)),

@@ -65,6 +65,9 @@ pub struct Agent {
     /// The reminder that the next turn sends instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminder: Option<String>,
+    /// The text that a person has put in the place of the state's prompt, for the turns of its step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_prompt: Option<String>,
     /// The reply that a person has given in the place of the turn of its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_reply: Option<String>,
@@ -147,6 +150,7 @@ impl Agent {
             turn: 0,
             reminders: 0,
             reminder: None,
+            edited_prompt: None,
             given_reply: None,
             stage: StepStage::first(spec.task.as_deref()),
             approvals: StepApprovals::default(),

@@ -58,6 +58,27 @@ fn edited_prompt_is_asked_again_if_its_turn_fails_and_only_in_its_step() {
 }
 
 #[test]
+fn edited_prompt_is_asked_again_by_a_retry_and_shown_as_a_prompt() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(when("another").times(2).exit(1))
+        .rule(always().reply("<result>ok</result>"));
+    let mut run = test.spawn(&["START.md", "--max-restarts", "1"]);
+    run.wait_calls(1);
+    test.raymond(&["stop", "t"]).ok();
+    test.release("go");
+    run.wait().code(130);
+    let test = test.env("EDITOR", REPLACES);
+    test.raymond(&["edit", "t", "main"]).ok();
+    test.resume(&[]).code(1).failed("main");
+    test.raymond(&["retry", "t"]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "another", "another", "another"]);
+    test.raymond(&["show", "t", "main"]).ok().stdout_has("another").stdout_lacks("reminder");
+}
+
+#[test]
 fn nothing_changes_without_an_edit() {
     let mut test = before_next(held());
     for (editor, code, told) in [

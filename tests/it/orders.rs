@@ -262,6 +262,35 @@ fn held_agent_begins_nothing_until_it_is_released() {
 }
 
 #[test]
+fn stopped_run_shows_the_orders_that_it_takes_once_it_goes_on() {
+    let test = held();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["release", "t", "main"]).ok().stdout_has("main is not held, so nothing changes");
+    test.raymond(&["hold", "t", "main"]).ok();
+    run.wait_event("command_received", 2);
+    test.raymond(&["hold", "t", "main"]).ok().stdout_has("main is held already");
+    test.release("go");
+    run.wait().code(2);
+    assert_eq!(test.raymond(&["waits", "--json"]).ok().json_items().len(), 1);
+    test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
+
+    test.raymond(&["release", "t", "main"]).ok().stdout_has("main goes on");
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    assert_eq!(test.raymond(&["waits", "--json"]).ok().json_items().len(), 0);
+    for shows in ["status", "tree"] {
+        test.raymond(&[shows, "t"])
+            .ok()
+            .stdout_has("in its inbox: main  is released\n")
+            .stdout_has("in its inbox: main  someone tells it: be brief\n")
+            .stdout_has("it goes on with: raymond resume t\n");
+    }
+    test.raymond(&["list"]).ok().stdout_has("an order has come; resume it: raymond resume t");
+    test.raymond(&["resume", "t"]).ok().ended("main", "ok");
+    test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
+}
+
+#[test]
 fn family_is_held_while_others_go_on() {
     let test = Test::new()
         .prompt("START.md", "start")

@@ -6,15 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use crate::cli::exit::Error;
-use crate::cli::inbox_answers::taken_from_inbox;
-use crate::cli::questions::{self, OpenQuestion};
+use crate::cli::inbox_view::with_inbox;
+use crate::cli::questions;
 use crate::cli::{costs, list, status, waits};
 use crate::domain::id::RunId;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
-use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::process::turn_tail::changed;
-use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{is_held, load_view, newest_first};
 
@@ -66,11 +64,12 @@ fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
     let listed = list::read(root, id, started);
     let mut value = list::as_json(&listed);
     if let Ok(view) = &listed.view {
-        let mut open = unanswered(root, &view.run);
+        let run = with_inbox(root, view);
+        let mut open = questions::open(&run);
         value["questions_open"] = json!(open.len());
         open.truncate(MAX_QUESTIONS);
         value["questions"] = questions::as_json(&open);
-        let waits = person_waits(&view.run).into_iter();
+        let waits = person_waits(&run).into_iter();
         let others = waits.filter(|wait| !is_question(&wait.subject));
         let others = others.take(MAX_QUESTIONS).map(|wait| waits::document(id, &wait));
         value["waits"] = others.collect();
@@ -90,22 +89,6 @@ fn is_question(subject: &PersonWaitSubject) -> bool {
         | PersonWaitSubject::Held
         | PersonWaitSubject::Parked { .. } => false,
     }
-}
-
-/// Returns the open questions of a run, without those whose answers wait in its inbox.
-fn unanswered(root: &RunsRoot, run: &Run) -> Vec<OpenQuestion> {
-    let open = questions::open(run);
-    if open.is_empty() {
-        return open;
-    }
-    let answered = || -> Result<Vec<OpenQuestion>, Error> {
-        let key = directories::user_state()?.key()?;
-        let (dir, mut run) = (root.run(&run.workflow_id), run.clone());
-        taken_from_inbox(&mut run, &dir, &key)?;
-        Ok(questions::open(&run))
-    };
-    // An inbox that cannot be read hides no question.
-    answered().unwrap_or(open)
 }
 
 /// Returns the runs from a place on, the newest first.

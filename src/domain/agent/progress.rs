@@ -36,6 +36,7 @@ impl Agent {
         self.turn = 0;
         self.reminders = 0;
         self.reminder = None;
+        self.edited_prompt = None;
         self.approvals = StepApprovals::default();
         self.stage = StepStage::default();
         self.retry_point = None;

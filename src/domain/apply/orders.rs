@@ -31,7 +31,7 @@ pub(super) fn command_received(
         RunCommand::Release(family) => set_hold(run, family, None),
         RunCommand::Edit(PromptEdit { turn, text, is_late }) => match due(run, turn) {
             Ok(agent) if agent.is_held() && !is_late => {
-                agent.reminder = Some(text.clone());
+                agent.edit_asked_text(text.clone());
                 Vec::new()
             }
             Ok(_) | Err(_) => vec![too_late(turn, "its prompt was not edited")],

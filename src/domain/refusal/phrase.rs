@@ -24,7 +24,7 @@ pub fn closing_line(refusals: &ToolRefusals) -> Option<String> {
         let them = if refusals.count() == 1 { "it" } else { "them" };
         let _ = write!(line, "; allow {them} with: {advice}");
     } else if let Some(first) = refusals.calls.first().filter(|first| !first.why.is_empty()) {
-        let _ = write!(line, "; no rule is known to allow it: {}", first.why);
+        let _ = write!(line, "; the reason: {}", first.why);
     }
     Some(line)
 }
@@ -145,7 +145,7 @@ mod tests {
     fn refusal_without_allowing_rule_shows_its_reason() {
         assert_eq!(
             line(vec![refusal("Bash", "git push", &[], 1)], 0),
-            "1 tool was refused: Bash `git push`; no rule is known to allow it: Permission to use it has been denied."
+            "1 tool was refused: Bash `git push`; the reason: Permission to use it has been denied."
         );
     }
 

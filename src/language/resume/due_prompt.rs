@@ -29,5 +29,5 @@ pub fn due_prompt(environment: &ResumeEnvironment<'_>) -> Result<String, String>
         return Err("it waits for the agents that it has forked, whose results are in its prompt"
             .to_owned());
     }
-    Ok(agent.reminder.clone().unwrap_or(asked.prompt))
+    Ok(agent.asked_text(asked.prompt))
 }

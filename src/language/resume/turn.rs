@@ -196,9 +196,9 @@ fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>)
     TurnOptions { allowed_tools: is_given.then_some(allowed), ..options }
 }
 
-/// Returns the prompt of a turn: the reminder if there is one, after a note about calls that may have run.
+/// Returns the text that a turn is asked, after a note about calls that may have run.
 fn with_uncertainty_note(agent: &Agent, prompt: String) -> String {
-    let prompt = agent.reminder.clone().unwrap_or(prompt);
+    let prompt = agent.asked_text(prompt);
     match agent.approvals.uncertainty_note() {
         Some(note) => format!("{note}\n\n{prompt}"),
         None => prompt,

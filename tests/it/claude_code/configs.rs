@@ -27,6 +27,8 @@ for line in sys.stdin:
     }
     answer = {"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}
     print(json.dumps(answer), flush=True)
+    if asked["method"] == "tools/list":
+        open(sys.argv[1], "w").close()
 "#;
 
 /// Returns the request of a state that has these keys.
@@ -37,21 +39,44 @@ fn asked(machine: &TestMachine, keys: &str) -> ApiRequest {
     machine.api.request("ALPHA")
 }
 
-fn server(machine: &TestMachine) -> Value {
+/// Returns a server that makes a file of that name once it has listed its tools.
+fn server(machine: &TestMachine, name: &str) -> Value {
     machine.prompt("server.py", SERVER);
-    json!({ "command": "python3", "args": [machine.path("flow/server.py")] })
+    json!({ "command": "python3", "args": [machine.path("flow/server.py"), machine.path(name)] })
+}
+
+/// Returns the requests of a turn whose model goes on after these servers have listed their tools: Claude Code does not wait
+/// for a slow one before its first request.
+fn asked_with_servers(machine: &TestMachine, keys: &str, servers: &[&str]) -> Vec<ApiRequest> {
+    let files = servers.iter().map(|name| format!("[ -e '{}' ]", machine.path(name).display()));
+    let all = files.collect::<Vec<_>>().join(" && ");
+    let wait =
+        json!({ "command": format!("until {all}; do sleep 0.05; done"), "description": "wait" });
+    machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));
+    machine.api.script([
+        otherwise().tool("Bash", wait).times(3),
+        otherwise().reply("<result>POSITIVE</result>"),
+    ]);
+    let run = machine.run(&["--trust-workflow", "--", "--allowedTools", "Bash"]);
+    run.exits(0).prints(POSITIVE);
+    machine.api.requests()
 }
 
 #[test]
 fn state_mcp_server_is_started_and_strict_mcp_excludes_others() {
     for strict in [false, true] {
         let machine = TestMachine::new();
-        let own = json!({ "mcpServers": { "helper": server(&machine) } });
-        let of_user = json!({ "mcpServers": { "household": server(&machine) } });
+        let own = json!({ "mcpServers": { "helper": server(&machine, "helper") } });
+        let of_user = json!({ "mcpServers": { "household": server(&machine, "household") } });
         fs::write(machine.path("home/.claude.json"), of_user.to_string()).expect("written");
-        let request = asked(&machine, &format!("mcp_config: {own}\nstrict_mcp: {strict}"));
-        assert!(request.has_text("mcp__helper__paint"), "{:?}", request.tools);
-        assert_eq!(request.has_text("mcp__household__paint"), !strict, "{:?}", request.tools);
+        let keys = format!("mcp_config: {own}\nstrict_mcp: {strict}");
+        let servers = if strict { &["helper"][..] } else { &["helper", "household"] };
+        let requests = asked_with_servers(&machine, &keys, servers);
+        assert_eq!(requests.len(), 4);
+        let has = |tool: &str| requests.iter().any(|request| request.has_text(tool));
+        let tools: Vec<_> = requests.iter().map(|request| &request.tools).collect();
+        assert!(has("mcp__helper__paint"), "{tools:?}");
+        assert_eq!(has("mcp__household__paint"), !strict, "{tools:?}");
         let steps = machine.path("work/.raymond/runs/tested/steps");
         let files = fs::read_dir(steps).expect("the run's files").flatten();
         let left = files.filter(|file| file.path().extension().is_some_and(|end| end == "json"));

@@ -56,14 +56,15 @@ fn hangup_that_was_ignored_at_the_start_stays_ignored() {
 #[test]
 fn run_in_the_background_outlives_its_terminal() {
     let test = held();
-    let screen = test.on_screen(&["start", "START.md", "--id", "t"], SIZE);
+    let mut screen = test.on_screen(&["start", "START.md", "--id", "t"], SIZE);
+    assert_eq!(screen.wait_for_exit(), Some(0));
     wait_until("the first turn", || test.calls().len() == 1);
     let holder = std::fs::read_to_string(test.run_dir().join("lock")).expect("its holder");
     let stat = std::fs::read_to_string(format!("/proc/{holder}/stat")).expect("it lives");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("a tail").split_whitespace().collect();
     assert_eq!(fields[3], holder, "a session of its own: {stat}");
     assert_eq!(fields[4], "0", "and no terminal: {stat}");
-    assert_eq!(screen.hang_up(), Some(0));
+    screen.hang_up();
     test.release("go");
     wait_until("its end", || test.status()["status"] != "running");
     assert_eq!(test.status()["finished"][0]["result"], "ok");

@@ -2,14 +2,19 @@
 
 use std::path::Path;
 use std::process::Child;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{RaymondOutcome, Test};
 
-/// The time after which a wait fails. It is far longer than any wait of the tests on a busy machine.
-const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+/// The time after which a wait fails, far longer than any wait of the tests on a busy machine: a minute, or the seconds in
+/// `RAYMOND_TEST_WAIT` for a test that was made larger.
+static WAIT_TIMEOUT: LazyLock<Duration> = LazyLock::new(|| {
+    let given = std::env::var("RAYMOND_TEST_WAIT").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(given.unwrap_or(60))
+});
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A `raymond` that has not ended; it is killed when the value is dropped.
@@ -27,7 +32,7 @@ pub(crate) struct RunningRaymond<'t> {
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < WAIT_TIMEOUT, "never came about: {what}");
+        assert!(start.elapsed() < *WAIT_TIMEOUT, "never came about: {what}");
         std::thread::sleep(POLL_INTERVAL);
     }
 }
@@ -68,7 +73,7 @@ impl RunningRaymond<'_> {
             {
                 self.outcome(status).assert(false, &format!("{what} before the end"));
             }
-            if start.elapsed() > WAIT_TIMEOUT {
+            if start.elapsed() > *WAIT_TIMEOUT {
                 self.give_up(what);
             }
             std::thread::sleep(POLL_INTERVAL);
@@ -137,7 +142,7 @@ impl RunningRaymond<'_> {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return self.outcome(status);
             }
-            if start.elapsed() > WAIT_TIMEOUT {
+            if start.elapsed() > *WAIT_TIMEOUT {
                 self.give_up("an end after many interrupts");
             }
             std::thread::sleep(POLL_INTERVAL * 10);
@@ -151,7 +156,7 @@ impl RunningRaymond<'_> {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return self.outcome(status);
             }
-            if start.elapsed() > WAIT_TIMEOUT {
+            if start.elapsed() > *WAIT_TIMEOUT {
                 self.give_up("its end");
             }
             std::thread::sleep(POLL_INTERVAL);
@@ -162,7 +167,7 @@ impl RunningRaymond<'_> {
     fn give_up(&mut self, what: &str) {
         self.signal(Signal::KILL);
         let status = self.child.wait().expect("it can be waited for");
-        self.outcome(status).assert(false, &format!("{what} within {WAIT_TIMEOUT:?}"));
+        self.outcome(status).assert(false, &format!("{what} within {:?}", *WAIT_TIMEOUT));
     }
 
     fn outcome(&self, status: std::process::ExitStatus) -> RaymondOutcome {

@@ -23,6 +23,10 @@ fn hold(scene: &mut Scene) {
     ordered(scene, RunCommand::Hold(family));
 }
 
+fn asked(scene: &Scene) -> String {
+    scene.agent("main").asked_text("prompt".to_owned())
+}
+
 fn taken(scene: &Scene) -> Vec<&str> {
     scene.agent("main").orders.taken().collect()
 }
@@ -70,12 +74,36 @@ fn edited_prompt_is_asked_in_the_step_that_was_due() {
     assert_eq!(ordered(&mut scene, RunCommand::Edit(edit.clone())), []);
     let failed = scene.failure("main");
     scene.happens(Event::TurnFailed(failed));
-    assert_eq!(scene.agent("main").reminder.as_deref(), Some("else"));
+    assert_eq!(asked(&scene), "else");
+    scene
+        .run
+        .agents
+        .get_mut(&agent_id("main"))
+        .expect("main")
+        .live_again(session(90), Timestamp(2000));
+    assert_eq!(asked(&scene), "else", "a retry asks it again");
     scene.take("main", goto("B.md"));
-    assert_eq!(scene.agent("main").reminder, None);
+    assert_eq!(asked(&scene), "prompt");
     let late = ordered(&mut scene, RunCommand::Edit(edit));
     assert!(matches!(&late[..], [Effect::Warn { .. }]), "{late:?}");
-    assert_eq!(scene.agent("main").reminder, None);
+    assert_eq!(asked(&scene), "prompt");
+}
+
+#[test]
+fn edited_reminder_is_asked_once() {
+    let mut scene = Scene::begin();
+    scene.run.agents.get_mut(&agent_id("main")).expect("main").reminder = Some("again".to_owned());
+    hold(&mut scene);
+    let edit = PromptEdit { turn: scene.turn("main"), text: "else".to_owned(), is_late: false };
+    ordered(&mut scene, RunCommand::Edit(edit));
+    assert_eq!(asked(&scene), "else");
+    scene
+        .run
+        .agents
+        .get_mut(&agent_id("main"))
+        .expect("main")
+        .live_again(session(90), Timestamp(2000));
+    assert_eq!(asked(&scene), "prompt", "a retry begins with the prompt");
 }
 
 #[test]

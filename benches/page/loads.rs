@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::served_run::ServedRun;
+use crate::served_run::PageServer;
 
 /// Notes when the rows of the agents are there.
 const WATCHER: &str = "new MutationObserver((_, watch) => { if (!document.querySelector('.row')) return; \
@@ -17,8 +17,8 @@ struct LoadTimes {
 }
 
 /// Measures so many loads, and prints their medians.
-pub(crate) fn print(run: &ServedRun, times: usize) {
-    let all: Vec<LoadTimes> = (0..times).map(|_| load(run)).collect();
+pub(crate) fn print(server: &PageServer, times: usize) {
+    let all: Vec<LoadTimes> = (0..times).map(|_| load(server)).collect();
     println!("time from the navigation on, of {times} cold loads: median, slowest");
     let figure = |name: &str, part: fn(&LoadTimes) -> f64| {
         let mut sorted: Vec<f64> = all.iter().map(part).collect();
@@ -32,13 +32,13 @@ pub(crate) fn print(run: &ServedRun, times: usize) {
     println!();
 }
 
-fn load(run: &ServedRun) -> LoadTimes {
+fn load(server: &PageServer) -> LoadTimes {
     let mut browser = Browser::open();
-    browser.go(&run.first);
+    browser.go(&server.first);
     let runs = first_paint(&mut browser);
     browser.call("Network.clearBrowserCache", &json!({}));
     browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": WATCHER }));
-    browser.go(&format!("{}/runs/bench", run.origin));
+    browser.go(&format!("{}/runs/bench", server.origin));
     let painted = first_paint(&mut browser);
     browser.wait("the agents", "window.rowsAt");
     let rows = browser.value("window.rowsAt").as_f64().expect("a time");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::served_run::ServedRun;
+use crate::served_run::PageServer;
 
 /// Notes the time between each two frames, until it is told to end.
 const RECORDER: &str = "(() => { const gaps = window.gaps = []; let last = performance.now(); \
@@ -21,12 +21,12 @@ const FRAME_MS: f64 = 1000.0 / 60.0;
 const JITTER_MS: f64 = 1.0;
 
 /// Scrolls for so many seconds at each speed, and prints the late frames.
-pub(crate) fn print(run: &ServedRun, seconds: u32) {
+pub(crate) fn print(server: &PageServer, seconds: u32) {
     println!("frames in {seconds} s of scrolling: later than 16.7 ms, than 33.3 ms, the slowest");
     for speed in SPEEDS {
         let mut browser = Browser::open();
-        browser.go(&run.first);
-        browser.go(&format!("{}/runs/bench", run.origin));
+        browser.go(&server.first);
+        browser.go(&format!("{}/runs/bench", server.origin));
         browser.click(".row.family", "agents");
         browser.wait("the members", "document.querySelectorAll('.row').length > 20");
         browser.value("new Promise((done) => setTimeout(done, 1000))");

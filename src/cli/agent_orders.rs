@@ -12,7 +12,7 @@ use super::args::orders::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::taken_from_inbox;
+use super::inbox_view::taken;
 use super::{engine, output, person, run_choice};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
@@ -20,10 +20,10 @@ use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::process::transcript::TurnFiles;
-use crate::proof::ProofKey;
 use crate::runtime::directories;
 use crate::store::inbox;
-use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::layout::RunsRoot;
+use crate::store::received_commands;
 use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond tell`.
@@ -46,7 +46,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// As [`tell`].
 pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
-    let command = RunCommand::Hold(args.agent.family().clone());
+    let command = RunCommand::Hold(args.agent.family().clone().into());
     let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
     let already = match given.held_before {
         HeldAgents::All => " is held already: it",
@@ -62,13 +62,16 @@ pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// As [`tell`].
 pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
-    let command = RunCommand::Release(args.agent.family().clone());
+    let command = RunCommand::Release(args.agent.family().clone().into());
     let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
-    let goes_on = match given.held_before {
-        HeldAgents::None => "is not held, so nothing changes",
-        HeldAgents::Some | HeldAgents::All => "goes on",
-    };
-    given.print(args.json, |agent| format!("{agent} {goes_on}"))
+    match given.held_before {
+        HeldAgents::None if !args.json => {
+            output::print(&format!("{} is not held, so nothing changes\n", given.order.family))
+        }
+        HeldAgents::None | HeldAgents::Some | HeldAgents::All => {
+            given.print(args.json, |agent| format!("{agent} goes on"))
+        }
+    }
 }
 
 /// Runs `raymond stop --agent`.
@@ -150,21 +153,16 @@ enum HeldAgents {
 }
 
 impl HeldAgents {
-    /// Looks at a run with the orders that lie in its inbox.
-    fn of(
-        mut run: Run,
-        family: &AgentFamily,
-        (dir, key): (&RunDir, &ProofKey),
-    ) -> Result<Self, Error> {
-        taken_from_inbox(&mut run, dir, key)?;
-        let members = || run.agents.values().filter(|agent| family.has(&agent.id));
-        Ok(if !members().any(Agent::is_held) {
+    fn of(run: &Run, family: &AgentFamily) -> Self {
+        let members = || run.agents.unordered().filter(|agent| family.has(&agent.id));
+        let is_held = |agent: &Agent| agent.orders.held_since.is_some();
+        if members().all(|agent| !agent.is_held()) {
             Self::None
-        } else if members().all(Agent::is_held) {
+        } else if members().all(is_held) {
             Self::All
         } else {
             Self::Some
-        })
+        }
     }
 }
 
@@ -182,8 +180,8 @@ impl AgentOrder {
         let alone = |agent: &AgentId| AgentFamily { agent: agent.clone(), descendants: false };
         let (family, name, deed) = match command {
             RunCommand::Tell(message) => (alone(&message.agent), "tell", "tell an agent something"),
-            RunCommand::Hold(family) => (family.clone(), "hold", "hold an agent"),
-            RunCommand::Release(family) => (family.clone(), "release", "release an agent"),
+            RunCommand::Hold(hold) => (hold.family.clone(), "hold", "hold an agent"),
+            RunCommand::Release(hold) => (hold.family.clone(), "release", "release an agent"),
             RunCommand::StopAgent { agent } => (alone(agent), "stop_agent", "stop an agent"),
             RunCommand::Edit(PromptEdit { turn, .. }) => {
                 (alone(&turn.agent), "edit", "edit the prompt of an agent")
@@ -216,19 +214,26 @@ pub(super) fn given(
     }
     let id = run_choice::find(root, run)?;
     engine::must_be_named(dir, root, &id)?;
-    let RunView { run, held, .. } = load_view(root, &id)?;
+    let (key, dir) = (directories::user_state()?.key()?, root.run(&id));
+    // What is taken between the two looks is in the journal then, and changes nothing twice.
+    let waiting = received_commands::waiting(&dir, &key)?;
+    let RunView { mut run, held, .. } = load_view(root, &id)?;
+    taken(&mut run, &dir, waiting);
     check_lives(&run, &order.family)?;
-    let key = directories::user_state()?.key()?;
-    let held_before = HeldAgents::of(run.clone(), &order.family, (&root.run(&id), &key))?;
+    let held_before = HeldAgents::of(&run, &order.family);
     let name = command_name();
-    inbox::put(&root.run(&id).inbox(), &name, command, &key)?;
+    inbox::put(&dir.inbox(), &name, command, &key)?;
     let agent = run.agents.get(&order.family.agent).map(Agent::turn_id);
     let has_turn = |turn| TurnFiles::of(&root.run(&id).steps(), &turn).are_there();
     let has_turn = held && agent.is_some_and(has_turn);
     Ok(GivenOrder { run: id, name, order, is_live: held, has_turn, held_before })
 }
 
-fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> {
+/// Checks that an agent of a family lives.
+///
+/// # Errors
+/// [`Error::Usage`] if none does.
+pub(super) fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> {
     check_agent_exists(run, &family.agent)?;
     if run.agents.keys().any(|id| family.has(id)) {
         return Ok(());

@@ -77,6 +77,20 @@ impl<'run> AgentStatuses<'run> {
 /// Returns the status of an agent in words.
 #[must_use]
 pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
+    let held = match status {
+        AgentStatus::Waiting(WaitReason::Held) => "",
+        AgentStatus::Running | AgentStatus::Waiting(_) => held_beside(agent),
+    };
+    format!("{}{held}", without_hold(agent, status))
+}
+
+/// Returns the end of a sentence about an agent that does something else, if a person holds it as well.
+#[must_use]
+pub fn held_beside(agent: &Agent) -> &'static str {
+    if agent.is_held() { "; is held" } else { "" }
+}
+
+fn without_hold(agent: &Agent, status: &AgentStatus) -> String {
     let host = &agent.spec.working_dir.home.host;
     match status {
         AgentStatus::Running => match (own_work(agent), host) {

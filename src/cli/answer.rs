@@ -12,7 +12,7 @@ use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::{apply_event, taken_from_inbox};
+use super::inbox_view::{InboxItem, apply_event, taken_from_inbox};
 use super::questions::{self, OpenQuestion};
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
@@ -86,11 +86,14 @@ impl AnswerOutcome {
         let dir = root.run(&run.workflow_id);
         let _one_at_a_time = inbox::turn(&dir.inbox())?;
         let RunView { mut run, held, .. } = load_view(root, id)?;
-        let waiting = taken_from_inbox(&mut run, &dir, key)?.answers;
-        let mut answered = Vec::new();
+        let waiting =
+            taken_from_inbox(&mut run, &dir, key)?.into_iter().filter_map(InboxItem::answer);
+        let waiting: Vec<AcceptedAnswer> = waiting.collect();
+        let (mut answered, mut known) = (Vec::new(), waiting.clone());
         for given in answers {
-            let (given, event) = examine(&run, &waiting, given?)?;
+            let (given, event) = examine((&run, held), &known, given?)?;
             apply_event(&mut run, event.event());
+            known.push(event.clone());
             answered.push((given, event));
         }
         for (given, _) in &answered {
@@ -138,7 +141,7 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
 
 /// Returns an answer addressed to the very question that it answers, and the event that it leads to.
 fn examine(
-    run: &Run,
+    (run, held): (&Run, bool),
     waiting: &[AcceptedAnswer],
     given: AnswerCommand,
 ) -> Result<(AnswerCommand, AcceptedAnswer), Error> {
@@ -147,7 +150,7 @@ fn examine(
         Ok(event) => AcceptedAnswer::of(event)
             .ok_or_else(|| Error::Usage(format!("{} is not asked", given.node)))?,
         Err(AnswerError::NoQuestion { .. }) => {
-            return Err(Error::Usage(nobody_asks(run, waiting, &given)));
+            return Err(Error::Usage(nobody_asks((run, held), waiting, &given)));
         }
         Err(error) => return Err(Error::Usage(error.to_string())),
     };
@@ -170,13 +173,22 @@ fn examine(
 }
 
 /// Returns the error text for a name under which nobody asks: answered already, or another one was meant.
-fn nobody_asks(run: &Run, waiting: &[AcceptedAnswer], given: &AnswerCommand) -> String {
+fn nobody_asks(
+    (run, held): (&Run, bool),
+    waiting: &[AcceptedAnswer],
+    given: &AnswerCommand,
+) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
     let whose = |agent: &domain::id::AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
     let before = waiting.iter().find(|one| one.name() == *node && whose(&one.turn().agent));
     if let Some(answer) = before {
+        let used = if held {
+            String::new()
+        } else {
+            format!(", and is used once the run is resumed: raymond resume {id}")
+        };
         return format!(
-            "{}/{node} has been answered already: {}; the first answer counts, and is used once the run is resumed: raymond resume {id}",
+            "{}/{node} has been answered already: {}; the first answer counts{used}",
             answer.turn().agent,
             answer.chosen()
         );
@@ -188,11 +200,14 @@ fn nobody_asks(run: &Run, waiting: &[AcceptedAnswer], given: &AnswerCommand) -> 
         );
     }
     let names: Vec<&str> = open.iter().map(|one| one.question.node.as_str()).collect();
-    let meant = closest(node, names.iter().copied()).map(|name| format!("; did you mean {name}?"));
+    let is_asked = names.contains(&node.as_str());
+    let meant = closest(node, names.iter().copied().filter(|_| !is_asked));
+    let meant = meant.map(|name| format!("; did you mean {name}?"));
     let all: Vec<String> =
         open.iter().map(|one| format!("{}/{}", one.agent, one.question.node)).collect();
     let shown = format!("; open questions: {}", all.join(", "));
-    format!("{id} has no open question {node}{}", meant.unwrap_or(shown))
+    let of_agent = given.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
+    format!("{id} has no open question {node}{of_agent}{}", meant.unwrap_or(shown))
 }
 
 fn as_json(

@@ -1,7 +1,7 @@
 //! The lines about what has come for a run since it stopped: answers and orders in its inbox, and facts.
 
 use super::exit::Error;
-use super::inbox_view::taken_from_inbox;
+use super::inbox_view::{InboxItem, taken};
 use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable_line;
@@ -9,14 +9,19 @@ use crate::domain::run::PauseReason;
 use crate::runtime::{directories, run_facts};
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
 use crate::store::layout::RunsRoot;
+use crate::store::received_commands;
 use crate::store::view::RunView;
+
+/// The most orders that are named.
+const MAX_ORDERS: usize = 12;
 
 /// What has come for a stopped run since it was paused, a line each.
 #[derive(Debug, Default)]
 struct Arrivals {
-    answers: Vec<String>,
-    orders: Vec<String>,
+    inbox: Vec<String>,
     facts: Vec<String>,
+    has_answer: bool,
+    has_order: bool,
 }
 
 /// Returns a line for each answer, order and fact that has come since the run was paused, and how it goes on; empty if
@@ -25,8 +30,8 @@ struct Arrivals {
 /// # Errors
 /// [`Error::Store`] if they cannot be read.
 pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> {
-    let Arrivals { answers, orders, facts } = found(root, view)?;
-    let mut lines = [answers, orders, facts].concat();
+    let Arrivals { inbox, facts, .. } = found(root, view)?;
+    let mut lines = [inbox, facts].concat();
     if !lines.is_empty() {
         lines.push(format!("it goes on with: raymond resume {}", view.run.workflow_id));
     }
@@ -36,19 +41,37 @@ pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> 
 /// Returns what has come for a stopped run, and how it is resumed, in short; `None` if nothing has, or if that cannot be
 /// read.
 pub(super) fn in_short(root: &RunsRoot, view: &RunView) -> Option<String> {
-    let Arrivals { answers, orders, facts } = found(root, view).ok()?;
+    let Arrivals { facts, has_answer, has_order, .. } = found(root, view).ok()?;
     // Of a run that waits for something else, the reason is told rather than an order to one agent.
     let is_parked = matches!(view.run.pause, Some(PauseReason::Parked { .. }));
-    let what = if !answers.is_empty() {
+    let what = if has_answer {
         "an answer"
     } else if !facts.is_empty() {
         "a fact"
-    } else if is_parked && !orders.is_empty() {
+    } else if is_parked && has_order {
         "an order"
     } else {
         return None;
     };
     Some(format!("{what} has come; resume it: raymond resume {}", view.run.workflow_id))
+}
+
+impl Arrivals {
+    fn add(&mut self, item: InboxItem) {
+        let line = match item {
+            InboxItem::Answer(answered) => {
+                self.has_answer = true;
+                let (agent, name) = (&answered.turn().agent, answered.name());
+                format!("{agent}/{name} is answered: {}", answered.given())
+            }
+            InboxItem::Order(told) => {
+                self.has_order = true;
+                format!("in its inbox: {told}")
+            }
+            InboxItem::LateOrder(told) => format!("in its inbox, but too late: {told}"),
+        };
+        self.inbox.push(printable_line(&line));
+    }
 }
 
 fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
@@ -58,14 +81,17 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
         return Ok(found);
     }
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
-    let taken = taken_from_inbox(&mut run.clone(), &root.run(id), &key)?;
-    for answered in taken.answers {
-        let (agent, name) = (&answered.turn().agent, answered.name());
-        let line = format!("{agent}/{name} is answered: {}", answered.given());
-        found.answers.push(printable_line(&line));
+    let waiting = received_commands::waiting(&root.run(id), &key)?;
+    if !waiting.is_empty() {
+        taken(&mut run.clone(), &root.run(id), waiting)
+            .into_iter()
+            .for_each(|item| found.add(item));
     }
-    let order = |told: &String| printable_line(&format!("in its inbox: {told}"));
-    found.orders = taken.orders.iter().map(order).collect();
+    let more = found.inbox.len().saturating_sub(MAX_ORDERS);
+    if more > 1 {
+        found.inbox.truncate(MAX_ORDERS);
+        found.inbox.push(format!("and {more} more"));
+    }
     if !matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. })) {
         return Ok(found);
     }

@@ -22,13 +22,14 @@ use crate::runtime::directories;
 /// [`Error`] if the agent has no session that can be opened, if it has gone on meanwhile, or if an agent gives the order.
 pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
     person::must_act("speak with an agent")?;
+    VisitedAgent::check_lives(&args.dir, &args.run, &args.agent)?;
     if !stdin().is_terminal() || !stdout().is_terminal() {
         let why = "`raymond attach` opens Claude Code for a person, and needs a terminal; `raymond tell` gives an agent a message without one";
         return Err(Error::Usage(why.to_owned()));
     }
     let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
     let ordered = attached(&visited).and_then(|attached| match attached {
-        None => Ok(format!("nothing was said; {} goes on as before", args.agent)),
+        None => Ok("nothing was said; ".to_owned()),
         Some((attached, count)) => order(&visited, attached, count),
     });
     visited.finish(ordered)
@@ -47,7 +48,7 @@ fn order(
             let messages =
                 if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
             Ok(format!(
-                "{agent} goes on with what was said ({messages}); the cost of that is not among the costs of the run"
+                "{agent} knows what was said ({messages}), whose cost is not among the costs of the run; "
             ))
         }
         OrderState::Refused => Err(Error::Usage(format!(

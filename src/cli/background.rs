@@ -44,31 +44,57 @@ pub fn resume_detached(
     id: &RunId,
     further: &[OsString],
 ) -> Result<DetachedRun, Error> {
-    start_detached(root, id, &resuming(id, further), &[])
+    start_detached(root, &root.run(id).output(), &resuming(id, further), &[])
 }
 
-/// Starts a command that supervises a run in the background, and waits until it holds the run.
+/// Starts a command that supervises a run in the background, and waits until it holds the run. Its output goes to the run's
+/// `output.log`.
 ///
 /// # Errors
 /// [`Error::Usage`] with what the command says if it ends before.
-pub(super) fn in_background(
-    root: &RunsRoot,
-    logs: &RunId,
-    held: &RunId,
-    words: &[OsString],
-) -> Result<(), Error> {
-    let path = root.run(logs).output();
+pub(super) fn in_background(root: &RunsRoot, id: &RunId, words: &[OsString]) -> Result<(), Error> {
+    let path = root.run(id).output();
     let before = std::fs::metadata(&path).map_or(0, |file| file.len());
-    let mut process = start_detached(root, logs, words, &[])?;
-    let ended = process.held_or_ended(root, held)?;
+    let mut process = start_detached(root, &path, words, &[])?;
+    let ended = process.held_or_ended(root, id)?;
     if ended.is_some_and(|status| !status.success()) {
-        let text = std::fs::read(&path).unwrap_or_default();
-        let own = text.get(usize::try_from(before).unwrap_or_default()..).unwrap_or_default();
-        return Err(Error::Usage(String::from_utf8_lossy(own).trim().to_owned()));
+        return Err(Error::Usage(text_from(&path, before)));
     }
     // It is a child of this process until one of them ends.
     std::thread::spawn(move || process.0.wait());
     Ok(())
+}
+
+/// Starts a command that makes a run and supervises it in the background, and waits until it holds the run. Its output goes
+/// to a file beside the runs until there is the run, whose `output.log` it becomes.
+///
+/// # Errors
+/// As [`in_background`].
+pub(super) fn new_in_background(
+    root: &RunsRoot,
+    id: &RunId,
+    words: &[OsString],
+) -> Result<(), Error> {
+    let path = root.path().join(format!("{id}.log"));
+    let mut process = start_detached(root, &path, words, &[])?;
+    let ended = process.held_or_ended(root, id)?;
+    if ended.is_some_and(|status| !status.success()) {
+        let told = text_from(&path, 0);
+        let _ = std::fs::remove_file(&path);
+        return Err(Error::Usage(told));
+    }
+    let failed = |error| Error::Io { doing: "move", path: path.clone(), error };
+    std::fs::rename(&path, root.run(id).output()).map_err(failed)?;
+    std::thread::spawn(move || process.0.wait());
+    Ok(())
+}
+
+/// Returns what a command has told from a place in a file on.
+fn text_from(path: &Path, start: u64) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let own = text.get(usize::try_from(start).unwrap_or_default()..).unwrap_or_default();
+    let own = String::from_utf8_lossy(own);
+    own.trim().trim_start_matches("error: ").to_owned()
 }
 
 /// Returns the command that resumes a run.
@@ -86,26 +112,26 @@ pub(super) fn take_over_detached(
     id: &RunId,
     variables: &[(&str, &str)],
 ) -> Result<(), Error> {
-    let mut process = start_detached(copies, id, &resuming(id, &[]), variables)?;
+    let output = copies.run(id).output();
+    let mut process = start_detached(copies, &output, &resuming(id, &[]), variables)?;
     std::thread::spawn(move || process.0.wait());
     Ok(())
 }
 
 fn start_detached(
     root: &RunsRoot,
-    logs: &RunId,
+    path: &Path,
     words: &[OsString],
     variables: &[(&str, &str)],
 ) -> Result<DetachedRun, Error> {
     let program = own_program()?;
-    let path = root.run(logs).output();
     let failed = |error| Error::Io {
         doing: "start in the background with the output",
-        path: path.clone(),
+        path: path.to_owned(),
         error,
     };
     let output =
-        plain_file::open_with(&path, OpenOptions::new().append(true).create(true).mode(0o600))
+        plain_file::open_with(path, OpenOptions::new().append(true).create(true).mode(0o600))
             .map_err(failed)?;
     let stdout = output.try_clone().map_err(failed)?;
     let mut command = Command::new(program);
@@ -168,7 +194,8 @@ pub(super) struct DetachedLauncher {
 impl RunLauncher for DetachedLauncher {
     fn launch(&self, root: &RunsRoot, id: &RunId) -> Result<(), String> {
         let facts = self.facts.as_ref().map(|engine| (FACTS_ENGINE, engine.address().url()));
-        let process = start_detached(root, id, &resuming(id, &[]), facts.as_slice());
+        let output = root.run(id).output();
+        let process = start_detached(root, &output, &resuming(id, &[]), facts.as_slice());
         let mut process = process.map_err(|error| error.to_string())?;
         let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
         // It is a child of this process until one of them ends.

@@ -32,7 +32,7 @@ pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
     person::must_act("edit the prompt of an agent")?;
     let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
     let ordered = edited(&visited).and_then(|edit| match edit {
-        None => Ok(format!("nothing was changed for {}", args.agent)),
+        None => Ok("nothing was changed; ".to_owned()),
         Some((edit, draft)) => {
             order(&visited, edit).map_err(|error| kept(&draft, error)).inspect(|_| {
                 // The run has the text now.
@@ -48,9 +48,7 @@ fn order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> 
     let (agent, text) = (edit.turn.agent.clone(), edit.text.clone());
     let has_effect = |agent: &Agent| agent.asked_text(String::new()) == text;
     match visited.order(&RunCommand::Edit(edit), has_effect)? {
-        OrderState::Taken | OrderState::Waiting => {
-            Ok(format!("{agent} is asked:\n\n{text}\n\n{agent} goes on"))
-        }
+        OrderState::Taken | OrderState::Waiting => Ok(format!("{agent} is asked:\n\n{text}\n\n")),
         OrderState::Refused => Err(Error::Usage(format!(
             "{agent} has gone on meanwhile, so its prompt was not edited"
         ))),

@@ -1,29 +1,49 @@
-//! The commands in the inbox of a run that nobody executes: applied to a view of the run.
+//! The commands in the inbox of a run: applied to a view of the run, as they will be when it takes them.
+
+use std::borrow::Cow;
 
 use super::accepted_answer::AcceptedAnswer;
+use super::command_name::given_at;
 use super::exit::Error;
 use crate::actor::clock::now;
 use crate::domain::apply::apply;
-use crate::domain::decide::answer as decide;
+use crate::domain::decide::{answer as decide, stopped};
+use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record, RunCommand};
+use crate::domain::id::AgentId;
+use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::plugin::sentence::sentence;
+use crate::process::transcript::TurnFiles;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
-use crate::store::inbox;
+use crate::store::inbox::InboxCommand;
 use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::received_commands;
 use crate::store::view::RunView;
 
-/// The commands that a stopped run takes once it is resumed.
-#[derive(Debug, Default)]
-pub(super) struct InboxCommands {
-    /// The answers that it accepts.
-    pub(super) answers: Vec<AcceptedAnswer>,
-    /// The sentences about the orders to its agents.
-    pub(super) orders: Vec<String>,
+/// A command that a run takes once it is resumed.
+#[derive(Debug)]
+pub(super) enum InboxItem {
+    /// An answer that it accepts.
+    Answer(AcceptedAnswer),
+    /// The sentence about an order to its agents.
+    Order(String),
+    /// The sentence about an order that changes nothing any more.
+    LateOrder(String),
 }
 
-/// Applies the commands in the inbox to this view of the run, and returns them.
+impl InboxItem {
+    /// Returns the answer that it is; `None` if it is none.
+    pub(super) fn answer(self) -> Option<AcceptedAnswer> {
+        match self {
+            Self::Answer(answer) => Some(answer),
+            Self::Order(_) | Self::LateOrder(_) => None,
+        }
+    }
+}
+
+/// Applies the commands in the inbox to this view of the run, and returns them in their order.
 ///
 /// # Errors
 /// [`Error::Store`] if the inbox cannot be read.
@@ -31,53 +51,103 @@ pub(super) fn taken_from_inbox(
     run: &mut Run,
     dir: &RunDir,
     key: &ProofKey,
-) -> Result<InboxCommands, Error> {
-    let mut taken = InboxCommands::default();
-    let entries =
-        if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
-    for entry in entries {
+) -> Result<Vec<InboxItem>, Error> {
+    Ok(taken(run, dir, received_commands::waiting(dir, key)?))
+}
+
+/// Applies commands to this view of a run, and returns them in their order.
+pub(super) fn taken(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -> Vec<InboxItem> {
+    let mut items = Vec::new();
+    for entry in waiting {
         let Some(command) = entry.command else { continue };
         match command {
             RunCommand::Answer(given) => {
                 let accepted = decide(run, &given).ok().and_then(AcceptedAnswer::of);
                 if let Some(accepted) = accepted {
                     apply_event(run, accepted.event());
-                    taken.answers.push(accepted);
+                    items.push(InboxItem::Answer(accepted));
                 }
             }
-            // Whoever stops a run or lets failed agents live again, does not wait for an answer.
+            // They are about the run as a whole.
             RunCommand::Stop | RunCommand::Retry(_) => {}
             RunCommand::Tell(_)
             | RunCommand::Hold(_)
             | RunCommand::Release(_)
             | RunCommand::Edit(_)
             | RunCommand::Attach(_)
-            | RunCommand::StopAgent { .. } => {
-                let order = apply_event(run, Event::CommandReceived { id: entry.name, command });
-                taken.orders.push(sentence(&order));
-            }
+            | RunCommand::StopAgent { .. } => items.push(order(run, dir, (entry.name, command))),
         }
     }
-    Ok(taken)
+    items
 }
 
-/// Applies an event to this view of the run, and returns its record.
-pub(super) fn apply_event(run: &mut Run, event: Event) -> Record {
+/// Applies an order to an agent, as the raymond that resumes the run will.
+fn order(run: &mut Run, dir: &RunDir, (id, mut command): (String, RunCommand)) -> InboxItem {
+    let has_begun = |agent: &AgentId, run: &Run| {
+        let turn = run.agents.get(agent).map(|agent| agent.turn_id());
+        turn.is_some_and(|turn| TurnFiles::of(&dir.steps(), &turn).are_there())
+    };
+    if let RunCommand::Edit(PromptEdit { turn, is_late, .. })
+    | RunCommand::Attach(AttachedSession { turn, is_late, .. }) = &mut command
+    {
+        *is_late = has_begun(&turn.agent, run);
+    }
+    let is_for_nobody = !has_receiver(run, &command);
+    let ended =
+        if let RunCommand::StopAgent { agent } = &command { Some(agent.clone()) } else { None };
+    let at = given_at(&id).unwrap_or_else(now);
+    let record = Record::next(run, at, Event::CommandReceived { id, command });
+    let effects = apply(run, &record).unwrap_or_default();
+    let is_refused = effects.iter().any(|effect| matches!(effect, Effect::Warn { .. }));
+    if let Some(agent) = ended.filter(|agent| !has_begun(agent, run))
+        && let Some(event) = run.agents.get(&agent).and_then(stopped)
+    {
+        apply_event(run, event);
+    }
+    let sentence = sentence(&record);
+    if is_for_nobody || is_refused {
+        InboxItem::LateOrder(sentence)
+    } else {
+        InboxItem::Order(sentence)
+    }
+}
+
+/// Returns whether an agent that an order is for lives.
+fn has_receiver(run: &Run, command: &RunCommand) -> bool {
+    match command {
+        RunCommand::Hold(AgentHold { family, .. })
+        | RunCommand::Release(AgentHold { family, .. }) => {
+            run.agents.unordered().any(|agent| family.has(&agent.id))
+        }
+        RunCommand::Tell(AgentMessage { agent, .. }) | RunCommand::StopAgent { agent } => {
+            run.agents.contains_key(agent)
+        }
+        RunCommand::Edit(PromptEdit { turn, .. })
+        | RunCommand::Attach(AttachedSession { turn, .. }) => run.agents.contains_key(&turn.agent),
+        RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => true,
+    }
+}
+
+/// Applies an event to this view of the run.
+pub(super) fn apply_event(run: &mut Run, event: Event) {
     let record = Record::next(run, now(), event);
     let _ = apply(run, &record);
-    record
 }
 
 /// Returns the run as it is once it has taken the commands in its inbox. One that somebody executes takes them soon, and
 /// an inbox that cannot be read hides nothing: in both cases the run is as its journal says.
-pub(super) fn with_inbox(root: &RunsRoot, view: &RunView) -> Run {
-    let run = &view.run;
-    let taken = || -> Result<Run, Error> {
+pub(super) fn with_inbox<'view>(root: &RunsRoot, view: &'view RunView) -> Cow<'view, Run> {
+    let (run, dir) = (&view.run, root.run(&view.run.workflow_id));
+    let waiting = || -> Result<Vec<InboxCommand>, Error> {
         let key = directories::user_state()?.key()?;
-        let mut taken = run.clone();
-        taken_from_inbox(&mut taken, &root.run(&run.workflow_id), &key)?;
-        Ok(taken)
+        Ok(received_commands::waiting(&dir, &key)?)
     };
-    let takes_more = run.can_resume() && !view.held;
-    if takes_more { taken().unwrap_or_else(|_| run.clone()) } else { run.clone() }
+    let may_take = run.can_resume() && !view.held;
+    let waiting = if may_take { waiting().unwrap_or_default() } else { Vec::new() };
+    if waiting.is_empty() {
+        return Cow::Borrowed(run);
+    }
+    let mut after = run.clone();
+    taken(&mut after, &dir, waiting);
+    Cow::Owned(after)
 }

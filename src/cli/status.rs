@@ -6,13 +6,14 @@ use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
+use super::inbox_view::with_inbox;
 use super::left_running::left_running;
 use super::table::{self, TableCell};
 use super::{
     agent_statuses, arrived, output, questions, run_choice, status_word, summary, waited_hosts,
 };
 use crate::actor::clock::now;
-use crate::domain::run::RunStatus;
+use crate::domain::run::{Run, RunStatus};
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
@@ -36,7 +37,9 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let running = left_running(&directories::root(root.path())?, &view);
     table::print(as_lines(&view, &statuses))?;
     let arrived = arrived::arrived(&root, &view)?;
-    output::print(&(below_agents(&view, &statuses) + &arrived + &running))?;
+    output::print(
+        &(below_agents(&view, &with_inbox(&root, &view), &statuses) + &arrived + &running),
+    )?;
     waited_hosts::tell_silent(&args.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
 }
@@ -139,11 +142,12 @@ fn as_lines(view: &RunView, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
 }
 
 /// Returns what stands below the live agents: their questions, the ends of the others, and a hint if some are folded.
-fn below_agents(view: &RunView, statuses: &AgentStatuses<'_>) -> String {
+/// `asked` is the run with the answers that lie in its inbox.
+fn below_agents(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> String {
     let run = &view.run;
     let table = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
     let hint = AgentTable::hint(&table.rows(false), &run.workflow_id);
-    let questions = questions::as_text(run, &questions::open(run));
+    let questions = questions::as_text(run, &questions::open(asked));
     let (endings, another) = summary::endings_in_short(run);
     questions + &output::fitted(endings) + if hint.is_empty() { &another } else { &hint }
 }
@@ -160,7 +164,7 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
     // The question itself is shown once, below the agents.
     let summary = match (one, another) {
         (Some(TreeMember::Live(agent)), None) if agent.question().is_some() => {
-            "waits for an answer".to_owned()
+            format!("waits for an answer{}", agent_statuses::held_beside(agent))
         }
         _ => table.summary(row),
     };

@@ -2,19 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use super::agent_orders::given;
+use super::agent_orders::{GivenOrder, check_lives, given};
 use super::args::runs::DirArgs;
+use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
+use super::inbox_view::taken;
 use super::{output, run_choice};
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, PersonOrders};
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::person_command::AgentFamily;
+use crate::domain::person_command::{AgentFamily, AgentHold};
 use crate::domain::run::Run;
 use crate::process::transcript::TurnFiles;
 use crate::runtime::directories;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::received_commands;
 use crate::store::view::{RunView, load_view};
 
 /// Poll interval while its turn is waited for.
@@ -28,8 +31,8 @@ pub(super) struct VisitedAgent<'a> {
     place: (RunsRoot, &'a DirArgs),
     run: RunId,
     agent: AgentId,
-    /// True if it was held before, so that it stays held.
-    was_held: bool,
+    /// The name of the visit.
+    visit: String,
 }
 
 /// The state of an order that was given to a held agent.
@@ -44,6 +47,16 @@ pub(super) enum OrderState {
 }
 
 impl<'a> VisitedAgent<'a> {
+    /// Checks that there is such a live agent.
+    ///
+    /// # Errors
+    /// [`Error`] if there is none.
+    pub(super) fn check_lives(dir: &DirArgs, run: &RunId, agent: &AgentId) -> Result<(), Error> {
+        let root = dir.root();
+        let run = load_view(&root, &run_choice::find(&root, run)?)?.run;
+        check_lives(&run, &AgentFamily { agent: agent.clone(), descendants: false })
+    }
+
     /// Holds a live agent.
     ///
     /// # Errors
@@ -52,11 +65,45 @@ impl<'a> VisitedAgent<'a> {
         // Its path stands in prompts, which are read in other directories.
         let root = directories::root(dir.root().path())?;
         let run = run_choice::find(&root, run)?;
-        let was_held = is_held_later(&root.run(&run), &load_view(&root, &run)?.run, agent)?;
-        if !was_held {
-            given((&root, dir), &run, &RunCommand::Hold(family(agent)))?;
+        let visited = Self { place: (root, dir), run, agent: agent.clone(), visit: command_name() };
+        visited.check_no_other()?;
+        visited.give(&RunCommand::Hold(visited.hold_of_visit()))?;
+        Ok(visited)
+    }
+
+    /// Checks that nobody else visits the agent.
+    fn check_no_other(&self) -> Result<(), Error> {
+        let visit = self.person_orders()?.and_then(|orders| orders.visit);
+        if visit.is_none_or(|visit| visit.name == self.visit) {
+            return Ok(());
         }
-        Ok(Self { place: (root, dir), run, agent: agent.clone(), was_held })
+        let (run, agent) = (&self.run, &self.agent);
+        Err(Error::Usage(format!(
+            "somebody edits the prompt of {agent} or speaks with it already; if that was broken off: raymond release {run} {agent}"
+        )))
+    }
+
+    fn give(&self, order: &RunCommand) -> Result<GivenOrder, Error> {
+        given((self.root(), self.place.1), &self.run, order)
+    }
+
+    fn hold_of_visit(&self) -> AgentHold {
+        let family = AgentFamily { agent: self.agent.clone(), descendants: false };
+        AgentHold { family, visit: Some(self.visit.clone()) }
+    }
+
+    /// Returns the orders to the agent, with those that lie in the inbox; `None` if it has ended.
+    fn person_orders(&self) -> Result<Option<PersonOrders>, Error> {
+        let run = self.run_with_inbox()?;
+        Ok(run.agents.get(&self.agent).map(|agent| agent.orders.clone()))
+    }
+
+    /// Returns its run with the commands that lie in the inbox.
+    fn run_with_inbox(&self) -> Result<Run, Error> {
+        let waiting = received_commands::waiting(&self.dir(), &directories::user_state()?.key()?)?;
+        let mut run = load_view(self.root(), &self.run)?.run;
+        taken(&mut run, &self.dir(), waiting);
+        Ok(run)
     }
 
     /// Returns the directory of all runs.
@@ -92,6 +139,7 @@ impl<'a> VisitedAgent<'a> {
             }
             let has_begun = TurnFiles::of(&steps, &agent.turn_id()).are_there();
             if is_held && !has_begun {
+                self.check_no_other()?;
                 return Ok((run, agent));
             }
             if !is_live {
@@ -114,7 +162,7 @@ impl<'a> VisitedAgent<'a> {
     /// Checks that no earlier order of this kind lies in the inbox, which this one could not know of.
     fn check_nothing_waits(&self) -> Result<(), Error> {
         let key = directories::user_state()?.key()?;
-        let waiting = inbox::list(&self.dir().inbox(), Some(&key))?;
+        let waiting = received_commands::waiting(&self.dir(), &key)?;
         let is_earlier = |order: &RunCommand| match order {
             RunCommand::Edit(edit) => edit.turn.agent == self.agent,
             RunCommand::Attach(attached) => attached.turn.agent == self.agent,
@@ -145,7 +193,7 @@ impl<'a> VisitedAgent<'a> {
         order: &RunCommand,
         has_effect: impl Fn(&Agent) -> bool,
     ) -> Result<OrderState, Error> {
-        let given = given((self.root(), self.place.1), &self.run, order)?;
+        let given = self.give(order)?;
         let began = Instant::now();
         let key = directories::user_state()?.key()?;
         loop {
@@ -155,7 +203,7 @@ impl<'a> VisitedAgent<'a> {
             }
             let is_live = load_view(self.root(), &self.run)?.held;
             if !is_live || began.elapsed() > TAKING_TIMEOUT {
-                return Ok(OrderState::Waiting);
+                return self.foreseen(&given.name, has_effect);
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -164,7 +212,20 @@ impl<'a> VisitedAgent<'a> {
         Ok(if is_taken { OrderState::Taken } else { OrderState::Refused })
     }
 
-    /// Releases the agent, unless it was held before, and prints what became of the visit.
+    /// Returns what becomes of an order in the inbox. One that comes too late is taken back.
+    fn foreseen(
+        &self,
+        name: &str,
+        has_effect: impl Fn(&Agent) -> bool,
+    ) -> Result<OrderState, Error> {
+        if self.run_with_inbox()?.agents.get(&self.agent).is_some_and(has_effect) {
+            return Ok(OrderState::Waiting);
+        }
+        inbox::remove(&self.dir().inbox(), name)?;
+        Ok(OrderState::Refused)
+    }
+
+    /// Ends the visit, and prints what became of it and whether the agent goes on.
     ///
     /// # Errors
     /// That of the visit, or [`Error`] if the order cannot be left.
@@ -174,37 +235,15 @@ impl<'a> VisitedAgent<'a> {
         output::print(&format!("{}{}\n", visit?, left?))
     }
 
-    /// Returns the end of a sentence about the visit.
+    /// Returns the sentence about what the agent does now.
     fn leave(&self) -> Result<String, Error> {
         let (run, agent) = (&self.run, &self.agent);
-        if self.was_held {
-            return Ok(format!("; it is held as before: raymond release {run} {agent}"));
-        }
-        let place = (self.root(), self.place.1);
-        Ok(given(place, run, &RunCommand::Release(family(agent)))?.later())
+        let left = self.give(&RunCommand::Release(self.hold_of_visit()))?;
+        let is_held = self.person_orders()?.is_some_and(|orders| orders.held().is_some());
+        Ok(if is_held {
+            format!("{agent} stays held: raymond release {run} {agent}")
+        } else {
+            format!("{agent} goes on{}", left.later())
+        })
     }
-}
-
-/// Returns whether an agent is held, also after the orders that lie in the inbox.
-fn is_held_later(dir: &RunDir, run: &Run, agent: &AgentId) -> Result<bool, Error> {
-    let key = directories::user_state()?.key()?;
-    let orders = inbox::list(&dir.inbox(), Some(&key))?.into_iter().filter_map(|one| one.command);
-    let now = run.agents.get(agent).is_some_and(Agent::is_held);
-    Ok(orders.fold(now, |is_held, order| match order {
-        RunCommand::Hold(family) if family.has(agent) => true,
-        RunCommand::Release(family) if family.has(agent) => false,
-        RunCommand::Hold(_)
-        | RunCommand::Release(_)
-        | RunCommand::Stop
-        | RunCommand::Answer(_)
-        | RunCommand::Retry(_)
-        | RunCommand::Tell(_)
-        | RunCommand::Edit(_)
-        | RunCommand::Attach(_)
-        | RunCommand::StopAgent { .. } => is_held,
-    }))
-}
-
-fn family(agent: &AgentId) -> AgentFamily {
-    AgentFamily { agent: agent.clone(), descendants: false }
 }

@@ -78,7 +78,7 @@ fn subject(subject: &PersonWaitSubject) -> String {
 fn command(run: &RunId, PersonWait { agent, subject, .. }: &PersonWait) -> String {
     match subject {
         PersonWaitSubject::Answer { node, .. } => {
-            format!("raymond answer {run} {}=TEXT", quoted(node))
+            format!("raymond answer {run} {}=TEXT", quoted(&format!("{agent}/{node}")))
         }
         PersonWaitSubject::Approval { name, .. } => format!("raymond answer {run} {name} allow"),
         PersonWaitSubject::Signal(AwaitedSignal { label, key, value }) => {

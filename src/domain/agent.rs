@@ -24,7 +24,7 @@ pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
 pub use self::hold::TurnHold;
-pub use self::person_orders::{PersonMessage, PersonOrders};
+pub use self::person_orders::{AgentVisit, PersonMessage, PersonOrders};
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
 pub use self::visit_counts::VisitCounts;

@@ -124,7 +124,7 @@ mod tests {
     fn held_agent_runs_until_its_turn_is_over() {
         let mut scene = Scene::begin();
         let agent = AgentId::parse("main").expect("an agent");
-        let command = RunCommand::Hold(AgentFamily { agent, descendants: false });
+        let command = RunCommand::Hold(AgentFamily { agent, descendants: false }.into());
         scene.happens(Event::CommandReceived { id: "c".to_owned(), command });
         assert_eq!(names(&scene, NOW), ["running", "held"]);
         assert_eq!(names(&scene, RunObservation { held: false, ..NOW }), ["held"; 2]);

@@ -43,7 +43,7 @@ use super::host::HostName;
 use super::id::{AgentId, Folder, MessageId, RunId, SessionId, StateName};
 use super::kept_session::KeptSession;
 use super::money::Usd;
-use super::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
+use super::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use super::question::AnswerCommand;
 use super::retry::{RetriedAgent, RetrySelection};
 use super::run::{PauseReason, Run};
@@ -289,9 +289,9 @@ pub enum RunCommand {
     /// Tell an agent something with its next prompt.
     Tell(AgentMessage),
     /// Let nothing of these agents begin until they are released.
-    Hold(AgentFamily),
+    Hold(AgentHold),
     /// End such a hold.
-    Release(AgentFamily),
+    Release(AgentHold),
     /// Ask a turn that is due something else.
     Edit(PromptEdit),
     /// Let an agent go on in the session in which a person has spoken with it.

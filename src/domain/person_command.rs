@@ -84,6 +84,24 @@ impl fmt::Display for AgentFamily {
     }
 }
 
+/// A hold of agents, or its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentHold {
+    /// The agents.
+    #[serde(flatten)]
+    pub family: AgentFamily,
+    /// The name of the visit that holds the agent while it lasts: a person edits its prompt, or speaks with it. `None` for a
+    /// hold that lasts until a person releases the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<String>,
+}
+
+impl From<AgentFamily> for AgentHold {
+    fn from(family: AgentFamily) -> Self {
+        Self { family, visit: None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

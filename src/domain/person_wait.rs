@@ -96,7 +96,7 @@ fn of_agent(agent: &Agent) -> Vec<PersonWait> {
             }),
         );
     }
-    if let Some(since) = agent.orders.held_since {
+    if let Some(since) = agent.orders.held() {
         waits.push(wait(since, None, PersonWaitSubject::Held));
     }
     if let Some(TurnHold::Person { reason }) = &agent.hold {

@@ -83,6 +83,11 @@ pub fn resume(
             let live = live_scope(&run, &settings)?;
             check_graphs(resumed, &live, &graphs)?;
             check_prompts(resumed, &live)?;
+            let edited = resumed.agents.values().filter(|agent| agent.edited_prompt.is_some());
+            warnings.extend(edited.map(|agent| {
+                let id = &agent.id;
+                format!("{id}: its prompt stays as a person has edited it, whatever the files say now; `raymond edit` changes it")
+            }));
             if retry.is_some() {
                 refuse_errors_after_retry(resumed, &settings, graphs.vocabulary())?;
             }

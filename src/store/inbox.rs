@@ -99,6 +99,19 @@ pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<InboxCommand>, E
     Ok(waiting)
 }
 
+/// Returns the names of all entries, commands or not.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn names(inbox: &Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
+        let name = entry.map_err(Error::io("read", inbox))?.file_name();
+        names.extend(name.to_str().and_then(|name| name.strip_suffix(".json")).map(str::to_owned));
+    }
+    Ok(names)
+}
+
 /// Returns all waiting commands, from any writer.
 fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
     let mut waiting = Vec::new();

@@ -26,6 +26,7 @@ mod migrate;
 pub mod pinned;
 mod plugin_root;
 pub mod proven_journal;
+pub mod received_commands;
 pub mod record;
 pub mod removal;
 mod replay;

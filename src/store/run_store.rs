@@ -20,7 +20,7 @@ use super::replay::replay_whole;
 use super::snapshot::{self, SnapshotSchedule};
 use super::view::no_such_run;
 use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
-use super::{Error, files, inbox, record, stop_request};
+use super::{Error, files, inbox, received_commands, record, stop_request};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::retry::RetrySelection;
@@ -136,6 +136,7 @@ impl LockedRun {
         for path in [dir.steps(), dir.inbox()] {
             files::make_dir(&path)?;
         }
+        received_commands::remove_taken(&dir)?;
         stop_request::reopen(&dir.inbox())?;
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());

@@ -4,6 +4,7 @@
 //! proof of this machine's user, so everything that reads a run reads this one, too. A [note](super::engine_note) beside the
 //! journal names the engine: such a run is not resumed from its copy alone.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,11 @@ use super::engine_note::EngineNote;
 use super::journal::JournalReader;
 use super::layout::{RunDir, RunsRoot};
 use super::log::{LineBatch, LogFile, RunLog, SharedLine};
+use super::received_commands::received;
 use super::record::{self, RecordError};
 use super::run_store::{publish, records_key, truncate_torn_record};
 use super::user_state::UserState;
 use super::{Error, contents, files, lock, pinned, removal, replay, seal};
-use crate::domain::event::Event;
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::RunSeal;
 use crate::plain_file;
@@ -127,15 +128,7 @@ fn marks(dir: &RunDir) -> PathBuf {
 /// # Errors
 /// [`Error`] if the journal cannot be read.
 pub fn has_received(dir: &RunDir, command: &str) -> Result<bool, Error> {
-    let mut is_received = false;
-    JournalReader::open(&dir.journal())?.read_all(|_, line| {
-        if line.contains(command) {
-            let event = record::decode(line)?.event;
-            is_received |= matches!(event, Event::CommandReceived { id, .. } if id == command);
-        }
-        Ok(())
-    })?;
-    Ok(is_received)
+    Ok(!received(dir, &BTreeSet::from([command]))?.is_empty())
 }
 
 /// Removes a copy that does not fit the log.

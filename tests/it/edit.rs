@@ -79,6 +79,56 @@ fn edited_prompt_is_asked_again_by_a_retry_and_shown_as_a_prompt() {
 }
 
 #[test]
+fn hold_that_comes_during_an_edit_outlives_it_and_a_second_edit_is_refused() {
+    let (raymond, test) = (env!("CARGO_BIN_EXE_raymond"), before_next(held()));
+    let place = test.root().display().to_string();
+    let meanwhile = format!(
+        "{raymond} hold t main; {raymond} edit t main 2>{place}/second || echo $? >{place}/code; sed -i s/next/another/"
+    );
+    let test = test.env("EDITOR", &meanwhile);
+    test.raymond(&["edit", "t", "main"])
+        .ok()
+        .stdout_has("main is asked:\n\nanother\n\nmain stays held: raymond release t main\n");
+    let written = |name: &str| std::fs::read_to_string(test.root().join(name)).expect(name);
+    assert_eq!(written("code"), "64\n");
+    assert!(
+        written("second").contains("somebody edits the prompt of main"),
+        "{}",
+        written("second")
+    );
+    test.resume(&[]).code(2).stderr_has("main is held");
+    test.raymond(&["release", "t", "main"]).ok();
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "another"]);
+}
+
+#[test]
+fn edit_that_a_stopped_run_would_refuse_is_taken_back_and_its_text_kept() {
+    let releases =
+        format!("{} release t main; sed -i s/next/another/", env!("CARGO_BIN_EXE_raymond"));
+    let test = before_next(held()).env("EDITOR", &releases);
+    let edited = test.raymond(&["edit", "t", "main"]);
+    edited.code(64).stderr_has("main has gone on meanwhile").stderr_has("the text is kept");
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn run_that_was_killed_before_its_first_turn_takes_its_orders_first() {
+    let test = held().env("RAYMOND_FAILPOINT", "effect.before:1");
+    assert!(test.run(&["START.md"]).killed());
+    let test = test.env("RAYMOND_FAILPOINT", "none:1").env("EDITOR", "sed -i s/start/another/");
+    test.raymond(&["edit", "t", "main"]).ok().stdout_has("main is asked:\n\nanother\n");
+    test.raymond(&["hold", "t", "main"]).ok();
+    test.resume(&[]).code(2).stderr_has("main is held");
+    assert_eq!(test.prompts(), [""; 0]);
+    test.raymond(&["release", "t", "main"]).ok();
+    test.release("go");
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts()[0], "another");
+}
+
+#[test]
 fn nothing_changes_without_an_edit() {
     let mut test = before_next(held());
     for (editor, code, told) in [

@@ -262,6 +262,41 @@ fn held_agent_begins_nothing_until_it_is_released() {
 }
 
 #[test]
+fn order_that_was_taken_before_a_kill_is_not_taken_again() {
+    let test = held();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    test.raymond(&["stop", "t"]).ok();
+    test.release("go");
+    run.wait().code(130);
+    test.raymond(&["tell", "t", "main", "be brief"]).ok();
+    let test = test.env("RAYMOND_FAILPOINT", "inbox.before:1");
+    assert!(test.resume(&[]).killed());
+    assert_eq!(test.events("command_received").len(), 2);
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
+    test.resume(&[]).ok().ended("main", "ok");
+    assert_eq!(test.events("command_received").len(), 2);
+    let prompts = test.prompts();
+    assert_eq!(prompts.last().map(|prompt| prompt.matches("be brief").count()), Some(1));
+}
+
+#[test]
+fn agent_that_a_stopped_run_will_end_takes_no_more_orders() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "they said {{answer}}")
+        .rule(when("start").reply(r#"<ask next="NEXT.md">Shall I?</ask>"#));
+    test.run(&["START.md"]).code(2);
+    test.raymond(&["stop", "t", "--agent", "main"]).ok();
+    test.raymond(&["waits"]).ok().stdout_lacks("Shall I?");
+    test.raymond(&["status", "t"]).ok().stdout_lacks("answer: raymond answer");
+    test.raymond(&["answer", "t", "NEXT.md=yes"]).code(64).stderr_has("no question of t waits");
+    test.raymond(&["tell", "t", "main", "wait"]).code(64).stderr_has("main has ended");
+    test.resume(&[]).code(1).failed("main");
+}
+
+#[test]
 fn stopped_run_shows_the_orders_that_it_takes_once_it_goes_on() {
     let test = held();
     let mut run = test.spawn(&["START.md"]);

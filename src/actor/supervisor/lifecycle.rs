@@ -24,6 +24,8 @@ impl Supervisor {
         match std::mem::replace(&mut self.start, SupervisorStart::Done) {
             SupervisorStart::FirstRecord(first) => match begin(&first) {
                 Ok((_, effects)) => {
+                    // A run that was killed before anything began takes its orders before anything begins.
+                    self.read_inbox(ctx);
                     let agent = self.run.agents.get(&AgentId::main());
                     let agent = agent.map(|agent| self.view_of(agent));
                     let total_cost = self.run.total_cost_usd;

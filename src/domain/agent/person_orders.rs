@@ -40,15 +40,27 @@ impl PersonMessage {
     }
 }
 
+/// The time in which a person works on an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentVisit {
+    /// Its name, by which it ends.
+    pub name: String,
+    /// The time at which it began.
+    pub since: Timestamp,
+}
+
 /// The orders of people to an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonOrders {
     /// The messages that no turn has ended with, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<PersonMessage>,
-    /// The time since which nothing of it begins until a person releases it.
+    /// The time since which nothing of it begins until a person releases it, visits apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Timestamp>,
+    /// The visit of a person who edits its prompt or speaks with it. Nothing of it begins meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<AgentVisit>,
     /// True if it ends as soon as nothing of it runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_ending: bool,
@@ -58,8 +70,33 @@ impl PersonOrders {
     /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { messages, held_since, is_ending } = self;
-        messages.is_empty() && held_since.is_none() && !is_ending
+        let Self { messages, held_since, visit, is_ending } = self;
+        messages.is_empty() && held_since.is_none() && visit.is_none() && !is_ending
+    }
+
+    /// Returns the time since which a person holds it; `None` if nobody does.
+    #[must_use]
+    pub fn held(&self) -> Option<Timestamp> {
+        let visited = self.visit.as_ref().map(|visit| visit.since);
+        [self.held_since, visited].into_iter().flatten().min()
+    }
+
+    /// Takes a hold. That of a visit changes nothing if there is another visit.
+    pub(in crate::domain) fn hold(&mut self, visit: Option<&str>, since: Timestamp) {
+        match visit {
+            None => self.held_since = self.held_since.or(Some(since)),
+            Some(name) => {
+                let begins = || AgentVisit { name: name.to_owned(), since };
+                self.visit.get_or_insert_with(begins);
+            }
+        }
+    }
+
+    /// Ends a visit; without a name, all that holds it.
+    pub(in crate::domain) fn release(&mut self, visit: Option<&str>) {
+        self.held_since = self.held_since.filter(|_| visit.is_some());
+        let is_meant = |one: &AgentVisit| visit.is_none_or(|name| one.name == name);
+        self.visit.take_if(|one| is_meant(one));
     }
 
     /// Returns the texts of the messages that belong to the turn that is due.
@@ -89,7 +126,7 @@ impl Agent {
     /// Returns whether a person holds it.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.orders.held_since.is_some()
+        self.orders.held().is_some()
     }
 
     /// Returns what tells a message to its turn, in case that runs. An evaluator's turn is not its own.

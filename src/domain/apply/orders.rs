@@ -5,7 +5,7 @@ use crate::domain::agent::PersonMessage;
 use crate::domain::effect::Effect;
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, MessageId};
-use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
+use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
@@ -27,8 +27,8 @@ pub(super) fn command_received(
             agent.orders.messages.push(message);
             told.into_iter().collect()
         }
-        RunCommand::Hold(family) => set_hold(run, family, Some(at)),
-        RunCommand::Release(family) => set_hold(run, family, None),
+        RunCommand::Hold(hold) => set_hold(run, hold, Some(at)),
+        RunCommand::Release(hold) => set_hold(run, hold, None),
         RunCommand::Edit(PromptEdit { turn, text, is_late }) => match due(run, turn) {
             Ok(agent) if agent.is_held() && !is_late => {
                 agent.edit_asked_text(text.clone());
@@ -68,12 +68,20 @@ fn too_late(turn: &TurnId, what: &str) -> Effect {
     Effect::Warn { agent: turn.agent.clone(), text }
 }
 
-fn set_hold(run: &mut Run, family: &AgentFamily, since: Option<Timestamp>) -> Vec<Effect> {
-    let ids: Vec<AgentId> =
-        run.agents.values().map(|agent| agent.id.clone()).filter(|id| family.has(id)).collect();
+/// Holds agents from a time on, or releases them.
+fn set_hold(run: &mut Run, hold: &AgentHold, since: Option<Timestamp>) -> Vec<Effect> {
+    let AgentHold { family, visit } = hold;
+    let ids: Vec<AgentId> = if family.descendants {
+        run.agents.values().map(|agent| agent.id.clone()).filter(|id| family.has(id)).collect()
+    } else {
+        run.agents.get(&family.agent).map(|agent| agent.id.clone()).into_iter().collect()
+    };
     for id in &ids {
         if let Some(agent) = run.agents.get_mut(id) {
-            agent.orders.held_since = since.map(|since| agent.orders.held_since.unwrap_or(since));
+            match since {
+                Some(since) => agent.orders.hold(visit.as_deref(), since),
+                None => agent.orders.release(visit.as_deref()),
+            }
         }
     }
     ids.into_iter().map(Effect::Proceed).collect()

@@ -14,7 +14,7 @@ use crate::domain::event::{
 use crate::domain::fact::FactChange;
 use crate::domain::fork::agent_count;
 use crate::domain::id::AgentId;
-use crate::domain::person_command::{AgentMessage, AttachedSession, PromptEdit};
+use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::run::Run;
 use crate::domain::transition::{TagName, Transition};
@@ -126,7 +126,8 @@ impl<'event> RecordDependence<'event> {
             }
             RunCommand::Edit(PromptEdit { turn, .. })
             | RunCommand::Attach(AttachedSession { turn, .. }) => vec![turn.agent.clone()],
-            RunCommand::Hold(family) | RunCommand::Release(family) => {
+            RunCommand::Hold(AgentHold { family, .. })
+            | RunCommand::Release(AgentHold { family, .. }) => {
                 before.agents.keys().filter(|id| family.has(id)).cloned().collect()
             }
         };
@@ -274,6 +275,6 @@ mod tests {
         assert_eq!(agents(RunCommand::Tell(told)), [part("main.1")]);
         assert_eq!(agents(RunCommand::StopAgent { agent }), [part("main.1")]);
         let all = AgentFamily::parse("main.*").expect("a family");
-        assert_eq!(agents(RunCommand::Hold(all)), [part("main"), part("main.1")]);
+        assert_eq!(agents(RunCommand::Hold(all.into())), [part("main"), part("main.1")]);
     }
 }

@@ -1,6 +1,7 @@
 //! The sentence about a command that a person gives to a run.
 
 use crate::domain::event::RunCommand;
+use crate::domain::person_command::AgentHold;
 use crate::domain::printable::one_line;
 
 /// Returns the sentence.
@@ -14,8 +15,14 @@ pub(super) fn given(command: &RunCommand) -> String {
         RunCommand::Tell(told) => {
             format!("{}  someone tells it: {}", told.agent, one_line(&told.text))
         }
-        RunCommand::Hold(family) => format!("{family}  is held"),
-        RunCommand::Release(family) => format!("{family}  is released"),
+        RunCommand::Hold(AgentHold { family, visit: None }) => format!("{family}  is held"),
+        RunCommand::Hold(AgentHold { family, visit: Some(_) }) => {
+            format!("{family}  is held while someone works on it")
+        }
+        RunCommand::Release(AgentHold { family, visit: None }) => format!("{family}  is released"),
+        RunCommand::Release(AgentHold { family, visit: Some(_) }) => {
+            format!("{family}  is left by whoever worked on it")
+        }
         RunCommand::Edit(edit) => {
             format!("{}  someone edits its prompt: {}", edit.turn.agent, one_line(&edit.text))
         }

@@ -38,7 +38,7 @@ fn agent_goes_on_with_what_a_person_said_in_its_session() {
     screen.wait_for(&["I see ECHO."]);
     say(&screen, "/exit");
     assert_eq!(screen.wait_for_exit(), Some(0));
-    screen.wait_for(&["main goes on with what was said"]);
+    screen.wait_for(&["main knows what was said"]);
     run.wait().exits(0).prints(POSITIVE);
     let last = machine.api.request("BRAVO");
     assert!(last.sees("ALPHA") && last.sees("DELTA: what now?") && last.sees("I see ECHO."));
@@ -66,7 +66,7 @@ fn agent_of_a_stopped_run_is_attached_to_and_nothing_changes_if_nothing_is_said(
         }
         say(&screen, "/exit");
         assert_eq!(screen.wait_for_exit(), Some(0));
-        let expected = if said { "goes on with what was said" } else { "nothing was said" };
+        let expected = if said { "knows what was said" } else { "nothing was said" };
         screen.wait_for(&[expected, &format!("raymond resume {RUN}")]);
     }
     machine.resume(&[]).wait().exits(0).prints(POSITIVE);

@@ -31,7 +31,7 @@ fn waits_of_all_runs_are_listed_until_somebody_ends_them() {
     test.run(&["WORK.md", "--id", "p"]).code(2);
     test.run(&["gate.lisp", "--id", "s", "--on-wait", "exit"]).code(2);
     let [question, parked, signal] = [
-        ["q", "answer", "raymond answer q NEXT.md=TEXT"],
+        ["q", "answer", "raymond answer q main/NEXT.md=TEXT"],
         ["p", "parked", "raymond resume p"],
         ["s", "signal", "raymond signal gate/ci --key k1"],
     ]

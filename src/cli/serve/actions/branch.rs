@@ -20,6 +20,6 @@ pub(super) fn branch(commands: &LocalCommands, body: &Value) -> Result<Value, Er
     let mut words: Vec<OsString> = vec!["branch".into(), id.as_str().into()];
     // A value that begins with a dash is no option.
     words.extend([format!("--at={at}").into(), "--id".into(), new.as_str().into()]);
-    background::in_background(root, &id, &new, &words)?;
+    background::new_in_background(root, &new, &words)?;
     Ok(json!({ "run": new }))
 }

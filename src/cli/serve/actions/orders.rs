@@ -18,12 +18,16 @@ pub(super) fn tell(commands: &LocalCommands, body: &Value) -> Result<Value, Erro
 
 /// Holds `agent`, or with `AGENT.*` also those that descend from it.
 pub(super) fn hold(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
-    ordered(commands, body, &RunCommand::Hold(AgentFamily::parse(text_in(body, "agent")?)?))
+    ordered(commands, body, &RunCommand::Hold(AgentFamily::parse(text_in(body, "agent")?)?.into()))
 }
 
 /// Releases `agent`, or with `AGENT.*` also those that descend from it.
 pub(super) fn release(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
-    ordered(commands, body, &RunCommand::Release(AgentFamily::parse(text_in(body, "agent")?)?))
+    ordered(
+        commands,
+        body,
+        &RunCommand::Release(AgentFamily::parse(text_in(body, "agent")?)?.into()),
+    )
 }
 
 /// Ends `agent`.

@@ -29,6 +29,6 @@ pub(super) fn retry(commands: &LocalCommands, body: &Value) -> Result<Value, Err
     for agent in &selection.agents {
         words.extend(["--agent".into(), agent.as_str().into()]);
     }
-    background::in_background(root, &id, &id, &words)?;
+    background::in_background(root, &id, &words)?;
     Ok(plan)
 }

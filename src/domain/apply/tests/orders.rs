@@ -3,7 +3,9 @@
 use super::*;
 use crate::domain::decide::message_read;
 use crate::domain::event::RunCommand;
-use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
+use crate::domain::person_command::{
+    AgentFamily, AgentHold, AgentMessage, AttachedSession, PromptEdit,
+};
 
 /// The id of a command, and that of the message that it brings.
 const COMMAND: &str = "0001785332800000-2f1a3c5e7b9d4f608192a3b4c5d6e7f8";
@@ -20,7 +22,7 @@ fn tell(scene: &mut Scene) -> Vec<Effect> {
 
 fn hold(scene: &mut Scene) {
     let family = AgentFamily { agent: agent_id("main"), descendants: false };
-    ordered(scene, RunCommand::Hold(family));
+    ordered(scene, RunCommand::Hold(family.into()));
 }
 
 fn asked(scene: &Scene) -> String {
@@ -87,6 +89,24 @@ fn edited_prompt_is_asked_in_the_step_that_was_due() {
     let late = ordered(&mut scene, RunCommand::Edit(edit));
     assert!(matches!(&late[..], [Effect::Warn { .. }]), "{late:?}");
     assert_eq!(asked(&scene), "prompt");
+}
+
+#[test]
+fn visit_and_hold_end_each_for_itself_and_a_release_ends_both() {
+    let mut scene = Scene::begin();
+    let family = || AgentFamily { agent: agent_id("main"), descendants: false };
+    let visit = |name: &str| AgentHold { family: family(), visit: Some(name.to_owned()) };
+    let is_held = |scene: &Scene| scene.agent("main").is_held();
+    ordered(&mut scene, RunCommand::Hold(visit("one")));
+    ordered(&mut scene, RunCommand::Hold(visit("two")));
+    ordered(&mut scene, RunCommand::Release(visit("two")));
+    assert!(is_held(&scene), "the second visit never began");
+    hold(&mut scene);
+    ordered(&mut scene, RunCommand::Release(visit("one")));
+    assert!(is_held(&scene), "a person holds it, too");
+    ordered(&mut scene, RunCommand::Hold(visit("three")));
+    ordered(&mut scene, RunCommand::Release(family().into()));
+    assert!(!is_held(&scene) && scene.agent("main").orders.is_empty());
 }
 
 #[test]

@@ -83,9 +83,9 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
     let waiting = received_commands::waiting(&root.run(id), &key)?;
     if !waiting.is_empty() {
-        taken(&mut run.clone(), &root.run(id), waiting)
-            .into_iter()
-            .for_each(|item| found.add(item));
+        for item in taken(&mut run.clone(), &root.run(id), waiting) {
+            found.add(item);
+        }
     }
     let more = found.inbox.len().saturating_sub(MAX_ORDERS);
     if more > 1 {

@@ -6,6 +6,7 @@ use super::accepted_answer::AcceptedAnswer;
 use super::command_name::given_at;
 use super::exit::Error;
 use crate::actor::clock::now;
+use crate::domain::agent::Agent;
 use crate::domain::apply::apply;
 use crate::domain::decide::{answer as decide, stopped};
 use crate::domain::effect::Effect;
@@ -84,7 +85,7 @@ pub(super) fn taken(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -> 
 /// Applies an order to an agent, as the raymond that resumes the run will.
 fn order(run: &mut Run, dir: &RunDir, (id, mut command): (String, RunCommand)) -> InboxItem {
     let has_begun = |agent: &AgentId, run: &Run| {
-        let turn = run.agents.get(agent).map(|agent| agent.turn_id());
+        let turn = run.agents.get(agent).map(Agent::turn_id);
         turn.is_some_and(|turn| TurnFiles::of(&dir.steps(), &turn).are_there())
     };
     if let RunCommand::Edit(PromptEdit { turn, is_late, .. })

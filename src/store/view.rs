@@ -169,6 +169,8 @@ fn changed(path: &Path) -> Option<Timestamp> {
 #[must_use]
 pub fn no_such_run(root: &RunsRoot, id: &RunId) -> Error {
     let ids = ids(root).unwrap_or_default();
-    let similar = closest(id.as_str(), ids.iter().map(RunId::as_str)).map(str::to_owned);
+    // Something with this very name that is no directory is no run either.
+    let others = ids.iter().filter(|other| *other != id).map(RunId::as_str);
+    let similar = closest(id.as_str(), others).map(str::to_owned);
     Error::NoSuchRun { id: id.clone(), dir: root.runs(), similar }
 }

@@ -101,7 +101,12 @@ fn first_valid_answer_to_paused_run_is_used_on_resume() {
     let answer = |given: &str| test.raymond(&["answer", "t", given]);
     answer("ask_typ=git").code(64).stderr_has("did you mean ask_type?");
     answer("nobody=x").code(64).stderr_has("open questions: main/ask_type");
-    answer("main.1/ask_type=git").code(64).stderr_has("t has no open question");
+    answer("main.1/ask_type=git")
+        .code(64)
+        .stderr_has("t has no open question ask_type of main.1; open questions: main/ask_type");
+    test.raymond(&["answer", "t", "ask_type=git", "ask_type=web"])
+        .code(64)
+        .stderr_has("main/ask_type has been answered already: git");
     answer("ask_type=svn")
         .code(64)
         .stderr_has("WF504 `svn` is not an answer to ask_type: use one of git, web");

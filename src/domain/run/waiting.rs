@@ -29,11 +29,41 @@ impl Run {
             let why = || format!("{id} is held; let it go on with `raymond release {run} {id}`");
             agent.is_held().then(why)
         };
-        let mut parked = self
-            .agents
-            .values()
-            .filter_map(|agent| agent.parked_reason().map(str::to_owned).or_else(|| held(agent)));
-        let reason = parked.next()?;
-        Some(PauseReason::Parked { agents: 1 + parked.count(), reason })
+        let reason = |agent: &Agent| {
+            let reason = agent.parked_reason().map(str::to_owned).or_else(|| held(agent));
+            reason.map(|reason| (agent.waits(), reason))
+        };
+        let mut parked: Vec<(bool, String)> = self.agents.values().filter_map(reason).collect();
+        // An agent that waits for others cannot go on before they do, so one that does not is named.
+        parked.sort_by_key(|(waits, _)| *waits);
+        let agents = parked.len();
+        let (_, reason) = parked.into_iter().next()?;
+        Some(PauseReason::Parked { agents, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, tag};
+    use crate::domain::join::JoinCondition;
+    use crate::domain::time::Timestamp;
+    use crate::domain::transition::TagName;
+
+    #[test]
+    fn pause_names_a_held_agent_that_waits_for_no_other() {
+        let mut scene = Scene::begin();
+        scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        scene.joins("main", JoinCondition::All);
+        for id in ["main", "main.1"] {
+            let mut agent = scene.agent(id).clone();
+            agent.orders.held_since = Some(Timestamp(1));
+            scene.run.agents.insert(agent);
+        }
+        let Some(PauseReason::Parked { agents, reason }) = scene.run.waiting() else {
+            panic!("{:?}", scene.run.waiting())
+        };
+        assert_eq!(agents, 2);
+        assert!(reason.starts_with("main.1 is held"), "{reason}");
     }
 }

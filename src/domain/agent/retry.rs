@@ -42,6 +42,8 @@ impl Agent {
         self.approvals = StepApprovals::default();
         self.hold = None;
         self.orders.is_ending = false;
+        // It was over when the agent failed, or ends without effect.
+        self.orders.visit = None;
         self.retry_point = None;
         self.since = at;
         self.retry_turn(session);

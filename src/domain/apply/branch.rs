@@ -44,6 +44,8 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
             agent.retry_turn(session);
         }
         agent.approvals.forget_answers();
+        // Whoever works on an agent works on that of the other run.
+        agent.orders.visit = None;
         agent.end_timed_hold();
         agent.unpark();
         for (frame, session) in agent.stack.iter_mut().zip(sessions) {

@@ -105,6 +105,9 @@ fn visit_and_hold_end_each_for_itself_and_a_release_ends_both() {
     ordered(&mut scene, RunCommand::Release(visit("one")));
     assert!(is_held(&scene), "a person holds it, too");
     ordered(&mut scene, RunCommand::Hold(visit("three")));
+    let mut again = scene.agent("main").clone();
+    again.live_again(session(90), Timestamp(2000));
+    assert!(again.orders.visit.is_none() && again.is_held(), "a retry ends the visit alone");
     ordered(&mut scene, RunCommand::Release(family().into()));
     assert!(!is_held(&scene) && scene.agent("main").orders.is_empty());
 }

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! cli ─────────────── arguments, stdout, exit codes; the commands that only read, and the screen of a run
+//!  ├─ serve ───────── the page of all runs in a browser: requests, streams of events, scripts
 //!  └─ runtime ─────── the library: a workflow, options and plug-ins in, an outcome out
 //!      ├─ plugin ──── the actors that come with it: console, debug directory, JSON lines,
 //!      │              notifications, telemetry, and the one that speaks for a program

@@ -6,7 +6,7 @@ use crate::browser::Browser;
 use crate::served_run::PageServer;
 
 /// Notes when the rows of the agents are there.
-const WATCHER: &str = "new MutationObserver((_, watch) => { if (!document.querySelector('.row')) return; \
+const ROWS_OBSERVER: &str = "new MutationObserver((_, watch) => { if (!document.querySelector('.row')) return; \
     window.rowsAt = performance.now(); watch.disconnect(); }).observe(document, { childList: true, subtree: true });";
 
 /// The times of one load, in milliseconds.
@@ -37,7 +37,7 @@ fn load(server: &PageServer) -> LoadTimes {
     browser.go(&server.first);
     let runs = first_paint(&mut browser);
     browser.call("Network.clearBrowserCache", &json!({}));
-    browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": WATCHER }));
+    browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": ROWS_OBSERVER }));
     browser.go(&format!("{}/runs/bench", server.origin));
     let painted = first_paint(&mut browser);
     browser.wait("the agents", "window.rowsAt");

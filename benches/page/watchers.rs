@@ -1,7 +1,7 @@
 //! The processor time and the memory of the server while many watch a live run, beside those of `raymond top`.
 //!
-//! A watcher is a client that reads the two streams of events that the page of a run has open. What a browser makes of them is not
-//! part of the figures.
+//! A watcher is a client that reads what the pages of one run and of all runs read together: their streams of events. What a
+//! browser makes of them, and what it asks for besides, is not part of the figures.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use crate::served_run::{BenchRun, PageServer, RAYMOND, end};
 /// The watchers.
 const WATCHERS: [usize; 2] = [1, 20];
 
-/// The streams that the page of a run reads.
+/// The streams of the page of all runs and of that of a run.
 const STREAMS: [&str; 2] = ["/api/events", "/api/runs/bench/events"];
 
 /// The time before a measurement, in which what there is already is read.

@@ -10,6 +10,7 @@ mod activities;
 mod advance;
 mod agent_worktrees;
 mod approvals;
+mod commands;
 mod dispatch;
 mod hosts;
 mod joins;

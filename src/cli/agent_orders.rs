@@ -12,7 +12,7 @@ use super::args::orders::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::taken;
+use super::inbox_view::apply_commands;
 use super::{engine, output, person, run_choice};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
@@ -36,7 +36,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
         text = from_stdin("read the message from")?;
     }
     let command = RunCommand::Tell(AgentMessage { agent: args.agent.clone(), text });
-    let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
     let with = if given.has_turn { "next request to the model" } else { "next prompt" };
     given.print(args.json, |agent| format!("{agent} is told with its {with}"))
 }
@@ -47,7 +47,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
 /// As [`tell`].
 pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Hold(args.agent.family().clone().into());
-    let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
     let already = match given.held_before {
         HeldAgents::All => " is held already: it",
         HeldAgents::None | HeldAgents::Some => "",
@@ -63,7 +63,7 @@ pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
 /// As [`tell`].
 pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Release(args.agent.family().clone().into());
-    let given = given((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
     match given.held_before {
         HeldAgents::None if !args.json => {
             output::print(&format!("{} is not held, so nothing changes\n", given.order.family))
@@ -85,7 +85,7 @@ pub(super) fn stop_agent(
 ) -> Result<CliExitCode, Error> {
     let run = run_choice::chosen(run, &dir.root())?;
     let command = RunCommand::StopAgent { agent: agent.clone() };
-    let given = given((&dir.root(), dir), &run, &command)?;
+    let given = put_order((&dir.root(), dir), &run, &command)?;
     given.print(json, |agent| {
         format!("{agent} ends as failed, and whoever waits for it is told; `raymond retry` lets it live again")
     })
@@ -95,12 +95,12 @@ pub(super) fn stop_agent(
 ///
 /// # Errors
 /// As [`tell`].
-pub(super) fn give(
+pub(super) fn put_order_as_json(
     place: (&RunsRoot, &DirArgs),
     run: &RunId,
     order: &RunCommand,
 ) -> Result<Value, Error> {
-    Ok(given(place, run, order)?.as_json())
+    Ok(put_order(place, run, order)?.as_json())
 }
 
 /// An order that was given.
@@ -199,7 +199,7 @@ impl AgentOrder {
 ///
 /// # Errors
 /// As [`tell`].
-pub(super) fn given(
+pub(super) fn put_order(
     (root, dir): (&RunsRoot, &DirArgs),
     run: &RunId,
     command: &RunCommand,
@@ -218,7 +218,7 @@ pub(super) fn given(
     // What is taken between the two looks is in the journal then, and changes nothing twice.
     let waiting = received_commands::waiting(&dir, &key)?;
     let RunView { mut run, held, .. } = load_view(root, &id)?;
-    taken(&mut run, &dir, waiting);
+    apply_commands(&mut run, &dir, waiting);
     check_lives(&run, &order.family)?;
     let held_before = HeldAgents::of(&run, &order.family);
     let name = command_name();

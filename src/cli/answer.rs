@@ -12,7 +12,7 @@ use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::{InboxItem, apply_event, taken_from_inbox};
+use super::inbox_view::{InboxItem, apply_event, apply_inbox};
 use super::questions::{self, OpenQuestion};
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
@@ -86,8 +86,7 @@ impl AnswerOutcome {
         let dir = root.run(&run.workflow_id);
         let _one_at_a_time = inbox::turn(&dir.inbox())?;
         let RunView { mut run, held, .. } = load_view(root, id)?;
-        let waiting =
-            taken_from_inbox(&mut run, &dir, key)?.into_iter().filter_map(InboxItem::answer);
+        let waiting = apply_inbox(&mut run, &dir, key)?.into_iter().filter_map(InboxItem::answer);
         let waiting: Vec<AcceptedAnswer> = waiting.collect();
         let (mut answered, mut known) = (Vec::new(), waiting.clone());
         for given in answers {

@@ -1,7 +1,7 @@
 //! The lines about what has come for a run since it stopped: answers and orders in its inbox, and facts.
 
 use super::exit::Error;
-use super::inbox_view::{InboxItem, taken};
+use super::inbox_view::{InboxItem, apply_commands};
 use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable_line;
@@ -12,8 +12,8 @@ use crate::store::layout::RunsRoot;
 use crate::store::received_commands;
 use crate::store::view::RunView;
 
-/// The most orders that are named.
-const MAX_ORDERS: usize = 12;
+/// The most commands of an inbox that are named.
+const MAX_INBOX_LINES: usize = 12;
 
 /// What has come for a stopped run since it was paused, a line each.
 #[derive(Debug, Default)]
@@ -83,13 +83,13 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
     let waiting = received_commands::waiting(&root.run(id), &key)?;
     if !waiting.is_empty() {
-        for item in taken(&mut run.clone(), &root.run(id), waiting) {
+        for item in apply_commands(&mut run.clone(), &root.run(id), waiting) {
             found.add(item);
         }
     }
-    let more = found.inbox.len().saturating_sub(MAX_ORDERS);
+    let more = found.inbox.len().saturating_sub(MAX_INBOX_LINES);
     if more > 1 {
-        found.inbox.truncate(MAX_ORDERS);
+        found.inbox.truncate(MAX_INBOX_LINES);
         found.inbox.push(format!("and {more} more"));
     }
     if !matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. })) {

@@ -31,10 +31,10 @@ const MAX_LENGTH: u64 = 1024 * 1024;
 pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
     person::must_act("edit the prompt of an agent")?;
     let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
-    let ordered = edited(&visited).and_then(|edit| match edit {
+    let ordered = edit_in_editor(&visited).and_then(|edit| match edit {
         None => Ok("nothing was changed; ".to_owned()),
         Some((edit, draft)) => {
-            order(&visited, edit).map_err(|error| kept(&draft, error)).inspect(|_| {
+            order(&visited, edit).map_err(|error| with_draft_named(&draft, error)).inspect(|_| {
                 // The run has the text now.
                 let _ = std::fs::remove_file(&draft);
             })
@@ -56,7 +56,7 @@ fn order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> 
 }
 
 /// Has the person edit the prompt. Returns the edit and the file that holds it, or `None` if it is empty or as before.
-fn edited(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, Error> {
+fn edit_in_editor(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, Error> {
     let (run, agent) = visited.at_rest()?;
     let turn = agent.turn_id();
     let before = due_prompt(&visited.dir(), &run, &agent)?;
@@ -69,7 +69,7 @@ fn edited(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, E
         let _ = std::fs::remove_file(&draft);
     };
     let (editor, program) = editor(&draft).inspect_err(without_draft)?;
-    let status = program.run().map_err(failed).map_err(|error| kept(&draft, error))?;
+    let status = program.run().map_err(failed).map_err(|error| with_draft_named(&draft, error))?;
     let is_as_before =
         || plain_file::read(&draft, MAX_LENGTH).is_ok_and(|now| now == before.as_bytes());
     if !status.success() {
@@ -82,12 +82,12 @@ fn edited(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, E
             let _ = std::fs::remove_file(&draft);
             return Err(why);
         }
-        return Err(kept(&draft, why));
+        return Err(with_draft_named(&draft, why));
     }
     let read = plain_file::read(&draft, MAX_LENGTH)
         .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
     let read = read.map_err(|error| Error::Io { doing: "read", path: draft.clone(), error });
-    let after = read.map_err(|error| kept(&draft, error))?;
+    let after = read.map_err(|error| with_draft_named(&draft, error))?;
     let text = after.trim_end().to_owned();
     if text.is_empty() || text == before.trim_end() {
         let _ = std::fs::remove_file(&draft);
@@ -96,8 +96,8 @@ fn edited(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, E
     Ok(Some((PromptEdit { turn, text, is_late: false }, draft)))
 }
 
-/// Tells where the text of an edit is that has failed.
-fn kept(draft: &Path, error: Error) -> Error {
+/// Tells where the text of an edit is that has failed, and returns its error.
+fn with_draft_named(draft: &Path, error: Error) -> Error {
     output::tell(&format!("the text is kept in {}", draft.display()));
     error
 }

@@ -19,7 +19,7 @@ use crate::process::transcript::TurnFiles;
 use crate::proof::ProofKey;
 use crate::runtime::directories;
 use crate::store::inbox::InboxCommand;
-use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::layout::RunDir;
 use crate::store::received_commands;
 use crate::store::view::RunView;
 
@@ -48,16 +48,20 @@ impl InboxItem {
 ///
 /// # Errors
 /// [`Error::Store`] if the inbox cannot be read.
-pub(super) fn taken_from_inbox(
+pub(super) fn apply_inbox(
     run: &mut Run,
     dir: &RunDir,
     key: &ProofKey,
 ) -> Result<Vec<InboxItem>, Error> {
-    Ok(taken(run, dir, received_commands::waiting(dir, key)?))
+    Ok(apply_commands(run, dir, received_commands::waiting(dir, key)?))
 }
 
 /// Applies commands to this view of a run, and returns them in their order.
-pub(super) fn taken(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -> Vec<InboxItem> {
+pub(super) fn apply_commands(
+    run: &mut Run,
+    dir: &RunDir,
+    waiting: Vec<InboxCommand>,
+) -> Vec<InboxItem> {
     let mut items = Vec::new();
     for entry in waiting {
         let Some(command) = entry.command else { continue };
@@ -94,13 +98,13 @@ fn order(run: &mut Run, dir: &RunDir, (id, mut command): (String, RunCommand)) -
         *is_late = has_begun(&turn.agent, run);
     }
     let is_for_nobody = !has_receiver(run, &command);
-    let ended =
+    let to_stop =
         if let RunCommand::StopAgent { agent } = &command { Some(agent.clone()) } else { None };
     let at = given_at(&id).unwrap_or_else(now);
     let record = Record::next(run, at, Event::CommandReceived { id, command });
     let effects = apply(run, &record).unwrap_or_default();
     let is_refused = effects.iter().any(|effect| matches!(effect, Effect::Warn { .. }));
-    if let Some(agent) = ended.filter(|agent| !has_begun(agent, run))
+    if let Some(agent) = to_stop.filter(|agent| !has_begun(agent, run))
         && let Some(event) = run.agents.get(&agent).and_then(stopped)
     {
         apply_event(run, event);
@@ -137,11 +141,11 @@ pub(super) fn apply_event(run: &mut Run, event: Event) {
 
 /// Returns the run as it is once it has taken the commands in its inbox. One that somebody executes takes them soon, and
 /// an inbox that cannot be read hides nothing: in both cases the run is as its journal says.
-pub(super) fn with_inbox<'view>(root: &RunsRoot, view: &'view RunView) -> Cow<'view, Run> {
-    let (run, dir) = (&view.run, root.run(&view.run.workflow_id));
+pub(super) fn with_inbox<'view>(dir: &RunDir, view: &'view RunView) -> Cow<'view, Run> {
+    let run = &view.run;
     let waiting = || -> Result<Vec<InboxCommand>, Error> {
         let key = directories::user_state()?.key()?;
-        Ok(received_commands::waiting(&dir, &key)?)
+        Ok(received_commands::waiting(dir, &key)?)
     };
     let may_take = run.can_resume() && !view.held;
     let waiting = if may_take { waiting().unwrap_or_default() } else { Vec::new() };
@@ -149,6 +153,6 @@ pub(super) fn with_inbox<'view>(root: &RunsRoot, view: &'view RunView) -> Cow<'v
         return Cow::Borrowed(run);
     }
     let mut after = run.clone();
-    taken(&mut after, &dir, waiting);
+    apply_commands(&mut after, dir, waiting);
     Cow::Owned(after)
 }

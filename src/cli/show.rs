@@ -262,11 +262,9 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {}", printable_line(status));
             return Ok(());
         };
-        let prompt_and_reply = sentence(record);
-        let prompt_and_reply = prompt_and_reply
-            .strip_prefix(&format!("{}  ", self.agent))
-            .unwrap_or(&prompt_and_reply);
-        let _ = writeln!(out, "    {}  {prompt_and_reply}", date(record.at));
+        let told = sentence(record);
+        let told = told.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&told);
+        let _ = writeln!(out, "    {}  {told}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else {
             return Ok(());
         };
@@ -276,8 +274,8 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {known} {}", charge.cost.amount);
         }
         for refusal in &charge.cost.refused_tools.calls {
-            let prompt_and_reply = format!("    {}: {}", notice(refusal), refusal.why);
-            let _ = writeln!(out, "{}", printable_line(&prompt_and_reply));
+            let line = format!("    {}: {}", notice(refusal), refusal.why);
+            let _ = writeln!(out, "{}", printable_line(&line));
         }
         if let Some(advice) = advice(&charge.cost.refused_tools) {
             let _ = writeln!(out, "    allowed with: {}", printable_line(&advice));

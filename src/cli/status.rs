@@ -30,16 +30,16 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let id = run_choice::chosen(&args.named, &root)?;
     let view = load_view(&root, &id)?;
-    let statuses = AgentStatuses::of(&view, &root.run(&id))?;
+    let dir = root.run(&id);
+    let statuses = AgentStatuses::of(&view, &dir)?;
+    let asked = with_inbox(&dir, &view);
     if args.json {
-        return output::print_json(&as_json(&view, &statuses));
+        return output::print_json(&as_json(&view, &asked, &statuses));
     }
     let running = left_running(&directories::root(root.path())?, &view);
     table::print(as_lines(&view, &statuses))?;
     let arrived = arrived::arrived(&root, &view)?;
-    output::print(
-        &(below_agents(&view, &with_inbox(&root, &view), &statuses) + &arrived + &running),
-    )?;
+    output::print(&(below_agents(&view, &asked, &statuses) + &arrived + &running))?;
     waited_hosts::tell_silent(&args.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
 }
@@ -49,12 +49,12 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// [`Error`] if the note of its engine cannot be read.
 pub(super) fn document(view: &RunView, dir: &RunDir) -> Result<Value, Error> {
-    Ok(as_json(view, &AgentStatuses::of(view, dir)?))
+    Ok(as_json(view, &with_inbox(dir, view), &AgentStatuses::of(view, dir)?))
 }
 
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status
-/// of the run and of its live agents as seen from outside.
-fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
+/// of the run and of its live agents as seen from outside. `asked` is the run with the answers that lie in its inbox.
+fn as_json(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     if let Some(keys) = value.as_object_mut()
         && let Some(id) = keys.shift_remove("workflow_id")
@@ -63,7 +63,7 @@ fn as_json(view: &RunView, statuses: &AgentStatuses<'_>) -> Value {
     }
     value["status"] = json!(status_word::word(view));
     output::add_failures(&mut value, &view.run);
-    let open = questions::open(&view.run);
+    let open = questions::open(asked);
     if !open.is_empty() {
         value["questions"] = questions::as_json(&open);
     }

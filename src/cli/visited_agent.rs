@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::agent_orders::{GivenOrder, check_lives, given};
+use super::agent_orders::{GivenOrder, check_lives, put_order};
 use super::args::runs::DirArgs;
 use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::taken;
+use super::inbox_view::apply_commands;
 use super::{output, run_choice};
 use crate::domain::agent::{Agent, PersonOrders};
 use crate::domain::event::RunCommand;
@@ -84,7 +84,7 @@ impl<'a> VisitedAgent<'a> {
     }
 
     fn give(&self, order: &RunCommand) -> Result<GivenOrder, Error> {
-        given((self.root(), self.place.1), &self.run, order)
+        put_order((self.root(), self.place.1), &self.run, order)
     }
 
     fn hold_of_visit(&self) -> AgentHold {
@@ -102,7 +102,7 @@ impl<'a> VisitedAgent<'a> {
     fn run_with_inbox(&self) -> Result<Run, Error> {
         let waiting = received_commands::waiting(&self.dir(), &directories::user_state()?.key()?)?;
         let mut run = load_view(self.root(), &self.run)?.run;
-        taken(&mut run, &self.dir(), waiting);
+        apply_commands(&mut run, &self.dir(), waiting);
         Ok(run)
     }
 
@@ -128,8 +128,8 @@ impl<'a> VisitedAgent<'a> {
             let Some(agent) = run.agents.get(&self.agent).cloned() else {
                 return Err(Error::Usage(format!("{} has ended meanwhile", self.agent)));
             };
-            let is_held = agent.is_held() || !is_live;
-            if is_held && agent.advances_itself() {
+            let begins_nothing = agent.is_held() || !is_live;
+            if begins_nothing && agent.advances_itself() {
                 let why =
                     format!("{} is at {}, which is no prompt", self.agent, agent.current_state);
                 return Err(Error::Usage(why));
@@ -138,7 +138,7 @@ impl<'a> VisitedAgent<'a> {
                 self.check_nothing_waits()?;
             }
             let has_begun = TurnFiles::of(&steps, &agent.turn_id()).are_there();
-            if is_held && !has_begun {
+            if begins_nothing && !has_begun {
                 self.check_no_other()?;
                 return Ok((run, agent));
             }
@@ -148,7 +148,7 @@ impl<'a> VisitedAgent<'a> {
                     "nobody executes {run}, and a turn of {agent} has begun; `raymond resume {run}` takes it up"
                 )));
             }
-            if is_held && !has_told {
+            if begins_nothing && !has_told {
                 let (run, agent) = (&self.run, &self.agent);
                 output::tell(&format!(
                     "{agent} is held; its turn is waited for (Ctrl-C leaves it held until `raymond release {run} {agent}`)"

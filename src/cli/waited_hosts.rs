@@ -44,7 +44,7 @@ impl WaitedHosts {
         let note = EngineNote::of(dir.path())?;
         // An engine that cannot be reached is told of by whoever keeps the copy up to date.
         let seen = engine.hosts().unwrap_or_default();
-        let is_waited_for = |host: &_| note.as_ref().is_some_and(|note| note.waits_for(host));
+        let is_waited_for = |host: &_| note.as_ref().is_some_and(|note| note.has_turns_at(host));
         for news in self.silent.news(&seen, is_waited_for) {
             output::tell(&news);
         }
@@ -60,7 +60,7 @@ impl WaitedHosts {
 pub(super) fn tell_silent(dir: &DirArgs, run: &RunDir) -> Result<(), Error> {
     let Some(note) = EngineNote::of(run.path())? else { return Ok(()) };
     let Ok(Some(engine)) = engine::connected(dir) else { return Ok(()) };
-    for silence in silences(&engine.hosts().unwrap_or_default(), |host| note.waits_for(host)) {
+    for silence in silences(&engine.hosts().unwrap_or_default(), |host| note.has_turns_at(host)) {
         output::tell(&silence);
     }
     Ok(())

@@ -28,7 +28,7 @@ pub fn waits(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     for run in list::all(&root)? {
         match run.view {
             Ok(view) => {
-                let of_run = person_waits(&with_inbox(&root, &view)).into_iter();
+                let of_run = person_waits(&with_inbox(&root.run(&run.id), &view)).into_iter();
                 waits.extend(of_run.map(|wait| (run.id.clone(), wait)));
             }
             Err(error) => output::tell(&format!("{}: {error}", run.id)),

@@ -4,6 +4,7 @@
 
 mod agent_spec;
 mod asked_question;
+mod asked_text;
 mod execution;
 mod hold;
 mod own_work;

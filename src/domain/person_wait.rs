@@ -1,4 +1,4 @@
-//! The waits of a run that a person can end: for answers and approvals, for signals, and of agents that were parked.
+//! The waits of a run that a person can end: for answers and approvals, for signals, and of agents that are held or parked.
 
 use strum::{IntoStaticStr, VariantNames};
 

@@ -79,7 +79,7 @@ impl EngineNote {
 
     /// Returns whether turns run at a host.
     #[must_use]
-    pub fn waits_for(&self, host: &HostName) -> bool {
+    pub fn has_turns_at(&self, host: &HostName) -> bool {
         self.begun.values().any(|at| at == host)
     }
 

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use raymond::domain::run::SNAPSHOT_VERSION;
 use serde_json::json;
 
 use crate::support::Test;
@@ -127,7 +128,7 @@ fn snapshot_of_an_earlier_version_is_replaced_without_a_warning() {
         let mut arguments = vec!["run", name, "--trust"];
         arguments.extend(answer.iter().flat_map(|answer| ["--answer", *answer]));
         test.raymond(&arguments).ok().stderr_lacks("state.json");
-        assert_eq!(version(), json!(5), "{name}");
+        assert_eq!(version(), json!(SNAPSHOT_VERSION), "{name}");
     }
 }
 
@@ -136,12 +137,13 @@ fn snapshot_of_a_newer_format_is_refused() {
     let test = restored(1, "prompts");
     let path = test.dir().join("runs/prompts/state.json");
     let stored = fs::read_to_string(&path).expect("a snapshot");
-    let newer = stored.replacen("\"version\": 1", "\"version\": 6", 1);
+    let version = SNAPSHOT_VERSION + 1;
+    let newer = stored.replacen("\"version\": 1", &format!("\"version\": {version}"), 1);
     fs::write(&path, with_checksums(&path, &newer)).expect("written");
     let outcome = test.raymond(&["run", "prompts", "--trust"]);
-    outcome
-        .code(65)
-        .stderr_has("state.json: version 6 is newer than 5, the newest that this raymond reads");
+    outcome.code(65).stderr_has(&format!(
+        "state.json: version {version} is newer than {SNAPSHOT_VERSION}, the newest that this raymond reads"
+    ));
     assert_eq!(fs::read_to_string(&path).expect("a snapshot"), with_checksums(&path, &newer));
 }
 

@@ -1,6 +1,6 @@
 //! The actions of the page, each named as its command, and each in a file of its own; the orders to agents share one.
 //!
-//! A further action is a file with a function, and a line in the table; the page has a file for it, too.
+//! A further action is a file with a function, and a line in the table; the page has an entry in `actions.js` for it, or a script.
 
 mod answer;
 mod branch;

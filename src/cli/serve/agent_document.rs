@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::agent_selector::check_agent_exists;
 use crate::cli::agent_statuses::AgentStatuses;
 use crate::cli::exit::Error;
+use crate::cli::inbox_view::with_inbox;
 use crate::cli::{agent_statuses, show, worktrees};
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId};
@@ -38,6 +39,7 @@ fn now(root: &RunsRoot, view: &RunView, agent: &Agent) -> Result<Value, Error> {
     let id = &view.run.workflow_id;
     let statuses = AgentStatuses::of(view, &root.run(id))?;
     let status = statuses.status(agent);
+    let later = with_inbox(&root.run(id), view);
     let stack = agent.stack.iter().rev();
     let frames = stack.map(|frame| json!({ "state": frame.state, "session": frame.session }));
     let dirs = working_dirs(root, id, &view.run.settings);
@@ -55,7 +57,8 @@ fn now(root: &RunsRoot, view: &RunView, agent: &Agent) -> Result<Value, Error> {
         "worktree": agent.spec.working_dir.tree,
         "directory": directory,
         "parked": agent.parked_reason(),
-        "held": agent.is_held(),
+        // It may be let go by an order that lies in the inbox of a stopped run.
+        "held": later.agents.get(&agent.id).is_some_and(Agent::is_held),
     });
     agent_statuses::add_status(&mut value, agent, &status);
     Ok(value)

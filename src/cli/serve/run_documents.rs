@@ -64,7 +64,7 @@ fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
     let listed = list::read(root, id, started);
     let mut value = list::as_json(&listed);
     if let Ok(view) = &listed.view {
-        let run = with_inbox(root, view);
+        let run = with_inbox(&root.run(id), view);
         let mut open = questions::open(&run);
         value["questions_open"] = json!(open.len());
         open.truncate(MAX_QUESTIONS);

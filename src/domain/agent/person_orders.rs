@@ -1,4 +1,4 @@
-//! The orders of people to one agent: messages for its next prompt, a hold, and its end.
+//! The orders of people to one agent: messages for its turns, a hold, a visit, and its end.
 
 use serde::{Deserialize, Serialize};
 

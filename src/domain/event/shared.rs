@@ -85,7 +85,7 @@ impl Event {
         }
     }
 
-    /// Returns the agent the event is about, if any.
+    /// Returns the agent of the turn that the event is about; `None` if it is about none, as a command to an agent.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
         self.turn().map(|turn| &turn.agent)

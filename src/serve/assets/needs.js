@@ -5,7 +5,7 @@ import { Feed, act, path } from "./api.js";
 import { since } from "./format.js";
 import { questionCard } from "./question.js";
 
-// A signal that a program waits for, or an agent that is parked, with the command that ends the wait.
+// A signal that a program waits for, or an agent that is held or parked, with the command that ends the wait.
 function waitCard(wait) {
   const where = el("p", { class: "quiet" }, el("a", { href: path("runs", wait.run), "data-link": true }, wait.run), " · ", el("a", { href: path("runs", wait.run, "agents", wait.agent), "data-link": true }, wait.agent), " · " + since(wait.since));
   const isSignal = wait.label !== undefined;

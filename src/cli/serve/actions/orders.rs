@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::local_commands::{LocalCommands, run_in, text_in};
-use crate::cli::agent_orders::give;
+use crate::cli::agent_orders::put_order_as_json;
 use crate::cli::exit::Error;
 use crate::domain::event::RunCommand;
 use crate::domain::id::AgentId;
@@ -37,5 +37,5 @@ pub(super) fn stop_agent(commands: &LocalCommands, body: &Value) -> Result<Value
 }
 
 fn ordered(commands: &LocalCommands, body: &Value, order: &RunCommand) -> Result<Value, Error> {
-    give((commands.root(), commands.dir()), &run_in(body)?, order)
+    put_order_as_json((commands.root(), commands.dir()), &run_in(body)?, order)
 }

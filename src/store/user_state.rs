@@ -85,13 +85,14 @@ impl UserState {
         Err(Error::Key { path: self.0.clone(), why })
     }
 
-    /// Puts a new key in place, unless another process was faster.
+    /// Puts a new key in place, unless another process or thread was faster. Each has a draft of its own: a draft that two
+    /// share is written again after it became the key.
     fn make_key(&self) -> Result<(), Error> {
         files::make_dir(&self.0)?;
         let path = self.key_file();
-        let draft = self.0.join(format!("key.{}.new", std::process::id()));
         let random = || Uuid::new_v4().simple().to_string();
-        let written = files::private().write(true).create(true).truncate(true).open(&draft);
+        let draft = self.0.join(format!("key.{}.new", random()));
+        let written = files::private().write(true).create_new(true).open(&draft);
         written
             .and_then(|mut file| {
                 file.write_all(format!("{}{}{}", random(), random(), random()).as_bytes())?;
@@ -218,6 +219,26 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("read");
         std::fs::write(&path, text.replace("text", "test")).expect("written");
         assert!(matches!(state.get::<String>("trust", name), Err(Error::Unproven { .. })));
+    }
+
+    #[test]
+    fn threads_that_need_the_key_first_get_the_same() {
+        for _ in 0..50 {
+            let place = tempfile::tempdir().expect("a directory");
+            let state = UserState::new(place.path().join("state"));
+            let begin = std::sync::Barrier::new(4);
+            let proof = || {
+                begin.wait();
+                state.key().expect("made").proof("x", b"y")
+            };
+            let proofs: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(proof)).collect();
+                threads.into_iter().map(|thread| thread.join().expect("a proof")).collect()
+            });
+            let kept = state.key().expect("kept");
+            assert!(proofs.iter().all(|proof| kept.holds("x", b"y", proof)));
+            assert_eq!(std::fs::read_dir(state.path()).expect("listed").count(), 1, "no drafts");
+        }
     }
 
     #[test]

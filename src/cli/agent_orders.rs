@@ -10,9 +10,7 @@ use super::answer::from_stdin;
 use super::args::NamedRunArgs;
 use super::args::orders::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
-use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::apply_commands;
 use super::{engine, output, person, run_choice};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
@@ -20,11 +18,12 @@ use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::process::transcript::TurnFiles;
+use crate::runtime::command_name::command_name;
 use crate::runtime::directories;
+use crate::runtime::observing::inbox_view::load_with_inbox;
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
-use crate::store::received_commands;
-use crate::store::view::{RunView, load_view};
+use crate::store::view::RunView;
 
 /// Runs `raymond tell`.
 ///
@@ -214,15 +213,12 @@ pub(super) fn put_order(
     }
     let id = run_choice::find(root, run)?;
     engine::must_be_named(dir, root, &id)?;
-    let (key, dir) = (directories::user_state()?.key()?, root.run(&id));
-    // What is taken between the two looks is in the journal then, and changes nothing twice.
-    let waiting = received_commands::waiting(&dir, &key)?;
-    let RunView { mut run, held, .. } = load_view(root, &id)?;
-    apply_commands(&mut run, &dir, waiting);
+    let RunView { run, held, .. } = load_with_inbox(root, &id)?;
     check_lives(&run, &order.family)?;
     let held_before = HeldAgents::of(&run, &order.family);
     let name = command_name();
-    inbox::put(&dir.inbox(), &name, command, &key)?;
+    let key = directories::user_state()?.key()?;
+    inbox::put(&root.run(&id).inbox(), &name, command, &key)?;
     let agent = run.agents.get(&order.family.agent).map(Agent::turn_id);
     let has_turn = |turn| TurnFiles::of(&root.run(&id).steps(), &turn).are_there();
     let has_turn = held && agent.is_some_and(has_turn);

@@ -7,15 +7,13 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 
-use super::accepted_answer::AcceptedAnswer;
 use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
-use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::{InboxItem, apply_event, apply_inbox};
 use super::questions::{self, OpenQuestion};
 use super::{engine, output, person, run_choice};
 use crate::actor::clock::now;
+use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::decide::{AnswerError, answer as decide};
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
@@ -23,7 +21,9 @@ use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
+use crate::runtime::command_name::command_name;
 use crate::runtime::directories;
+use crate::runtime::observing::inbox_view::{InboxItem, apply_event, apply_inbox};
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view};

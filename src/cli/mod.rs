@@ -1,6 +1,5 @@
 //! The command line: one file a command. Only this module knows stdout, flags and the environment.
 
-mod accepted_answer;
 mod age;
 pub mod agent_orders;
 pub mod agent_selector;
@@ -20,7 +19,6 @@ mod candidates;
 pub mod check;
 pub mod clean;
 pub mod color;
-mod command_name;
 mod completions;
 mod confirm;
 pub mod costs;
@@ -37,7 +35,6 @@ pub mod graph;
 mod help;
 pub mod hosts;
 mod import;
-mod inbox_view;
 mod interrupts;
 mod left_running;
 pub mod list;

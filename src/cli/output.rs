@@ -108,6 +108,9 @@ pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
             value["cause"] = json!(agent.cause);
         }
     }
+    if !agent.untold.is_empty() {
+        value["untold"] = json!(agent.untold);
+    }
 }
 
 /// Adds the failed agents of a run to its JSON.

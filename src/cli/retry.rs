@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
-use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::opened_run::RunAccess;
@@ -13,9 +12,11 @@ use super::{background, engine, output, person, run_choice, settings};
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{
-    ContinuedParent, PlannedRetry, RetryPlan, RetryReason, RetrySelection, plan_retry,
+    ContinuedParent, PlannedRetry, RetryError, RetryPlan, RetryReason, RetrySelection, plan_retry,
 };
 use crate::domain::run::Run;
+use crate::runtime::command_name::command_name;
+use crate::runtime::observing::inbox_view::load_with_inbox;
 use crate::runtime::{check_retry, directories, seals};
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
@@ -36,7 +37,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     let id = run_choice::chosen(&args.named, &root)?;
     let RunView { run, held, .. } = load_view(&root, &id)?;
     let selection = args.selection();
-    let plan = plan_retry(&run, &selection).map_err(|error| usage(&id, &error))?;
+    let plan = plan_retry(&run, &selection).map_err(|error| refused(&root, &id, error))?;
     let takes_files = args.prompts || args.options.answers.migrate;
     if args.dry_run {
         let mut edited = None;
@@ -82,8 +83,22 @@ fn changes_settings(args: &RetryArgs, run: &Run) -> Result<bool, Error> {
     Ok(now != run.settings)
 }
 
-fn usage(id: &RunId, error: &crate::domain::retry::RetryError) -> Error {
+fn usage(id: &RunId, error: &RetryError) -> Error {
     Error::Usage(format!("{id}: {error}"))
+}
+
+/// Returns the error about a retry. The order that ends an agent may still lie in the inbox.
+fn refused(root: &RunsRoot, id: &RunId, error: RetryError) -> Error {
+    let is_ended_by_inbox = |agent| {
+        load_with_inbox(root, id)
+            .is_ok_and(|view| view.run.agents.get(agent).is_none_or(|agent| agent.orders.is_ending))
+    };
+    match error {
+        RetryError::Lives(agent) if is_ended_by_inbox(&agent) => {
+            usage(id, &RetryError::IsEnding(agent))
+        }
+        error => usage(id, &error),
+    }
 }
 
 /// Retries agents of a run that a raymond holds, as `raymond retry` does; returns what it tells as JSON.
@@ -96,7 +111,7 @@ pub(super) fn retry_held(
     selection: RetrySelection,
 ) -> Result<Value, Error> {
     let id = &run.workflow_id;
-    let plan = plan_retry(run, &selection).map_err(|error| usage(id, &error))?;
+    let plan = plan_retry(run, &selection).map_err(|error| refused(root, id, error))?;
     put(root, id, &RunCommand::Retry(selection))?;
     Ok(as_json(id, &plan, None))
 }

@@ -22,6 +22,7 @@ use super::{output, person};
 use crate::runtime::directories;
 use crate::serve::access::AccessToken;
 use crate::serve::server::PageServer;
+use crate::store::view::newest_first;
 
 /// Runs `raymond serve`.
 ///
@@ -30,6 +31,8 @@ use crate::serve::server::PageServer;
 pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
     person::must_act("serve a page that acts for a person")?;
     let root = args.dir.real_root()?;
+    // A directory that cannot be read is told now, and not by the page.
+    newest_first(&root)?;
     let state = directories::user_state()?;
     let key = state.key()?;
     let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());

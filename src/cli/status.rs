@@ -6,7 +6,6 @@ use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::with_inbox;
 use super::left_running::left_running;
 use super::table::{self, TableCell};
 use super::{
@@ -19,6 +18,7 @@ use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::runtime::directories;
+use crate::runtime::observing::inbox_view::with_inbox;
 use crate::store::layout::RunDir;
 use crate::store::view::{RunView, load_view};
 
@@ -32,7 +32,7 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let view = load_view(&root, &id)?;
     let dir = root.run(&id);
     let statuses = AgentStatuses::of(&view, &dir)?;
-    let asked = with_inbox(&dir, &view);
+    let asked = with_inbox(&dir, &view.run, view.held);
     if args.json {
         return output::print_json(&as_json(&view, &asked, &statuses));
     }
@@ -49,7 +49,7 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// [`Error`] if the note of its engine cannot be read.
 pub(super) fn document(view: &RunView, dir: &RunDir) -> Result<Value, Error> {
-    Ok(as_json(view, &with_inbox(dir, view), &AgentStatuses::of(view, dir)?))
+    Ok(as_json(view, &with_inbox(dir, &view.run, view.held), &AgentStatuses::of(view, dir)?))
 }
 
 /// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::agent_orders::stop_agent;
 use super::args::StopArgs;
-use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::status_word::word;
@@ -18,6 +17,7 @@ use super::waited_hosts::WaitedHosts;
 use super::{engine, output, person, run_choice};
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
+use crate::runtime::command_name::command_name;
 use crate::runtime::directories;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::{RunDir, RunsRoot};

@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::agent_orders::{GivenOrder, check_lives, put_order};
 use super::args::runs::DirArgs;
-use super::command_name::command_name;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::apply_commands;
 use super::{output, run_choice};
 use crate::domain::agent::{Agent, PersonOrders};
 use crate::domain::event::RunCommand;
@@ -14,7 +12,9 @@ use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentFamily, AgentHold};
 use crate::domain::run::Run;
 use crate::process::transcript::TurnFiles;
+use crate::runtime::command_name::command_name;
 use crate::runtime::directories;
+use crate::runtime::observing::inbox_view::load_with_inbox;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::received_commands;
@@ -100,10 +100,7 @@ impl<'a> VisitedAgent<'a> {
 
     /// Returns its run with the commands that lie in the inbox.
     fn run_with_inbox(&self) -> Result<Run, Error> {
-        let waiting = received_commands::waiting(&self.dir(), &directories::user_state()?.key()?)?;
-        let mut run = load_view(self.root(), &self.run)?.run;
-        apply_commands(&mut run, &self.dir(), waiting);
-        Ok(run)
+        Ok(load_with_inbox(self.root(), &self.run)?.run)
     }
 
     /// Returns the directory of all runs.

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::args::AllRunsArgs;
 use super::exit::{CliExitCode, Error};
-use super::inbox_view::with_inbox;
 use super::questions::quoted;
 use super::table::{self, TableCell};
 use super::{age, list, output};
@@ -14,6 +13,7 @@ use crate::domain::id::RunId;
 use crate::domain::person_wait::{PersonWait, PersonWaitSubject, person_waits};
 use crate::domain::printable::{flat, one_line};
 use crate::plugin::styled::TextTone;
+use crate::runtime::observing::inbox_view::with_inbox;
 
 /// The maximum length of what is waited for, in bytes.
 const MAX_SUBJECT_BYTES: usize = 400;
@@ -28,7 +28,8 @@ pub fn waits(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     for run in list::all(&root)? {
         match run.view {
             Ok(view) => {
-                let of_run = person_waits(&with_inbox(&root.run(&run.id), &view)).into_iter();
+                let of_run =
+                    person_waits(&with_inbox(&root.run(&run.id), &view.run, view.held)).into_iter();
                 waits.extend(of_run.map(|wait| (run.id.clone(), wait)));
             }
             Err(error) => output::tell(&format!("{}: {error}", run.id)),

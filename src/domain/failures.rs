@@ -163,6 +163,7 @@ mod tests {
             unbilled_turn: None,
             variables: None,
             parent_notified: *kept,
+            untold: Vec::new(),
             retryable: None,
         });
         run.finished = finished.collect();

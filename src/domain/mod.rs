@@ -5,6 +5,7 @@
 //! turn is *decided* into events, an event is *applied* to the run, and applying it returns the effects
 //! that other modules perform.
 
+pub mod accepted_answer;
 pub mod activity;
 pub mod admission;
 pub mod advance;

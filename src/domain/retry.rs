@@ -94,9 +94,15 @@ pub enum RetryError {
     /// There are failed agents, but none that fits.
     #[error("no failed agent fits the selection; failed are {0}")]
     NothingChosen(String),
-    /// A chosen agent has not failed.
+    /// A chosen agent has ended otherwise.
     #[error("{0} has not failed: {1}")]
     NotFailed(AgentId, &'static str),
+    /// A chosen agent lives.
+    #[error("{0} has not failed: it lives")]
+    Lives(AgentId),
+    /// A chosen agent ends once nothing of it runs.
+    #[error("{0} is about to end, as a person asked; retry it once it has ended")]
+    IsEnding(AgentId),
     /// There is no such agent.
     #[error("the run has no agent {0}")]
     NoAgent(AgentId),
@@ -166,8 +172,9 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
 
 /// Checks that an agent has failed.
 fn check_has_failed(run: &Run, id: &AgentId) -> Result<(), RetryError> {
-    if run.agents.contains_key(id) {
-        return Err(RetryError::NotFailed(id.clone(), "it lives"));
+    if let Some(agent) = run.agents.get(id) {
+        let is_ending = agent.orders.is_ending;
+        return Err(if is_ending { RetryError::IsEnding } else { RetryError::Lives }(id.clone()));
     }
     match run.finished.iter().find(|ended| ended.id == *id) {
         None => Err(RetryError::NoAgent(id.clone())),

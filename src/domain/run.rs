@@ -32,7 +32,7 @@ use super::worktree_snapshot::SnapshotOutcome;
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.
-pub const SNAPSHOT_VERSION: u32 = 6;
+pub const SNAPSHOT_VERSION: u32 = 7;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

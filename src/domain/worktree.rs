@@ -257,6 +257,7 @@ mod tests {
             unbilled_turn: None,
             variables: None,
             parent_notified: false,
+            untold: Vec::new(),
             retryable: None,
         };
         let (main, other) = (AgentId::main(), AgentId::main().child(1));

@@ -14,6 +14,7 @@ mod branch_sessions;
 mod branch_worktrees;
 mod builder;
 pub mod check;
+pub mod command_name;
 pub mod comparison;
 mod create;
 pub mod directories;

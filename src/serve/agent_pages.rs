@@ -15,7 +15,7 @@ use crate::store::layout::RunDir;
 pub fn agents(dir: &RunDir, after: Option<&AgentId>, limit: usize) -> Result<Value, store::Error> {
     let watch = RunWatcher::open(dir.clone())?;
     let mut told = ToldRun::default();
-    told.update(watch.known(), None);
+    told.update(watch.known(), watch.expected(), None);
     let rows = told.rows();
     let is_later = |row: &&&AgentRow| after.is_none_or(|after| row.id.cmp_by_number(after).is_gt());
     let later: Vec<&AgentRow> = rows.iter().filter(is_later).copied().collect();

@@ -9,6 +9,7 @@ use crate::actor::registry::item_of;
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
 use crate::runtime::observing::activity_text::activity;
@@ -88,8 +89,14 @@ pub struct RunChanges {
 }
 
 impl ToldRun {
-    /// Takes in a run as it is now, and returns what has changed.
-    pub fn update(&mut self, known: MonitoredRun<'_>, started: Option<Timestamp>) -> RunChanges {
+    /// Takes in a run as it is now, and as it is `expected` to be once it has taken the commands in its inbox; returns
+    /// what has changed.
+    pub fn update(
+        &mut self,
+        known: MonitoredRun<'_>,
+        expected: &Run,
+        started: Option<Timestamp>,
+    ) -> RunChanges {
         let all = entries(known);
         let mut counts = [0_usize; 6];
         let mut changes = RunChanges::default();
@@ -102,7 +109,7 @@ impl ToldRun {
             }
         }
         changes.rows.sort_by(|one, other| one.id.cmp_by_number(&other.id));
-        let headline = headline(known, counts, started);
+        let headline = headline((known, expected), counts, started);
         if headline != self.headline {
             self.headline.clone_from(&headline);
             changes.headline = Some(headline);
@@ -151,7 +158,11 @@ fn kind(known: MonitoredRun<'_>, status: &TopAgentStatus) -> RowKind {
     }
 }
 
-fn headline(known: MonitoredRun<'_>, counts: [usize; 6], started: Option<Timestamp>) -> Value {
+fn headline(
+    (known, expected): (MonitoredRun<'_>, &Run),
+    counts: [usize; 6],
+    started: Option<Timestamp>,
+) -> Value {
     let run = known.run;
     let [stuck, running, queued, waiting, failed, finished] = counts;
     let questions =
@@ -171,7 +182,7 @@ fn headline(known: MonitoredRun<'_>, counts: [usize; 6], started: Option<Timesta
         "pause": run.pause.as_ref().map(ToString::to_string),
         "limited_until": run.limited(known.now),
         "refused_tools": run.refused_tools.count(),
-        "questions": run.agents.unordered().map(questions).sum::<usize>(),
+        "questions": expected.agents.unordered().map(questions).sum::<usize>(),
         "parked": run.agents.unordered().filter(|agent| agent.parked_reason().is_some()).count(),
         "scope_dir": run.scope_dir,
     })
@@ -208,13 +219,13 @@ mod tests {
         let (seen, mut told) = (HashMap::new(), ToldRun::default());
         let mut scene = Scene::begin();
         scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
-        let first = told.update(known(&scene, &seen), None);
+        let first = told.update(known(&scene, &seen), &scene.run, None);
         let ids: Vec<&str> = first.rows.iter().map(|row| row.id.as_str()).collect();
         assert_eq!(ids, ["main", "main.1"]);
         assert!(first.headline.is_some());
-        assert_eq!(told.update(known(&scene, &seen), None), RunChanges::default());
+        assert_eq!(told.update(known(&scene, &seen), &scene.run, None), RunChanges::default());
         scene.take("main.1", result("<b>done</b>"));
-        let next = told.update(known(&scene, &seen), None);
+        let next = told.update(known(&scene, &seen), &scene.run, None);
         let [row] = next.rows.as_slice() else { panic!("one row: {next:?}") };
         assert_eq!((row.kind, row.text.as_str()), (RowKind::Finished, "<b>done</b>"));
         assert_eq!(next.headline.map(|one| one["counts"]["finished"].clone()), Some(json!(1)));

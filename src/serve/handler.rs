@@ -10,6 +10,7 @@ use hyper::{Request, StatusCode};
 use serde_json::Value;
 
 use super::access::AccessRules;
+use super::action_body;
 use super::agent_feed;
 use super::agent_pages::agents;
 use super::assets::PAGE;
@@ -103,6 +104,9 @@ impl PageHandler {
     }
 
     async fn act(&self, name: String, body: Value) -> PageReply {
+        if let Err(misfit) = action_body::check(&name, &body) {
+            return reply::misfit(&misfit);
+        }
         let backend = Arc::clone(&self.backend);
         let act = move || reply::command(backend.act(&name, &body));
         tokio::task::spawn_blocking(act).await.unwrap_or_else(|_| failed())

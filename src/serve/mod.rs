@@ -4,6 +4,7 @@
 //! It knows no command: [`backend`] is the seam through which the command line answers and acts.
 
 pub mod access;
+pub mod action_body;
 pub mod agent_feed;
 pub mod agent_pages;
 pub mod agent_rows;

@@ -5,6 +5,7 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::access::AccessRefusal;
+use super::action_body::BodyMisfit;
 use super::assets::PageAsset;
 use super::backend::{CommandRefusal, RefusalKind};
 use super::feed_hub::FeedError;
@@ -128,6 +129,13 @@ pub fn command(answer: Result<Value, CommandRefusal>) -> PageReply {
             json_with(status, &told)
         }
     }
+}
+
+/// Returns the reply to an action whose body does not fit.
+#[must_use]
+pub fn misfit(misfit: &BodyMisfit) -> PageReply {
+    let told = json!({ "error": misfit.to_string(), "field": misfit.field() });
+    json_with(StatusCode::BAD_REQUEST, &told)
 }
 
 /// Returns the reply for what was read of a run.

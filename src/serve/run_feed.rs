@@ -69,7 +69,7 @@ impl RunFeedSource {
     /// Takes in the run as it is now, and returns what has changed.
     fn tell(&mut self) -> RunChanges {
         let begin = Instant::now();
-        let changes = self.told.update(self.watch.known(), self.started);
+        let changes = self.told.update(self.watch.known(), self.watch.expected(), self.started);
         self.pause = begin.elapsed() * PAUSE_FACTOR;
         (self.told_at, self.is_due) = (Instant::now(), false);
         changes

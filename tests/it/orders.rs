@@ -229,7 +229,10 @@ fn message_that_comes_too_late_is_not_silently_lost() {
     test.raymond(&["tell", "t", "main", &"wait ".repeat(10_000)]).ok();
     run.wait_event("command_received", 1);
     test.release("go");
-    run.wait().ok().stderr_has("it has ended before it could be told a message of a person");
+    run.wait().ok().stderr_has("it has ended before it was told: wait wait");
+    test.raymond(&["show", "t", "main"]).ok().stdout_has("ended before it was told: wait wait");
+    let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+    assert_eq!(shown["untold"].as_array().map(Vec::len), Some(1));
     let late = test.raymond(&["tell", "t", "main", "x"]);
     late.code(64).stderr_has("main has ended").stderr_has("raymond tree t");
     test.raymond(&["tell", "t", "main.7", "x"]).code(64).stderr_has("main.7");
@@ -402,6 +405,8 @@ fn agent_that_is_stopped_while_nobody_runs_it_ends_with_the_turn_that_outlived_r
     run.wait_calls(1);
     run.kill9();
     test.raymond(&["stop", "t", "--agent", "main"]).ok().stdout_has("nobody runs t now");
+    let early = test.raymond(&["retry", "t", "--agent", "main"]);
+    early.code(64).stderr_has("main is about to end, as a person asked");
     test.release("go");
     wait_until("the turn has ended", || stream(&test).contains("\"result\""));
     test.resume(&[]).code(1).failed("main");

@@ -1,6 +1,6 @@
 //! The arguments of `raymond serve`, and its help.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
 
@@ -25,10 +25,39 @@ pub struct ServeArgs {
     pub open: bool,
 
     /// The address to listen on; port 0 is a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = listen_address)]
     pub listen: SocketAddr,
 
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
+}
+
+/// Reads an address to listen on. The name of this machine is its loopback address; no other name is looked up.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let of_this_machine =
+        text.strip_prefix("localhost:").map(|port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
+    of_this_machine.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "give an IP address and a port, such as 127.0.0.1:8123, or [::1]:8123; port 0 is a free one".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_is_one_of_ip_or_this_machine() {
+        for (text, address) in [
+            ("localhost:1", "127.0.0.1:1"),
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("[::1]:8123", "[::1]:8123"),
+        ] {
+            assert_eq!(listen_address(text).map(|one| one.to_string()), Ok(address.to_owned()));
+        }
+        for text in ["localhost", "8123", "127.0.0.1", "example.org:80", "localhost:x"] {
+            let refused = listen_address(text).expect_err(text);
+            assert!(refused.contains("127.0.0.1:8123"), "{text}: {refused}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::cli::output;
 use crate::plain_file;
 
 /// The programs that open a file in a browser.
@@ -46,7 +47,16 @@ fn is_started(program: &str, file: &Path) -> bool {
     let mut command = Command::new(program);
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else { return false };
+    let program = program.to_owned();
     // It ends by itself, and its end is waited for, so that it does not stay behind.
-    drop(std::thread::spawn(move || child.wait()));
+    drop(std::thread::spawn(move || {
+        if let Ok(status) = child.wait()
+            && !status.success()
+        {
+            output::warn(&format!(
+                "{program} has opened no browser ({status}); open the address yourself"
+            ));
+        }
+    }));
     true
 }

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use crate::cli::exit::Error;
-use crate::cli::inbox_view::with_inbox;
 use crate::cli::questions;
 use crate::cli::{costs, list, status, waits};
 use crate::domain::id::RunId;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
 use crate::process::turn_tail::changed;
+use crate::runtime::observing::inbox_view::with_inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{is_held, load_view, newest_first};
 
@@ -64,7 +64,7 @@ fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
     let listed = list::read(root, id, started);
     let mut value = list::as_json(&listed);
     if let Ok(view) = &listed.view {
-        let run = with_inbox(&root.run(id), view);
+        let run = with_inbox(&root.run(id), &view.run, view.held);
         let mut open = questions::open(&run);
         value["questions_open"] = json!(open.len());
         open.truncate(MAX_QUESTIONS);

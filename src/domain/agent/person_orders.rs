@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Agent;
 use crate::domain::effect::Effect;
 use crate::domain::id::MessageId;
+use crate::domain::printable::one_line;
 use crate::domain::time::Timestamp;
 
 /// A message of a person to an agent.
@@ -104,10 +105,14 @@ impl PersonOrders {
         self.messages.iter().filter(|message| message.is_taken).map(|message| &*message.text)
     }
 
-    /// Returns the number of messages that belong to no turn yet.
-    #[must_use]
-    pub fn untaken(&self) -> usize {
-        self.messages.iter().filter(|message| !message.is_taken).count()
+    /// Returns the texts of the messages that belong to no turn yet.
+    pub fn untaken(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter(|message| !message.is_taken).map(|message| &*message.text)
+    }
+
+    /// Returns the messages that would be lost if the agent ended now.
+    pub(in crate::domain) fn untold(&self) -> Vec<String> {
+        self.untaken().map(str::to_owned).collect()
     }
 
     /// Gives messages to the turn that is due: the one with this id, or all.
@@ -137,9 +142,17 @@ impl Agent {
         Some(Effect::TellMessage { agent: self.id.clone(), id, text })
     }
 
+    /// Returns what warns of each message that it can be told no more, because it ends.
+    pub(in crate::domain) fn warns_of_untold(&self) -> impl Iterator<Item = Effect> {
+        self.orders.untaken().map(|message| {
+            let text = format!("it has ended before it was told: {}", one_line(message));
+            Effect::Warn { agent: self.id.clone(), text }
+        })
+    }
+
     /// Returns whether its next turn begins with messages that belong to no turn yet. An evaluator's turn is not its own.
     #[must_use]
     pub fn has_messages_to_take(&self) -> bool {
-        self.orders.untaken() > 0 && self.proposal().is_none()
+        self.orders.untaken().next().is_some() && self.proposal().is_none()
     }
 }

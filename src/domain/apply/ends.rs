@@ -44,6 +44,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         )),
         unbilled_turn: Some(UnbilledTurn::of(&agent)),
         failed_folder: agent.folder(),
+        untold: agent.orders.untold(),
         id: agent.id,
         state: Some(agent.spec.first_place().clone()),
         folder: agent.spec.folder,
@@ -117,19 +118,15 @@ pub(super) fn retire(
         unbilled_turn: None,
         variables,
         parent_notified: notified.is_some(),
+        untold: agent.as_ref().map(|agent| agent.orders.untold()).unwrap_or_default(),
         retryable: None,
     });
     let kept = agent.as_mut().and_then(|agent| agent.take_for_retry(has_failed));
     if let Some(ended) = run.finished.last_mut() {
         ended.retryable = kept;
     }
-    let untold = agent.as_ref().map_or(0, |agent| agent.orders.untaken());
-    let mut effects = vec![Effect::Retire(id.clone())];
-    if untold > 0 {
-        let messages = if untold == 1 { "a message" } else { "several messages" };
-        let text = format!("it has ended before it could be told {messages} of a person");
-        effects.push(Effect::Warn { agent: id, text });
-    }
+    let mut effects = vec![Effect::Retire(id)];
+    effects.extend(agent.iter().flat_map(Agent::warns_of_untold));
     let program = agent.and_then(|mut agent| agent.execution.take_program());
     effects.extend(notified.into_iter().chain(joins).map(Effect::Proceed));
     effects.extend(program.map(|program| release(run, &program)).unwrap_or_default());

@@ -99,6 +99,7 @@ fn stop_children(
     for StoppedChild { agent: id, at_work } in stopped {
         let Some(agent) = run.agents.remove(id) else { continue };
         close_shares(run, id);
+        effects.extend(agent.warns_of_untold());
         let state = agent.shown_state();
         run.finished.push(FinishedAgent {
             ending: AgentEnding::Error(format!(
@@ -110,6 +111,7 @@ fn stop_children(
             structured: false,
             variables: None,
             parent_notified: true,
+            untold: agent.orders.untold(),
             retryable: fails.then(|| Box::new(agent.clone())),
             id: agent.id,
             state: Some(agent.spec.first_place().clone()),

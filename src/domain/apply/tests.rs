@@ -126,6 +126,7 @@ fn result_without_caller_ends_agent() {
             unbilled_turn: None,
             variables: None,
             parent_notified: false,
+            untold: Vec::new(),
             retryable: None,
         }]
     );

@@ -61,6 +61,7 @@ fn ended(id: AgentId) -> FinishedAgent {
         unbilled_turn: None,
         variables: None,
         parent_notified: false,
+        untold: Vec::new(),
         retryable: None,
     }
 }

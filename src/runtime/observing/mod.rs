@@ -2,5 +2,6 @@
 
 pub mod activity_text;
 pub mod agent_entries;
+pub mod inbox_view;
 pub mod run_standing;
 pub mod run_watcher;

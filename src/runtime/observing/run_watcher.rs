@@ -5,10 +5,12 @@
 //! Cheap checks are frequent. The directory of the turns has a file for each turn ever made, so it is searched
 //! only after a change, at most once a second, and for at most a twentieth of the time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::agent_entries::{MonitoredRun, MonitoredTurn};
+use super::inbox_view::with_inbox;
 use crate::actor::clock::now;
 use crate::domain::agent::Agent;
 use crate::domain::event::Record;
@@ -48,6 +50,10 @@ pub struct RunWatcher {
     turns: HashMap<AgentId, (TurnId, TurnTail)>,
     seen: HashMap<AgentId, MonitoredTurn>,
     reading: Option<MessageTail>,
+    /// The run once it has taken the commands in its inbox; `None` if that changes nothing.
+    expected: Option<Run>,
+    /// The last record and the change time of the inbox when that was found out; `None` if it is to be found out again.
+    inbox: Option<(u64, Option<Timestamp>)>,
     /// The records that were read since they were taken last; `None` if nobody takes them.
     records: Option<Vec<Record>>,
 }
@@ -76,6 +82,8 @@ impl RunWatcher {
             turns: HashMap::new(),
             seen: HashMap::new(),
             reading: None,
+            expected: None,
+            inbox: None,
             records: None,
         };
         watch.refresh()?;
@@ -88,6 +96,12 @@ impl RunWatcher {
         let is_shared = self.note.is_some();
         let (run, held, seen) = (self.follow.run(), self.held, &self.seen);
         MonitoredRun { run, held, is_shared, seen, now: now() }
+    }
+
+    /// Returns the run once it has taken the commands in its inbox.
+    #[must_use]
+    pub fn expected(&self) -> &Run {
+        self.expected.as_ref().unwrap_or(self.follow.run())
     }
 
     /// Returns the run's directory.
@@ -123,12 +137,34 @@ impl RunWatcher {
             let note = EngineNote::of(self.dir.path())?;
             changed |= held != self.held || note != self.note;
             (self.held, self.note) = (held, note);
+            changed |= self.look_at_inbox();
             changed |= self.look_for_turns().map_err(Error::io("read", &self.dir.steps()))?;
             self.next_look = Instant::now() + MIN_POLL_INTERVAL.max(begin.elapsed() * PAUSE_FACTOR);
         }
         changed |= self.look_at_turns();
         changed |= self.read();
         Ok(changed)
+    }
+
+    /// Looks at the inbox if it or the run has changed; returns whether the run will be another than it was expected to be.
+    fn look_at_inbox(&mut self) -> bool {
+        let (run, changed) = (self.follow.run(), turn_tail::changed(&self.dir.inbox()));
+        if self.held {
+            self.inbox = None;
+            return self.expected.take().is_some();
+        }
+        if self.inbox == Some((run.seq, changed)) {
+            return false;
+        }
+        let is_settled = changed.is_none_or(|changed| now().since(changed) > TICK_MS);
+        self.inbox = is_settled.then_some((run.seq, changed));
+        let expected = match with_inbox(&self.dir, run, self.held) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(expected) => Some(expected),
+        };
+        let has_changed = expected.is_some() || self.expected.is_some();
+        self.expected = expected;
+        has_changed
     }
 
     /// Finds the due turns that have been begun; returns whether there are new ones.

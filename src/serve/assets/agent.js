@@ -39,7 +39,9 @@ export function agentView(main, run, agent) {
     const word = now ? (now.status || "live") : found.status || (found.error ? "failed" : "finished");
     say(status, word);
     status.className = "status " + word;
-    say(sentence, now ? (now.sentence === word ? "" : now.sentence) : found.result ?? found.error ?? "");
+    const untold = (found.untold || []).map((text) => `It ended before it was told: ${text}`);
+    const end = now ? (now.sentence === word ? "" : now.sentence) : found.result ?? found.error ?? "";
+    say(sentence, [end, ...untold].join("\n"));
     sentence.className = now || found.error ? "why" : "came";
     showAgentActions(actions, run, agent, found);
     drawSteps(found);

@@ -96,7 +96,7 @@ fn foreign_hosts_and_origins_are_refused() {
         client.raw(&head, b"{}").status
     };
     let json = "\ncontent-type: application/json";
-    assert_eq!(send(&format!("{json}\norigin: http://{host}")), 409, "let in, and it names no run");
+    assert_eq!(send(&format!("{json}\norigin: http://{host}")), 400, "let in, and it names no run");
     assert_eq!(send(""), 415);
     assert_eq!(send("\ncontent-type: text/plain"), 415);
     assert_eq!(send(&format!("{json}\norigin: null")), 403);
@@ -217,4 +217,28 @@ fn token_is_handed_to_the_browser_in_a_private_file() {
     page.server.interrupt();
     page.server.wait().ok();
     assert!(!std::path::Path::new(&file).exists(), "it is gone with the server");
+}
+
+#[test]
+fn browser_that_does_not_open_is_told() {
+    let test = Test::new();
+    let bin = test.root().join("bin");
+    std::fs::create_dir_all(&bin).expect("made");
+    std::fs::write(bin.join("xdg-open"), "#!/bin/sh\nexit 3\n").expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(bin.join("xdg-open"), mode).expect("executable");
+    let test = test.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let mut page = test.serve(&["--open"]);
+    page.server.wait_stderr("xdg-open has opened no browser");
+}
+
+#[test]
+fn directory_that_is_none_is_refused_at_the_start() {
+    let test = Test::new();
+    let runs = test.root().join("elsewhere");
+    std::fs::create_dir_all(&runs).expect("made");
+    std::fs::write(runs.join("runs"), "").expect("written");
+    let refused = test.raymond(&["serve", "--dir", runs.to_str().expect("a path")]);
+    refused.code(74).stderr_has("read").stderr_has("elsewhere");
+    test.raymond(&["serve", "--listen", "example.org:80"]).code(64).stderr_has("127.0.0.1:8123");
 }

@@ -18,6 +18,8 @@ fn answer_is_given_once_and_resumes_the_run() {
     let given = page.client.act("answer", &body);
     assert_eq!(given.status, 200, "{given:?}");
     assert_eq!(given.json()["questions"], json!([]));
+    // Nobody runs it, so the answer lies in its inbox, and the question is open no more.
+    page.client.stream("/api/runs/t/events", None).until("run", |run| run["questions"] == 0);
     let again = page.client.act("answer", &body);
     assert_eq!(again.status, 409);
     assert!(again.body.contains("has been answered already"), "{}", again.body);
@@ -145,4 +147,18 @@ fn fact_is_asserted_and_retracted() {
     assert_eq!(facts[0]["value"], "v", "{facts}");
     let body = json!({ "label": "ready", "key": "k", "retract": true });
     assert_eq!(page.client.act("signal", &body).json()["changed"], true);
+}
+
+#[test]
+fn body_that_does_not_fit_is_refused_with_its_field() {
+    let test = Test::new();
+    let page = test.serve(&[]);
+    let refused = |body| {
+        let reply = page.client.act("retry", &body);
+        (reply.status, reply.json()["field"].clone())
+    };
+    assert_eq!(refused(json!({})), (400, json!("run")));
+    assert_eq!(refused(json!({ "run": "t", "agnet": "main" })), (400, json!("agnet")));
+    assert_eq!(refused(json!({ "run": "t", "dry_run": "yes" })), (400, json!("dry_run")));
+    assert_eq!(refused(json!(["t"])), (400, json!(null)));
 }

@@ -65,7 +65,7 @@ fn message_of_a_command_without_an_own_id_waits_for_the_next_prompt() {
     let command = RunCommand::Tell(message);
     let effects = scene.happens(Event::CommandReceived { id: "c1".to_owned(), command });
     assert_eq!(effects, []);
-    assert_eq!(scene.agent("main").orders.untaken(), 1);
+    assert_eq!(scene.agent("main").orders.untaken().count(), 1);
 }
 
 #[test]

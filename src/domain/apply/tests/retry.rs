@@ -165,7 +165,7 @@ fn selection_that_chooses_nothing_is_named_error() {
         plan_retry(&scene.run, selection).expect_err("nothing to retry")
     };
     assert_eq!(planned(&scene, &RetrySelection::default()), RetryError::NothingFailed);
-    let lives = RetryError::NotFailed(agent_id("main.1"), "it lives");
+    let lives = RetryError::Lives(agent_id("main.1"));
     assert_eq!(planned(&scene, &chosen(&["main.1"])), lives);
     assert_eq!(planned(&scene, &chosen(&["main.9"])), RetryError::NoAgent(agent_id("main.9")));
     fail(&mut scene, "main.1");

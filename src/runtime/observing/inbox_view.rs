@@ -2,30 +2,30 @@
 
 use std::borrow::Cow;
 
-use super::accepted_answer::AcceptedAnswer;
-use super::command_name::given_at;
-use super::exit::Error;
 use crate::actor::clock::now;
+use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::agent::Agent;
 use crate::domain::apply::apply;
 use crate::domain::decide::{answer as decide, stopped};
 use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record, RunCommand};
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::plugin::sentence::sentence;
 use crate::process::transcript::TurnFiles;
 use crate::proof::ProofKey;
+use crate::runtime::command_name::given_at;
 use crate::runtime::directories;
+use crate::runtime::error::Error;
 use crate::store::inbox::InboxCommand;
-use crate::store::layout::RunDir;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::received_commands;
-use crate::store::view::RunView;
+use crate::store::view::{RunView, load_view};
 
 /// A command that a run takes once it is resumed.
 #[derive(Debug)]
-pub(super) enum InboxItem {
+pub enum InboxItem {
     /// An answer that it accepts.
     Answer(AcceptedAnswer),
     /// The sentence about an order to its agents.
@@ -36,7 +36,8 @@ pub(super) enum InboxItem {
 
 impl InboxItem {
     /// Returns the answer that it is; `None` if it is none.
-    pub(super) fn answer(self) -> Option<AcceptedAnswer> {
+    #[must_use]
+    pub fn answer(self) -> Option<AcceptedAnswer> {
         match self {
             Self::Answer(answer) => Some(answer),
             Self::Order(_) | Self::LateOrder(_) => None,
@@ -48,20 +49,12 @@ impl InboxItem {
 ///
 /// # Errors
 /// [`Error::Store`] if the inbox cannot be read.
-pub(super) fn apply_inbox(
-    run: &mut Run,
-    dir: &RunDir,
-    key: &ProofKey,
-) -> Result<Vec<InboxItem>, Error> {
+pub fn apply_inbox(run: &mut Run, dir: &RunDir, key: &ProofKey) -> Result<Vec<InboxItem>, Error> {
     Ok(apply_commands(run, dir, received_commands::waiting(dir, key)?))
 }
 
 /// Applies commands to this view of a run, and returns them in their order.
-pub(super) fn apply_commands(
-    run: &mut Run,
-    dir: &RunDir,
-    waiting: Vec<InboxCommand>,
-) -> Vec<InboxItem> {
+pub fn apply_commands(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -> Vec<InboxItem> {
     let mut items = Vec::new();
     for entry in waiting {
         let Some(command) = entry.command else { continue };
@@ -134,20 +127,32 @@ fn has_receiver(run: &Run, command: &RunCommand) -> bool {
 }
 
 /// Applies an event to this view of the run.
-pub(super) fn apply_event(run: &mut Run, event: Event) {
+pub fn apply_event(run: &mut Run, event: Event) {
     let record = Record::next(run, now(), event);
     let _ = apply(run, &record);
 }
 
-/// Returns the run as it is once it has taken the commands in its inbox. One that somebody executes takes them soon, and
-/// an inbox that cannot be read hides nothing: in both cases the run is as its journal says.
-pub(super) fn with_inbox<'view>(dir: &RunDir, view: &'view RunView) -> Cow<'view, Run> {
-    let run = &view.run;
+/// Returns a run as it stands on the disk, once it has taken the commands in its inbox, whoever executes it.
+///
+/// # Errors
+/// [`Error::Store`] if the run or its inbox cannot be read.
+pub fn load_with_inbox(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
+    let dir = root.run(id);
+    // What is taken between the two looks is in the journal then, and changes nothing twice.
+    let waiting = received_commands::waiting(&dir, &directories::user_state()?.key()?)?;
+    let mut view = load_view(root, id)?;
+    apply_commands(&mut view.run, &dir, waiting);
+    Ok(view)
+}
+
+/// Returns a run as it is once it has taken the commands in its inbox. One that somebody holds takes them soon, and an
+/// inbox that cannot be read hides nothing: in both cases the run is as its journal says.
+#[must_use]
+pub fn with_inbox<'run>(dir: &RunDir, run: &'run Run, held: bool) -> Cow<'run, Run> {
     let waiting = || -> Result<Vec<InboxCommand>, Error> {
-        let key = directories::user_state()?.key()?;
-        Ok(received_commands::waiting(dir, &key)?)
+        Ok(received_commands::waiting(dir, &directories::user_state()?.key()?)?)
     };
-    let may_take = run.can_resume() && !view.held;
+    let may_take = run.can_resume() && !held;
     let waiting = if may_take { waiting().unwrap_or_default() } else { Vec::new() };
     if waiting.is_empty() {
         return Cow::Borrowed(run);

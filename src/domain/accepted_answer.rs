@@ -1,14 +1,14 @@
 //! An answer that a run takes: to a question, or to a tool call that needs approval.
 
-use crate::domain::approval::PendingApproval;
-use crate::domain::event::{ApprovalAnswered, Event, QuestionAnswered};
-use crate::domain::printable::{one_line, printable_line};
-use crate::domain::question::OTHER;
-use crate::domain::turn::TurnId;
+use super::approval::PendingApproval;
+use super::event::{ApprovalAnswered, Event, QuestionAnswered};
+use super::printable::{one_line, printable_line};
+use super::question::OTHER;
+use super::turn::TurnId;
 
 /// An answer that a run takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AcceptedAnswer {
+pub enum AcceptedAnswer {
     /// To a question.
     Question(QuestionAnswered),
     /// To a tool call that needs approval.
@@ -17,7 +17,8 @@ pub(super) enum AcceptedAnswer {
 
 impl AcceptedAnswer {
     /// Returns the answer that an event is; `None` if it is none.
-    pub(super) fn of(event: Event) -> Option<Self> {
+    #[must_use]
+    pub fn of(event: Event) -> Option<Self> {
         if let Event::QuestionAnswered(event) = event {
             return Some(Self::Question(event));
         }
@@ -25,7 +26,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns the event.
-    pub(super) fn event(&self) -> Event {
+    #[must_use]
+    pub fn event(&self) -> Event {
         match self {
             Self::Question(event) => Event::QuestionAnswered(event.clone()),
             Self::Approval(event) => Event::ApprovalAnswered(event.clone()),
@@ -33,7 +35,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns the turn that is due.
-    pub(super) fn turn(&self) -> &TurnId {
+    #[must_use]
+    pub fn turn(&self) -> &TurnId {
         match self {
             Self::Question(event) => &event.turn,
             Self::Approval(event) => &event.turn,
@@ -41,7 +44,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns the name under which it was asked.
-    pub(super) fn name(&self) -> String {
+    #[must_use]
+    pub fn name(&self) -> String {
         match self {
             Self::Question(event) => event.node.clone(),
             Self::Approval(event) => PendingApproval::name_of(event.number),
@@ -49,7 +53,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns the id of the answer.
-    pub(super) fn id(&self) -> &str {
+    #[must_use]
+    pub fn id(&self) -> &str {
         match self {
             Self::Question(event) => &event.answer.id,
             Self::Approval(event) => event.verdict.id(),
@@ -57,7 +62,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns the answer as it was given.
-    pub(super) fn given(&self) -> &str {
+    #[must_use]
+    pub fn given(&self) -> &str {
         match self {
             Self::Question(event) => &event.answer.raw,
             Self::Approval(event) => event.verdict.id(),
@@ -65,7 +71,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns the answer in short.
-    pub(super) fn chosen(&self) -> String {
+    #[must_use]
+    pub fn chosen(&self) -> String {
         match self {
             Self::Question(event) if event.answer.id == OTHER => one_line(&event.answer.raw),
             Self::Question(event) => event.answer.id.clone(),
@@ -74,7 +81,8 @@ impl AcceptedAnswer {
     }
 
     /// Returns a line that says what was answered.
-    pub(super) fn line(&self) -> String {
+    #[must_use]
+    pub fn line(&self) -> String {
         let line = format!("{}/{} is answered: {}", self.turn().agent, self.name(), self.chosen());
         printable_line(&line) + "\n"
     }

@@ -183,6 +183,10 @@ impl FeedState {
                 return false;
             }
         };
+        if !events.is_empty() {
+            // Who comes now gets them, too.
+            self.whole = None;
+        }
         for event in &events {
             self.number += 1;
             let position = self.position(name);
@@ -238,7 +242,8 @@ impl FeedState {
         }
         let position = self.position(name);
         let mut frames = vec![FeedEvent::of("reset", &position.seq).frame(None)];
-        frames.extend(self.source.whole(after).iter().map(|event| event.frame(None)));
+        // Each event is let go once it has its frame.
+        frames.extend(self.source.whole(after).into_iter().map(|event| event.frame(None)));
         // Only who has all of it has this position.
         frames.push(FeedEvent::of("whole", &position.seq).frame(Some(&position)));
         if after.is_none() {

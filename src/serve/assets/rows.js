@@ -2,14 +2,17 @@
 
 import { drawn, el, show } from "./dom.js";
 
-const SPARE = 20;
+// The rows that are kept in reserve above and below the visible ones, and how many of them are made in a frame: no frame makes
+// all, so none is late for them.
+const SPARE = 24;
+const A_FRAME = 12;
 
 export class VirtualRows {
   // `make(item, index)` returns the cells of a row; `open(item)` is called for Enter and a click.
   constructor({ label, height, make, open, toggle, role }) {
     Object.assign(this, { height, make, open, toggle });
     this.items = [];
-    [this.first, this.last] = [0, -1];
+    [this.first, this.last, this.top] = [0, 0, 0];
     this.drawn = new Map();
     this.active = 0;
     this.space = el("div", { class: "space" });
@@ -45,12 +48,32 @@ export class VirtualRows {
     });
   }
 
-  draw() {
-    const top = Math.floor(this.box.scrollTop / this.height);
+  // Returns the rows to have now: the visible ones, those that there are, and some more in reserve, first where it is scrolled to.
+  range() {
+    const top = Math.min(Math.floor(this.box.scrollTop / this.height), this.items.length);
     const bottom = Math.min(this.items.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height));
-    // Rows are made for some frames in advance.
-    if (!this.dirty && top >= this.first && bottom <= this.last) return;
-    const first = Math.max(0, top - SPARE), last = Math.min(this.items.length, bottom + SPARE);
+    const from = Math.max(0, top - SPARE), to = Math.min(this.items.length, bottom + SPARE);
+    let first = top, last = bottom, left = A_FRAME;
+    if (!this.dirty && this.first <= bottom && this.last >= top) {
+      first = Math.min(top, Math.max(this.first, from));
+      last = Math.max(bottom, Math.min(this.last, to));
+      left -= Math.max(0, this.first - first) + Math.max(0, last - this.last);
+    }
+    const isDown = top >= this.top;
+    for (const below of [isDown, !isDown]) {
+      const more = Math.max(0, Math.min(left, below ? to - last : first - from));
+      if (below) last += more;
+      else first -= more;
+      left -= more;
+    }
+    this.top = top;
+    return { first, last, isWhole: first === from && last === to };
+  }
+
+  draw() {
+    const { first, last, isWhole } = this.range();
+    if (!isWhole) this.later();
+    if (!this.dirty && first === this.first && last === this.last) return;
     const isSame = !this.dirty;
     const rows = [];
     for (let index = first; index < last; index++) {

@@ -21,7 +21,7 @@ use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
-use crate::runtime::command_name::command_name;
+use crate::runtime::command_name::next_command_name;
 use crate::runtime::directories;
 use crate::runtime::observing::inbox_view::{InboxItem, apply_event, apply_inbox};
 use crate::store::inbox;
@@ -112,7 +112,7 @@ impl AnswerOutcome {
 /// # Errors
 /// [`store::Error`].
 pub(super) fn put(dir: &RunDir, given: AnswerCommand, key: &ProofKey) -> Result<(), store::Error> {
-    let name = command_name();
+    let name = next_command_name(&dir.inbox(), key);
     inbox::put(&dir.inbox(), &name, &RunCommand::Answer(given), key)
 }
 

@@ -16,6 +16,7 @@ use crate::domain::run::{Run, RunStatus};
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
 use crate::plugin::styled::TextTone;
+use crate::runtime::observing::run_standing::standing;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view, newest_first};
@@ -122,19 +123,28 @@ pub(super) fn show(
 }
 
 /// Returns a run as JSON.
-pub(super) fn as_json(run: &ListedRun) -> Value {
-    let mut value = json!({ "run": run.id, "status": word(run), "started_at": run.started });
-    match &run.view {
-        Ok(view) => {
-            value["pause"] = json!(view.run.pause);
-            value["live"] = json!(view.run.agents.len());
-            value["finished"] = json!(view.run.finished.len());
-            value["total_cost_usd"] = json!(view.run.total_cost_usd);
-            value["scope_dir"] = json!(view.run.scope_dir);
-            output::add_failures(&mut value, &view.run);
-        }
-        Err(error) => value["error"] = json!(error.to_string()),
+pub(super) fn as_json(listed: &ListedRun) -> Value {
+    match &listed.view {
+        Ok(view) => read_as_json(&view.run, view.held, listed.started),
+        Err(error) => json!({
+            "run": listed.id, "status": word(listed), "started_at": listed.started, "error": error.to_string(),
+        }),
     }
+}
+
+/// Returns a run that was read as JSON.
+pub(super) fn read_as_json(run: &Run, held: bool, started: Timestamp) -> Value {
+    let mut value = json!({
+        "run": run.workflow_id,
+        "status": standing(run, held),
+        "started_at": started,
+        "pause": run.pause,
+        "live": run.agents.len(),
+        "finished": run.finished.len(),
+        "total_cost_usd": run.total_cost_usd,
+        "scope_dir": run.scope_dir,
+    });
+    output::add_failures(&mut value, run);
     value
 }
 

@@ -15,7 +15,7 @@ use crate::domain::retry::{
     ContinuedParent, PlannedRetry, RetryError, RetryPlan, RetryReason, RetrySelection, plan_retry,
 };
 use crate::domain::run::Run;
-use crate::runtime::command_name::command_name;
+use crate::runtime::command_name::next_command_name;
 use crate::runtime::observing::inbox_view::load_with_inbox;
 use crate::runtime::{check_retry, directories, seals};
 use crate::store::inbox;
@@ -129,8 +129,9 @@ pub(super) fn planned(run: &Run, selection: &RetrySelection) -> Result<Value, Er
 /// Puts a command into the inbox of a run; it is durable when this returns.
 fn put(root: &RunsRoot, id: &RunId, command: &RunCommand) -> Result<(), Error> {
     let key = directories::user_state()?.key()?;
-    let name = command_name();
-    Ok(inbox::put(&root.run(id).inbox(), &name, command, &key)?)
+    let inbox = root.run(id).inbox();
+    let name = next_command_name(&inbox, &key);
+    Ok(inbox::put(&inbox, &name, command, &key)?)
 }
 
 /// Asks the raymond that holds a run to retry agents; it is durable when this returns.

@@ -45,8 +45,8 @@ use super::id::AgentId;
 pub struct HostTable {
     /// The version of the messages between hosts that this raymond speaks.
     wire: u32,
-    /// Hosts with Claude Code are preferred.
-    prefers_claude: bool,
+    /// True if the turns are processes of Claude Code: hosts with it are preferred, and take as many as their memory carries.
+    starts_claude: bool,
     hosts: BTreeMap<HostName, KnownHost>,
     /// The hosts by their labels; under `None` all of them.
     pools: HashMap<Option<HostLabel>, HostPool>,
@@ -72,7 +72,7 @@ impl HostTable {
     pub fn new(wire: u32) -> Self {
         Self {
             wire,
-            prefers_claude: false,
+            starts_claude: false,
             hosts: BTreeMap::new(),
             pools: HashMap::new(),
             agents: HashMap::new(),
@@ -80,11 +80,11 @@ impl HostTable {
         }
     }
 
-    /// Returns the table of a run whose turns are answered by Claude Code, if `prefers`: hosts without it are given agents only
-    /// if no other one takes any. Scripts and graphs may do without it.
+    /// Returns the table of a run whose turns start Claude Code, if `starts`: hosts without it are given agents only if no other
+    /// one takes any, since scripts and graphs may do without it, and no host is given more turns than its memory carries.
     #[must_use]
-    pub fn preferring_claude(self, prefers: bool) -> Self {
-        Self { prefers_claude: prefers, ..self }
+    pub fn starting_claude(self, starts: bool) -> Self {
+        Self { starts_claude: starts, ..self }
     }
 
     /// Takes the sightings of all hosts. Those that are missing were removed, and count as lost.
@@ -176,7 +176,7 @@ impl HostTable {
     /// Returns the number of turns that may run at a host at once: none if it is silent or lost.
     #[must_use]
     pub fn permits(&self, host: &HostName) -> usize {
-        self.hosts.get(host).map_or(0, |host| host.permits(self.wire))
+        self.hosts.get(host).map_or(0, |host| host.permits(self.wire, self.starts_claude))
     }
 
     /// Returns the number of agents that live at a host.
@@ -194,7 +194,7 @@ impl HostTable {
 
     /// Returns whether others than this host are preferred.
     fn is_last_choice(&self, host: &HostName) -> bool {
-        self.prefers_claude && self.hosts.get(host).is_some_and(KnownHost::lacks_claude)
+        self.starts_claude && self.hosts.get(host).is_some_and(KnownHost::lacks_claude)
     }
 
     fn pool(&self, requirement: Option<&HostLabel>) -> Option<&HostPool> {

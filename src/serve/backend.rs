@@ -5,6 +5,8 @@
 use serde_json::Value;
 
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
 
 /// A document that a command has, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,19 @@ pub enum CommandQuery {
     Agent(RunId, AgentId),
     /// The changes in the worktree of an agent.
     AgentDiff(RunId, AgentId),
+}
+
+/// A run that a stream follows.
+#[derive(Debug, Clone, Copy)]
+pub struct FollowedRun<'run> {
+    /// The run.
+    pub run: &'run Run,
+    /// The run once it has taken the commands in its inbox.
+    pub expected: &'run Run,
+    /// True if a raymond holds it.
+    pub held: bool,
+    /// The time at which it was started.
+    pub started: Timestamp,
 }
 
 /// The reason why there is no answer.
@@ -62,6 +77,13 @@ pub trait CommandBackend: Send + Sync + 'static {
     /// # Errors
     /// [`CommandRefusal`].
     fn document(&self, query: &CommandQuery) -> Result<Value, CommandRefusal>;
+
+    /// Takes in a run as a stream has just read it, so that the list of runs does not read it a second time until the stream
+    /// ends.
+    fn follow(&self, run: &FollowedRun<'_>);
+
+    /// Forgets a run that no stream follows any more.
+    fn unfollow(&self, run: &RunId);
 
     /// Does what an action is for, as the command of that name; returns what it tells.
     ///

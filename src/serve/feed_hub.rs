@@ -139,7 +139,7 @@ impl FeedHub {
             FeedSubject::Runs => Box::new(RunsFeedSource::new(Arc::clone(&self.backend))),
             FeedSubject::Run(run) => {
                 self.must_exist(run)?;
-                Box::new(RunFeedSource::open(&self.root.run(run))?)
+                Box::new(RunFeedSource::open(&self.root.run(run), Arc::clone(&self.backend))?)
             }
             FeedSubject::Agent(run, agent) => {
                 self.must_exist(run)?;

@@ -1,11 +1,13 @@
 //! The stream of one run: its headline, its agents, its log.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::agent_rows::{RunChanges, ToldRun};
+use super::backend::{CommandBackend, FollowedRun};
 use super::event_frame::FeedEvent;
 use super::feed::FeedSource;
 use super::log_lines::PageLogLine;
@@ -33,6 +35,7 @@ const MAX_LINES: usize = 300;
 
 /// The source of a run's stream.
 pub struct RunFeedSource {
+    backend: Arc<dyn CommandBackend>,
     watch: RunWatcher,
     told: ToldRun,
     started: Option<Timestamp>,
@@ -48,12 +51,13 @@ impl RunFeedSource {
     ///
     /// # Errors
     /// An error in its directory.
-    pub fn open(dir: &RunDir) -> Result<Self, store::Error> {
+    pub fn open(dir: &RunDir, backend: Arc<dyn CommandBackend>) -> Result<Self, store::Error> {
         let mut watch = RunWatcher::open(dir.clone())?;
         watch.take_records();
         let seq = watch.known().run.seq;
         let (started, lines) = earlier(dir, seq)?;
         let mut source = Self {
+            backend,
             watch,
             told: ToldRun::default(),
             started,
@@ -69,7 +73,10 @@ impl RunFeedSource {
     /// Takes in the run as it is now, and returns what has changed.
     fn tell(&mut self) -> RunChanges {
         let begin = Instant::now();
-        let changes = self.told.update(self.watch.known(), self.watch.expected(), self.started);
+        let (known, expected) = (self.watch.known(), self.watch.expected());
+        let changes = self.told.update(known, expected, self.started);
+        let (run, held, started) = (known.run, known.held, self.started.unwrap_or_default());
+        self.backend.follow(&FollowedRun { run, expected, held, started });
         self.pause = begin.elapsed() * PAUSE_FACTOR;
         (self.told_at, self.is_due) = (Instant::now(), false);
         changes
@@ -80,6 +87,12 @@ impl RunFeedSource {
             changes.rows.chunks(ROWS).map(|rows| FeedEvent::of("agents", &rows)).collect();
         events.extend(changes.headline.map(|headline| FeedEvent::of("run", &headline)));
         events
+    }
+}
+
+impl Drop for RunFeedSource {
+    fn drop(&mut self) {
+        self.backend.unfollow(&self.watch.known().run.workflow_id);
     }
 }
 

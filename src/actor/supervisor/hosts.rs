@@ -53,7 +53,7 @@ impl RunHosts {
     pub(super) fn of(run: &Run, has_shared_dir: bool) -> Self {
         let mut hosts = Self {
             table: HostTable::new(WIRE_VERSION)
-                .preferring_claude(run.settings.answerer == AnswererKind::Claude),
+                .starting_claude(run.settings.answerer == AnswererKind::Claude),
             has_shared_dir,
             unplaced: BTreeSet::new(),
             has_seen: false,

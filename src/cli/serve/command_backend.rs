@@ -5,7 +5,10 @@ use serde_json::Value;
 use super::local_commands::LocalCommands;
 use super::{actions, agent_document, graph_document, run_documents, start_documents};
 use crate::cli::exit::{CliExitCode, Error};
-use crate::serve::backend::{CommandBackend, CommandQuery, CommandRefusal, RefusalKind};
+use crate::domain::id::RunId;
+use crate::serve::backend::{
+    CommandBackend, CommandQuery, CommandRefusal, FollowedRun, RefusalKind,
+};
 use crate::store;
 
 impl LocalCommands {
@@ -29,6 +32,14 @@ impl LocalCommands {
 impl CommandBackend for LocalCommands {
     fn document(&self, query: &CommandQuery) -> Result<Value, CommandRefusal> {
         self.read(query).map_err(|error| refusal(&error))
+    }
+
+    fn follow(&self, run: &FollowedRun<'_>) {
+        self.cache().follow(run);
+    }
+
+    fn unfollow(&self, run: &RunId) {
+        self.cache().unfollow(run);
     }
 
     fn act(&self, action: &str, body: &Value) -> Result<Value, CommandRefusal> {

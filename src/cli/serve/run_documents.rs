@@ -1,7 +1,7 @@
 //! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print as JSON, bounded.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,9 @@ use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
 use crate::process::turn_tail::changed;
 use crate::runtime::observing::inbox_view::with_inbox;
+use crate::serve::backend::FollowedRun;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{is_held, load_view, newest_first};
+use crate::store::view::{RunView, is_held, load_view, newest_first};
 
 /// The most questions of a run in the list of runs.
 const MAX_QUESTIONS: usize = 50;
@@ -30,54 +31,78 @@ type RunStamp = (u64, [Option<Timestamp>; 2], bool);
 
 /// The documents of runs that have not changed.
 #[derive(Default)]
-pub(super) struct RunCache(Mutex<HashMap<RunId, (RunStamp, Value)>>);
+pub(super) struct RunCache {
+    read: Mutex<HashMap<RunId, (RunStamp, Value)>>,
+    /// Those of the runs that a stream follows, which keeps them up to date.
+    followed: Mutex<HashMap<RunId, Value>>,
+}
 
 impl RunCache {
-    /// Returns the document of a run, which is read if it has changed.
+    /// Takes in a run that a stream follows.
+    pub(super) fn follow(&self, run: &FollowedRun<'_>) {
+        locked(&self.followed).insert(run.run.workflow_id.clone(), document_of(run));
+    }
+
+    /// Forgets a run that no stream follows any more.
+    pub(super) fn unfollow(&self, id: &RunId) {
+        locked(&self.followed).remove(id);
+    }
+
+    /// Returns the document of a run, which is read if it has changed and no stream follows it.
     fn of(&self, root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
+        if let Some(followed) = locked(&self.followed).get(id) {
+            return followed.clone();
+        }
         let journal = root.run(id).journal();
         let length = std::fs::metadata(&journal).map_or(0, |file| file.len());
         let times = [changed(&journal), changed(&root.run(id).inbox())];
         let stamp = (length, times, is_held(root, id).unwrap_or(false));
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((own, value)) = known().get(id)
+        if let Some((own, value)) = locked(&self.read).get(id)
             && *own == stamp
         {
             return value.clone();
         }
         let value = document(root, id, started);
-        known().insert(id.clone(), (stamp, value.clone()));
+        locked(&self.read).insert(id.clone(), (stamp, value.clone()));
         value
     }
 
     /// Forgets the runs that are gone.
     fn keep(&self, all: &[(RunId, Timestamp)]) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.read);
         if known.len() > all.len() {
             known.retain(|id, _| all.iter().any(|(one, _)| one == id));
         }
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Returns a run as `list --json` prints it, with its questions.
 fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
     let listed = list::read(root, id, started);
-    let mut value = list::as_json(&listed);
-    if let Ok(view) = &listed.view {
-        let run = with_inbox(&root.run(id), &view.run, view.held);
-        let mut open = questions::open(&run);
-        value["questions_open"] = json!(open.len());
-        open.truncate(MAX_QUESTIONS);
-        value["questions"] = questions::as_json(&open);
-        let waits = person_waits(&run).into_iter();
-        let others = waits.filter(|wait| !is_question(&wait.subject));
-        let others = others.take(MAX_QUESTIONS).map(|wait| waits::document(id, &wait));
-        value["waits"] = others.collect();
-        let parked = |agent: &&crate::domain::agent::Agent| agent.parked_reason().is_some();
-        value["parked"] = json!(view.run.agents.unordered().filter(parked).count());
-        value["budget_usd"] = json!(view.run.settings.budget_usd);
-        value["reason"] = json!(list::why(&view.run));
-    }
+    let Ok(RunView { run, held, .. }) = &listed.view else { return list::as_json(&listed) };
+    let expected = with_inbox(&root.run(id), run, *held);
+    document_of(&FollowedRun { run, expected: &expected, held: *held, started })
+}
+
+fn document_of(followed: &FollowedRun<'_>) -> Value {
+    let FollowedRun { run, expected, held, started } = *followed;
+    let mut value = list::read_as_json(run, held, started);
+    let mut open = questions::open(expected);
+    value["questions_open"] = json!(open.len());
+    open.truncate(MAX_QUESTIONS);
+    value["questions"] = questions::as_json(&open);
+    let waits = person_waits(expected).into_iter();
+    let others = waits.filter(|wait| !is_question(&wait.subject));
+    let others = others.take(MAX_QUESTIONS).map(|wait| waits::document(&run.workflow_id, &wait));
+    value["waits"] = others.collect();
+    let parked = run.agents.unordered().filter(|agent| agent.parked_reason().is_some());
+    value["parked"] = json!(parked.count());
+    value["budget_usd"] = json!(run.settings.budget_usd);
+    value["reason"] = json!(list::why(run));
     value
 }
 

@@ -137,13 +137,13 @@ impl KnownHost {
         self.seen.as_ref().is_some_and(|seen| seen.report.claude.is_none())
     }
 
-    /// Returns its load, or why it takes no agents. One without Claude Code is the last choice if that is preferred.
-    pub(super) fn load(&self, wire: u32, prefers_claude: bool) -> Result<HostLoad, HostObstacle> {
+    /// Returns its load, or why it takes no agents. One without Claude Code is the last choice if the turns start it.
+    pub(super) fn load(&self, wire: u32, starts_claude: bool) -> Result<HostLoad, HostObstacle> {
         let obstacle = self.obstacle(wire).unwrap_or(HostObstacle::Silent);
         let seen = self.seen.as_ref().filter(|_| self.obstacle(wire).is_none());
         let seen = seen.ok_or(obstacle)?;
         let agents = u64::try_from(self.agents.len()).unwrap_or(u64::MAX).saturating_add(1);
-        let is_last_choice = prefers_claude && self.lacks_claude();
+        let is_last_choice = starts_claude && self.lacks_claude();
         let slots = u64::from(seen.report.slots);
         Ok(HostLoad { is_last_choice, agents, slots, host: seen.host.clone() })
     }
@@ -156,12 +156,13 @@ impl KnownHost {
         self.seen.as_ref().is_some_and(is_usable)
     }
 
-    /// Returns the number of turns that may run there at once. While memory is short, a turn starts only if none is
-    /// running.
-    pub(super) fn permits(&self, wire: u32) -> usize {
+    /// Returns the number of turns that may run there at once. If they start Claude Code its memory is weighed; while that is
+    /// short, a turn starts only if none is running.
+    pub(super) fn permits(&self, wire: u32, starts_claude: bool) -> usize {
         let seen = self.seen.as_ref().filter(|_| self.is_usable(wire));
         let turns = seen.map_or(0, |seen| {
-            let room = seen.report.room.map_or(u32::MAX, |room| room.max(1));
+            let room = seen.report.room.filter(|_| starts_claude);
+            let room = room.map_or(u32::MAX, |room| room.max(1));
             seen.report.slots.min(room)
         });
         usize::try_from(turns).unwrap_or(usize::MAX)

@@ -169,14 +169,16 @@ impl HostTable {
         changes: &mut HostChanges,
         change: impl FnOnce(&mut KnownHost),
     ) {
-        let (wire, prefers_claude) = (self.wire, self.prefers_claude);
+        let (wire, starts_claude) = (self.wire, self.starts_claude);
         let is_new = !self.hosts.contains_key(host);
         let known =
             self.hosts.entry(host.clone()).or_insert_with(|| KnownHost::unseen(host, epoch));
-        let (load, permits, pools) =
-            (known.load(wire, prefers_claude), known.permits(wire), Arc::clone(&known.pools));
+        let load_and_permits = |known: &KnownHost| {
+            (known.load(wire, starts_claude), known.permits(wire, starts_claude))
+        };
+        let ((load, permits), pools) = (load_and_permits(known), Arc::clone(&known.pools));
         change(known);
-        let (new_load, new_permits) = (known.load(wire, prefers_claude), known.permits(wire));
+        let (new_load, new_permits) = load_and_permits(known);
         if permits != new_permits {
             changes.permits.push(host.clone());
         }

@@ -31,6 +31,8 @@ pub(super) enum Outgoing {
     Forget(String),
     /// Forget all requests of the run, which is over.
     ForgetAll,
+    /// Do nothing more.
+    End,
 }
 
 /// A call that waits for its answer.

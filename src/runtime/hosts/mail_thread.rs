@@ -1,8 +1,6 @@
 //! The thread that speaks with the engine for a supervisor: it sends requests, brings answers, and watches the hosts.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -10,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::host_calls::{HostCalls, Outgoing};
 use super::large_bodies::{answer_in, store_request};
+use super::thread_end::ThreadEnd;
 use crate::domain::home::Home;
 use crate::domain::host::HostStanding;
 use crate::domain::host_work::HostAnswer;
@@ -39,7 +38,9 @@ const MAIL_WAIT: Duration = Duration::from_millis(500);
 /// The threads of a supervisor that speak with the engine, until this is dropped.
 #[derive(Debug)]
 pub(in crate::runtime) struct HostMailThread {
-    ends: Arc<AtomicBool>,
+    ends: ThreadEnd,
+    outgoing: Sender<Outgoing>,
+    /// The threads that are waited for at the end. The one that brings answers may be waiting for some, and changes nothing.
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -51,24 +52,27 @@ impl HostMailThread {
         hosts: mpsc::UnboundedSender<Vec<HostSighting>>,
     ) -> (Self, HostCalls) {
         let (outgoing, sent) = channel();
-        let calls = HostCalls::new(held.lease.run.clone(), outgoing);
-        let ends = Arc::new(AtomicBool::new(false));
-        let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: Arc::clone(&ends) };
+        let calls = HostCalls::new(held.lease.run.clone(), outgoing.clone());
+        let ends = ThreadEnd::default();
+        let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: ends.clone() };
         let receiver = sender.clone();
         let watcher = sender.clone();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let threads = [
             named("requests").spawn(move || sender.send(&sent)),
-            named("answers").spawn(move || receiver.receive()),
             named("hosts").spawn(move || watcher.watch(&mirror, &hosts)),
         ];
-        (Self { ends, threads: threads.into_iter().filter_map(Result::ok).collect() }, calls)
+        drop(named("answers").spawn(move || receiver.receive()));
+        let threads = threads.into_iter().filter_map(Result::ok).collect();
+        (Self { ends, outgoing, threads }, calls)
     }
 }
 
 impl Drop for HostMailThread {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
+        self.ends.tell();
+        // What was put out before is still sent.
+        let _ = self.outgoing.send(Outgoing::End);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -80,12 +84,12 @@ impl Drop for HostMailThread {
 struct MailSide {
     held: HeldRun,
     calls: HostCalls,
-    ends: Arc<AtomicBool>,
+    ends: ThreadEnd,
 }
 
 impl MailSide {
     fn has_ended(&self) -> bool {
-        self.ends.load(Ordering::Relaxed)
+        self.ends.is_told()
     }
 
     /// Repeats a call until the engine has carried it out; `None` if another raymond has the run, or it is over. The log says
@@ -106,8 +110,10 @@ impl MailSide {
             };
             let (is_idle, end) = (next.is_none(), Instant::now() + GATHERING_TIME);
             let mut rest = next;
+            let mut is_over = false;
             while let Some(one) = rest.take() {
                 match one {
+                    Outgoing::End => is_over = true,
                     Outgoing::Send(request) => batch.push(request),
                     Outgoing::Forget(key) => over.push(key),
                     Outgoing::Withdraw(key) => {
@@ -127,6 +133,9 @@ impl MailSide {
             if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
                 self.until_done(|held| held.engine.forget(&held.lease, &over));
                 over.clear();
+            }
+            if is_over {
+                return;
             }
         }
     }
@@ -233,7 +242,7 @@ impl MailSide {
                 }
                 Err(_) => {}
             }
-            std::thread::sleep(LOOK_INTERVAL.saturating_sub(began.elapsed()));
+            self.ends.pause(LOOK_INTERVAL.saturating_sub(began.elapsed()));
         }
     }
 }

@@ -6,5 +6,6 @@ mod mail_thread;
 mod remote_executor;
 mod remote_hosts;
 mod remote_runner;
+mod thread_end;
 
 pub(super) use remote_hosts::RemoteHosts;

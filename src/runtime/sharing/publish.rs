@@ -80,8 +80,7 @@ pub(in crate::runtime) fn first_home(
     is_shared_dir: bool,
     answerer: AnswererKind,
 ) -> Result<Vec<PlacedAgent>, Error> {
-    let mut table =
-        HostTable::new(WIRE_VERSION).preferring_claude(answerer == AnswererKind::Claude);
+    let mut table = HostTable::new(WIRE_VERSION).starting_claude(answerer == AnswererKind::Claude);
     let seen = to.engine.hosts()?.into_iter().map(sighting).collect();
     let _ = table.observe_all(seen);
     let group = PlacementGroup::of(&WorkingDir::default(), is_shared_dir);

@@ -68,7 +68,9 @@ fn permits_follow_slots_memory_and_standing() {
     let permits = |change: &dyn Fn(&mut HostSighting)| {
         let mut one = sighting("a", 8, &[]);
         change(&mut one);
-        table(&[one]).permits(&name("a"))
+        let mut table = HostTable::new(WIRE).starting_claude(true);
+        let _ = table.observe_all(vec![one]);
+        table.permits(&name("a"))
     };
     assert_eq!(permits(&|_| ()), 8);
     assert_eq!(permits(&|host| host.report.room = Some(3)), 3);
@@ -77,6 +79,10 @@ fn permits_follow_slots_memory_and_standing() {
     assert_eq!(permits(&|host| host.standing = HostStanding::Lost), 0);
     assert_eq!(permits(&|host| host.is_alive = false), 0);
     assert_eq!(permits(&|host| host.report.wire = 9), 0);
+    let mut short_of_memory = sighting("a", 8, &[]);
+    short_of_memory.report.room = Some(3);
+    let scripted = table(&[short_of_memory]).permits(&name("a"));
+    assert_eq!(scripted, 8, "turns without Claude Code need none of its memory");
 }
 
 #[test]
@@ -213,7 +219,7 @@ fn hosts_without_claude_are_the_last_choice_of_runs_that_need_it() {
         sighting.report.claude = Some("2.1.330".to_owned());
         sighting
     };
-    let mut table = HostTable::new(WIRE).preferring_claude(true);
+    let mut table = HostTable::new(WIRE).starting_claude(true);
     let seen = vec![sighting("a", 8, &[]), with_claude("b", 1), with_claude("c", 1)];
     let _ = table.observe_all(seen);
     let hosts: Vec<String> =

@@ -3,7 +3,7 @@
 use super::names::FACTS;
 use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
 use super::run_head::{RunHead, TERMS};
-use super::run_requests::{forget, reply_key};
+use super::run_requests::forget;
 use super::state::{ObjectState, Undecided};
 use super::{run_commands, run_lease, run_log, run_mail, run_questions};
 
@@ -110,7 +110,9 @@ pub(super) fn look(look: &RunLook, state: &ObjectState<'_>) -> Result<RunAnswer,
         RunLook::Terms => RunAnswer::Terms(state.get_or_default(TERMS)?),
         RunLook::Commands => run_commands::waiting(state)?,
         RunLook::Begun => RunAnswer::Keys(run_mail::begun(&head, state)?),
-        RunLook::QuestionReply { key } => RunAnswer::QuestionReply(state.get(&reply_key(key))?),
+        RunLook::QuestionReply { key } => {
+            RunAnswer::QuestionReply(run_questions::reply(key, state)?)
+        }
         RunLook::Summary => RunAnswer::Summary {
             last: head.last,
             has_ended: head.has_ended,
@@ -148,17 +150,14 @@ pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
             keys.extend(requests.iter().map(|one| queue_key(&one.host)));
         }
         RunCall::Leased { deed: LeasedDeed::Replies { .. }, .. } => keys.push(ANSWERED.to_owned()),
-        RunCall::Leased { deed: LeasedDeed::Forget { keys: forgotten }, .. } => {
-            keys.extend(forgotten.iter().map(|key| request_key(key)));
+        RunCall::Leased { deed: LeasedDeed::Forget { .. }, .. } => {
             keys.extend([ANSWERED, super::run_requests::WITHDRAWN].map(str::to_owned));
         }
         RunCall::AppendFact { change } => keys.push(run_log::chunk_key(change.after + 1)),
-        RunCall::Requests { by, .. } => keys.push(queue_key(&by.host)),
-        RunCall::Begin { keys: begun, .. } => keys.extend(begun.iter().map(|key| request_key(key))),
-        RunCall::Reply { by, replies } => {
-            keys.extend(replies.iter().map(|reply| request_key(&reply.key)));
-            keys.extend([queue_key(&by.host), ANSWERED.to_owned()]);
+        RunCall::Requests { by, .. } | RunCall::Begin { by, .. } => {
+            keys.push(queue_key(&by.host));
         }
+        RunCall::Reply { by, .. } => keys.extend([queue_key(&by.host), ANSWERED.to_owned()]),
         RunCall::Create { .. }
         | RunCall::Claim { .. }
         | RunCall::RunOut { .. }

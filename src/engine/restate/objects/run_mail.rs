@@ -1,5 +1,7 @@
 //! The decisions about the requests of a run: what its supervisor sends, and what hosts make of it.
 
+use std::collections::{BTreeMap, HashSet};
+
 use super::effect::ObjectEffect;
 use super::host_calls::HostCall;
 use super::run_calls::{
@@ -7,8 +9,8 @@ use super::run_calls::{
 };
 use super::run_head::RunHead;
 use super::run_requests::{
-    ANSWERED, AnsweredRequest, KeptRequest, QueuedRequest, RequestState, WITHDRAWN, body_key,
-    forget, is_question, load, queue_key, reply_key, request_key, save, set_list, unqueue,
+    ANSWERED, AnsweredRequest, KeptRequest, QueuedRequest, RequestState, WITHDRAWN, forget,
+    is_begun, is_question, load, queue_key, request_key, save, set_list, unqueue,
 };
 use super::state::{ObjectState, Undecided};
 
@@ -24,87 +26,83 @@ pub(super) fn send(
 ) -> Result<(), Undecided> {
     let keys = requests.iter().flat_map(|one| [request_key(&one.key), queue_key(&one.host)]);
     state.need(keys)?;
-    for request in requests {
+    let (mut new, mut seen) = (Vec::with_capacity(requests.len()), HashSet::new());
+    for request in requests.iter().filter(|request| seen.insert(&request.key)) {
         match load(&request.key, state)? {
             None => {}
-            Some(old)
-                if old.state == RequestState::Withdrawn
-                    && !old.is_begun
-                    && old.epoch < head.epoch =>
-            {
+            Some(old) if old.state == RequestState::Withdrawn && old.epoch < head.epoch => {
                 let mut withdrawn: Vec<String> = state.get_or_default(WITHDRAWN)?;
                 withdrawn.retain(|key| *key != request.key);
                 set_list(WITHDRAWN, &withdrawn, state)?;
             }
             Some(_) => continue,
         }
-        enqueue(run, head, request, state)?;
+        new.push(request);
     }
-    Ok(())
+    enqueue(run, head, &new, state)
 }
 
-/// Puts a request into the queue of its host, and has the host told.
+/// Puts requests into the queues of their hosts, and has the hosts told. A queue may be long: it is read and written once.
 pub(super) fn enqueue(
     run: &str,
     head: &mut RunHead,
-    request: &CarriedRequest,
+    requests: &[&CarriedRequest],
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let CarriedRequest { key, host, host_epoch, body } = request;
-    let kept = KeptRequest {
-        host: host.clone(),
-        host_epoch: *host_epoch,
-        state: RequestState::Open,
-        is_begun: false,
-        epoch: head.epoch,
-    };
-    save(key, &kept, state)?;
-    state.set(&body_key(key), body)?;
-    let queue = queue_key(host);
-    let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-    queued.push(QueuedRequest { key: key.clone(), host_epoch: *host_epoch, is_received: false });
-    state.set(&queue, &queued)?;
-    if head.told.insert(host.clone()) {
-        let call = HostCall::AddRun { run: run.to_owned() };
-        state.effect(ObjectEffect::Host(host.clone(), call));
+    let mut by_host: BTreeMap<&String, Vec<QueuedRequest>> = BTreeMap::new();
+    for CarriedRequest { key, host, host_epoch, body } in requests {
+        let host_epoch = *host_epoch;
+        let kept = KeptRequest {
+            host: host.clone(),
+            host_epoch,
+            state: RequestState::Open,
+            is_begun: false,
+            epoch: head.epoch,
+            text: body.clone(),
+        };
+        save(key, &kept, state)?;
+        let (is_received, is_begun) = (false, false);
+        let queued = QueuedRequest { key: key.clone(), host_epoch, is_received, is_begun };
+        by_host.entry(host).or_default().push(queued);
     }
-    state.effect_once(ObjectEffect::HostSoon(host.clone(), HostCall::Mail));
+    for (host, new) in by_host {
+        let queue = queue_key(host);
+        let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
+        queued.extend(new);
+        state.set(&queue, &queued)?;
+        if head.told.insert(host.clone()) {
+            let call = HostCall::AddRun { run: run.to_owned() };
+            state.effect(ObjectEffect::Host(host.clone(), call));
+        }
+        state.effect_once(ObjectEffect::HostSoon(host.clone(), HostCall::Mail));
+    }
     Ok(())
 }
 
-/// Returns the keys of the supervisor's requests that wait for their hosts, or are carried out.
-fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
+/// Returns the supervisor's requests that wait for their hosts, or are carried out.
+fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<QueuedRequest>, Undecided> {
     state.need(head.told.iter().map(|host| queue_key(host)))?;
-    let mut keys = Vec::new();
+    let mut all = Vec::new();
     for host in &head.told {
         let queued: Vec<QueuedRequest> = state.get_or_default(&queue_key(host))?;
-        let of_supervisor = queued.into_iter().map(|one| one.key);
-        keys.extend(of_supervisor.filter(|key| !is_question(key)));
+        all.extend(queued.into_iter().filter(|one| !is_question(&one.key)));
     }
-    Ok(keys)
+    Ok(all)
 }
 
 /// Returns the keys of all requests that were sent and neither withdrawn nor forgotten.
 pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
     let of_hosts = head.told.iter().map(|host| queue_key(host));
     state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
-    let mut keys = queued(head, state)?;
+    let queued = queued(head, state)?.into_iter().map(|queued| queued.key);
     let answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
-    keys.extend(answered.into_iter().map(|answered| answered.key));
-    Ok(keys)
+    Ok(queued.chain(answered.into_iter().map(|answered| answered.key)).collect())
 }
 
 /// Returns the keys of the requests that were begun and have no reply.
 pub(super) fn begun(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
-    let queued = queued(head, state)?;
-    state.need(queued.iter().map(|key| request_key(key)))?;
-    let mut begun = Vec::new();
-    for key in queued {
-        if load(&key, state)?.is_some_and(|request| request.is_begun) {
-            begun.push(key);
-        }
-    }
-    Ok(begun)
+    let begun = queued(head, state)?.into_iter().filter(|queued| queued.is_begun);
+    Ok(begun.map(|queued| queued.key).collect())
 }
 
 /// Takes a request back unless it was begun.
@@ -115,9 +113,12 @@ pub(super) fn withdraw(
 ) -> Result<RequestFate, Undecided> {
     let request = match load(key, state)? {
         None => KeptRequest::withdrawn(head.epoch),
-        Some(open) if open.state == RequestState::Open && !open.is_begun => {
-            unqueue(key, &open, state)?;
-            KeptRequest { state: RequestState::Withdrawn, epoch: head.epoch, ..open }
+        Some(open) if open.state == RequestState::Open => {
+            if is_begun(key, &open, state)? {
+                return Ok(RequestFate::Begun);
+            }
+            unqueue(&open.host, &HashSet::from([key]), state)?;
+            KeptRequest::withdrawn(head.epoch)
         }
         Some(request) => {
             return Ok(match request.state {
@@ -166,16 +167,17 @@ pub(super) fn requests(
     let queue = queue_key(&by.host);
     let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
     let of_host = |queued: &QueuedRequest| queued.host_epoch == by.epoch;
+    let received: HashSet<&String> = received.iter().collect();
     for one in queued.iter_mut().filter(|one| of_host(one)) {
         let is_named = received.contains(&one.key);
         one.is_received = is_named || (one.is_received && !is_first);
     }
     let news = queued.iter().filter(|one| of_host(one) && !one.is_received).take(limit);
     let keys: Vec<&String> = news.map(|one| &one.key).collect();
-    state.need(keys.iter().map(|key| body_key(key)))?;
+    state.need(keys.iter().map(|key| request_key(key)))?;
     let (mut open, mut size) = (Vec::new(), 0);
     for key in keys {
-        let body: String = state.get_or_default(&body_key(key))?;
+        let body = load(key, state)?.map(|request| request.text).unwrap_or_default();
         if !open.is_empty() && size + body.len() > ANSWER {
             break;
         }
@@ -192,24 +194,27 @@ pub(super) fn begin(
     keys: &[String],
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
-    state.need(keys.iter().map(|key| request_key(key)))?;
-    let mut begun = Vec::with_capacity(keys.len());
-    for key in keys {
-        let request = load(key, state)?.filter(|request| request.is_of(&by.host, by.epoch));
-        let may_begin = match request {
-            None => false,
-            Some(mut request) => match request.state {
-                RequestState::Open | RequestState::Answered => {
-                    request.is_begun = true;
-                    save(key, &request, state)?;
-                    true
-                }
-                RequestState::Withdrawn | RequestState::Forgotten => false,
-            },
-        };
-        begun.push(may_begin);
+    let (queue, wanted) = (queue_key(&by.host), keys.iter().collect::<HashSet<_>>());
+    let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
+    let of_host = |one: &QueuedRequest| one.host_epoch == by.epoch && wanted.contains(&one.key);
+    let mut begun: HashSet<String> = HashSet::with_capacity(keys.len());
+    for one in queued.iter_mut().filter(|one| of_host(one)) {
+        one.is_begun = true;
+        begun.insert(one.key.clone());
     }
-    Ok(RunAnswer::Begun(begun))
+    let others = || keys.iter().filter(|key| !begun.contains(*key));
+    state.need(others().map(|key| request_key(key)))?;
+    let mut answered = HashSet::new();
+    for key in others() {
+        let request = load(key, state)?.filter(|request| request.is_of(&by.host, by.epoch));
+        if request.is_some_and(|request| request.state == RequestState::Answered) {
+            answered.insert(key);
+        }
+    }
+    let may_begin = |key| begun.contains(key) || answered.contains(key);
+    let answer = RunAnswer::Begun(keys.iter().map(may_begin).collect());
+    set_list(&queue, &queued, state)?;
+    Ok(answer)
 }
 
 /// Keeps the replies of a host to open requests. The first reply to each stays.
@@ -219,24 +224,32 @@ pub(super) fn reply(
     replies: &[CarriedReply],
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let keys = replies.iter().map(|reply| request_key(&reply.key));
-    state.need(keys.chain([queue_key(&by.host), ANSWERED.to_owned()]))?;
+    state.need([queue_key(&by.host), ANSWERED.to_owned()])?;
+    let queued: Vec<QueuedRequest> = state.get_or_default(&queue_key(&by.host))?;
+    let of_host = queued.iter().filter(|one| one.host_epoch == by.epoch);
+    let open: HashSet<&String> = of_host.map(|one| &one.key).collect();
     let mut answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
-    let before = answered.len();
-    for reply in replies {
-        let request = load(&reply.key, state)?.filter(|one| one.is_of(&by.host, by.epoch));
-        let Some(mut request) = request.filter(|one| one.state == RequestState::Open) else {
+    let (mut taken, mut is_mail) = (HashSet::new(), false);
+    for CarriedReply { key, body } in replies {
+        if !open.contains(key) || !taken.insert(key.as_str()) {
             continue;
+        }
+        let kept = KeptRequest {
+            host: by.host.clone(),
+            host_epoch: by.epoch,
+            state: RequestState::Answered,
+            is_begun: true,
+            epoch: head.epoch,
+            text: body.clone(),
         };
-        unqueue(&reply.key, &request, state)?;
-        (request.state, request.is_begun) = (RequestState::Answered, true);
-        save(&reply.key, &request, state)?;
-        state.set(&reply_key(&reply.key), &reply.body)?;
-        if !is_question(&reply.key) {
-            answered.push(AnsweredRequest { key: reply.key.clone(), read_by: None });
+        save(key, &kept, state)?;
+        if !is_question(key) {
+            answered.push(AnsweredRequest { key: key.clone(), read_by: None });
+            is_mail = true;
         }
     }
-    if answered.len() > before {
+    unqueue(&by.host, &taken, state)?;
+    if is_mail {
         state.set(ANSWERED, &answered)?;
         head.tell_mail(state);
     }
@@ -252,15 +265,16 @@ pub(super) fn replies(
 ) -> Result<RunAnswer, Undecided> {
     let mut answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
     let is_read = |one: &AnsweredRequest| one.read_by == Some(head.epoch);
+    let received: HashSet<&String> = received.iter().collect();
     for one in answered.iter_mut().filter(|one| received.contains(&one.key)) {
         one.read_by = Some(head.epoch);
     }
     let keys: Vec<&String> =
         answered.iter().filter(|one| !is_read(one)).take(limit).map(|one| &one.key).collect();
-    state.need(keys.iter().map(|key| reply_key(key)))?;
+    state.need(keys.iter().map(|key| request_key(key)))?;
     let (mut replies, mut size) = (Vec::new(), 0);
     for key in keys {
-        let body: String = state.get_or_default(&reply_key(key))?;
+        let body = load(key, state)?.map(|request| request.text).unwrap_or_default();
         if !replies.is_empty() && size + body.len() > ANSWER {
             break;
         }

@@ -1,11 +1,11 @@
 //! The decisions about questions to hosts, of whoever looks at a run. No supervisor sees them.
 
+use std::collections::HashSet;
+
 use super::run_calls::CarriedRequest;
 use super::run_head::RunHead;
 use super::run_mail::enqueue;
-use super::run_requests::{
-    RequestState, is_question, load, reply_key, request_key, set_list, unqueue,
-};
+use super::run_requests::{RequestState, is_question, load, request_key, set_list, unqueue};
 use super::state::{ObjectState, Undecided};
 
 const QUESTIONS: &str = "questions";
@@ -30,7 +30,14 @@ pub(super) fn ask(
     }
     questions.push(question.key.clone());
     state.set(QUESTIONS, &questions)?;
-    enqueue(run, head, question, state)
+    enqueue(run, head, &[question], state)
+}
+
+/// Returns the reply to a question; `None` if there is none yet.
+pub(super) fn reply(key: &str, state: &ObjectState<'_>) -> Result<Option<String>, Undecided> {
+    let question = load(key, state)?;
+    let answered = question.filter(|question| question.state == RequestState::Answered);
+    Ok(answered.map(|question| question.text))
 }
 
 /// Removes a question, with its reply.
@@ -48,10 +55,9 @@ pub(super) fn end(key: &str, state: &mut ObjectState<'_>) -> Result<(), Undecide
 fn remove(key: &str, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
     if let Some(question) = load(key, state)? {
         if question.state == RequestState::Open {
-            unqueue(key, &question, state)?;
+            unqueue(&question.host, &HashSet::from([key]), state)?;
         }
         state.clear(&request_key(key));
-        state.clear(&reply_key(key));
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The requests of a run as its object keeps them.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::state::{ObjectState, Undecided};
@@ -18,15 +20,19 @@ pub(super) enum RequestState {
     Forgotten,
 }
 
-/// A request without its body and its reply.
+/// A request. Each value costs the server more than its bytes, so there is one for all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptRequest {
     pub(super) host: String,
     pub(super) host_epoch: u64,
     pub(super) state: RequestState,
+    /// True if it is over and was begun. Of one that is open its queue knows it.
     pub(super) is_begun: bool,
     /// The lease that it was sent or withdrawn with.
     pub(super) epoch: u64,
+    /// What is asked for, and the reply once there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) text: String,
 }
 
 impl KeptRequest {
@@ -37,8 +43,13 @@ impl KeptRequest {
 
     /// Returns a key that nobody begins.
     pub(super) fn withdrawn(epoch: u64) -> Self {
-        let state = RequestState::Withdrawn;
-        Self { host: String::new(), host_epoch: 0, state, is_begun: false, epoch }
+        Self { epoch, ..Self::over(RequestState::Withdrawn, false) }
+    }
+
+    /// Returns a request of which only the key is known any more.
+    fn over(state: RequestState, is_begun: bool) -> Self {
+        let (host, text) = Default::default();
+        Self { host, host_epoch: 0, state, is_begun, epoch: 0, text }
     }
 }
 
@@ -48,6 +59,8 @@ pub(super) struct QueuedRequest {
     pub(super) key: String,
     pub(super) host_epoch: u64,
     pub(super) is_received: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_begun: bool,
 }
 
 /// A request with a reply, in the order of replying.
@@ -72,14 +85,6 @@ pub(super) fn request_key(key: &str) -> String {
     format!("request/{key}")
 }
 
-pub(super) fn body_key(key: &str) -> String {
-    format!("body/{key}")
-}
-
-pub(super) fn reply_key(key: &str) -> String {
-    format!("reply/{key}")
-}
-
 /// Returns the key of the list of requests that a host has to carry out.
 pub(super) fn queue_key(host: &str) -> String {
     format!("queue/{host}")
@@ -97,18 +102,29 @@ pub(super) fn save(
     state.set(&request_key(key), request)
 }
 
-/// Removes a request from the queue of its host, with its body.
+/// Removes requests from the queue of their host.
 pub(super) fn unqueue(
-    key: &str,
-    request: &KeptRequest,
+    host: &str,
+    keys: &HashSet<&str>,
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let queue = queue_key(&request.host);
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let queue = queue_key(host);
     let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-    queued.retain(|queued| queued.key != key);
-    set_list(&queue, &queued, state)?;
-    state.clear(&body_key(key));
-    Ok(())
+    queued.retain(|queued| !keys.contains(queued.key.as_str()));
+    set_list(&queue, &queued, state)
+}
+
+/// Returns whether an open request was begun.
+pub(super) fn is_begun(
+    key: &str,
+    request: &KeptRequest,
+    state: &ObjectState<'_>,
+) -> Result<bool, Undecided> {
+    let queued: Vec<QueuedRequest> = state.get_or_default(&queue_key(&request.host))?;
+    Ok(queued.iter().any(|queued| queued.key == key && queued.is_begun))
 }
 
 /// Sets a list; one without entries is removed.
@@ -131,23 +147,33 @@ pub(super) fn forget(
     (first, next, count): &mut (u64, u64, usize),
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    state.need(keys.iter().map(|key| request_key(key)))?;
-    let mut forgotten = Vec::new();
     let mut answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
     let mut withdrawn: Vec<String> = state.get_or_default(WITHDRAWN)?;
+    let known: HashSet<&String> = answered.iter().map(|answered| &answered.key).collect();
+    let others = keys.iter().filter(|key| !known.contains(key));
+    state.need(others.map(|key| request_key(key)))?;
+    let mut forgotten = Vec::new();
     for key in keys {
-        let Some(mut request) = load(key, state)? else { continue };
-        match request.state {
-            RequestState::Open => unqueue(key, &request, state)?,
-            RequestState::Answered => answered.retain(|answered| answered.key != *key),
-            RequestState::Withdrawn => withdrawn.retain(|withdrawn| withdrawn != key),
-            RequestState::Forgotten => continue,
-        }
-        state.clear(&reply_key(key));
-        request.state = RequestState::Forgotten;
-        save(key, &request, state)?;
+        let was_begun = if known.contains(key) {
+            true
+        } else {
+            let Some(request) = load(key, state)? else { continue };
+            match request.state {
+                RequestState::Open => {
+                    let was_begun = is_begun(key, &request, state)?;
+                    unqueue(&request.host, &HashSet::from([key.as_str()]), state)?;
+                    was_begun
+                }
+                RequestState::Answered | RequestState::Withdrawn => request.is_begun,
+                RequestState::Forgotten => continue,
+            }
+        };
+        save(key, &KeptRequest::over(RequestState::Forgotten, was_begun), state)?;
         forgotten.push(key.clone());
     }
+    let gone: HashSet<&String> = forgotten.iter().collect();
+    answered.retain(|answered| !gone.contains(&answered.key));
+    withdrawn.retain(|withdrawn| !gone.contains(withdrawn));
     set_list(ANSWERED, &answered, state)?;
     set_list(WITHDRAWN, &withdrawn, state)?;
     let list = |number: u64| format!("forgotten/{number}");

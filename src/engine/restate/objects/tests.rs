@@ -228,7 +228,7 @@ fn forgotten_requests_are_known_for_a_while() {
     let kept =
         |run: &TestRun, start: &str| run.values.keys().filter(|key| key.starts_with(start)).count();
     assert_eq!(kept(&run, "request/"), 10_000);
-    for gone in ["body/", "reply/", "queue/", "answered", "withdrawn"] {
+    for gone in ["queue/", "answered", "withdrawn"] {
         assert_eq!(kept(&run, gone), 0, "{gone}");
     }
 }

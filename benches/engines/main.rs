@@ -51,6 +51,7 @@ fn main() {
             long_turns_of(name, make);
         }
     }
+    runs::delete_folders();
 }
 
 fn calls_of(name: &str, make: MakeServer, time: Duration) {

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Instant;
+
+use tempfile::TempDir;
 
 use crate::servers::MakeServer;
 use crate::support::wait_until;
@@ -80,15 +83,30 @@ fn steps(size: RunSize) -> f64 {
     f64::from(u32::try_from(size.all_turns()).unwrap_or(u32::MAX))
 }
 
+/// The folders of runs that are over. A file system that does not reuse the places of files for a while after these were
+/// deleted makes new ones slower meanwhile, so they are deleted at the end.
+static OLD_FOLDERS: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
+
+/// Deletes the folders of all runs.
+pub(crate) fn delete_folders() {
+    OLD_FOLDERS.lock().expect("nobody failed with it").clear();
+}
+
 /// A folder with the workflow.
 struct BenchPlace {
-    root: tempfile::TempDir,
+    root: Option<TempDir>,
     size: RunSize,
+}
+
+impl Drop for BenchPlace {
+    fn drop(&mut self) {
+        OLD_FOLDERS.lock().expect("nobody failed with it").extend(self.root.take());
+    }
 }
 
 impl BenchPlace {
     fn new(size: RunSize) -> Self {
-        let place = Self { root: tempfile::tempdir().expect("a folder"), size };
+        let place = Self { root: Some(tempfile::tempdir().expect("a folder")), size };
         let RunSize { agents, turns: last, seconds } = size;
         let flow = place.flow();
         fs::create_dir_all(&flow).expect("a folder");
@@ -123,7 +141,7 @@ impl BenchPlace {
     }
 
     fn path(&self) -> &Path {
-        self.root.path()
+        self.root.as_ref().expect("it has one until it is dropped").path()
     }
 
     fn flow(&self) -> PathBuf {

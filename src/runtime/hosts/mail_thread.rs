@@ -29,8 +29,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// The time in which further requests are waited for. A call costs the engine more than the requests that it carries.
 const GATHERING_TIME: Duration = Duration::from_millis(2);
 
-/// The number of requests that are forgotten at a time. They are over, so nothing waits for that.
-const FORGOTTEN: usize = 16;
+/// The number of requests that are forgotten at a time. They are over, so nothing waits for that; but what is to be sent waits
+/// meanwhile.
+const FORGOTTEN: usize = 256;
 
 /// The longest wait for answers.
 const MAIL_WAIT: Duration = Duration::from_millis(500);

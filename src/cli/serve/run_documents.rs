@@ -40,7 +40,12 @@ pub(super) struct RunCache {
 impl RunCache {
     /// Takes in a run that a stream follows.
     pub(super) fn follow(&self, run: &FollowedRun<'_>) {
-        locked(&self.followed).insert(run.run.workflow_id.clone(), document_of(run));
+        if run.held {
+            locked(&self.followed).insert(run.run.workflow_id.clone(), document_of(run));
+        } else {
+            // Of a stopped run the inbox counts at once, so it is read when it is asked for.
+            self.unfollow(&run.run.workflow_id);
+        }
     }
 
     /// Forgets a run that no stream follows any more.

@@ -30,7 +30,7 @@ pub(super) struct KeptRequest {
     pub(super) is_begun: bool,
     /// The lease that it was sent or withdrawn with.
     pub(super) epoch: u64,
-    /// What is asked for, and the reply once there is one.
+    /// Its body; the reply, once there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) text: String,
 }

@@ -1,8 +1,7 @@
 //! The copy of a shared run on this machine: brought up to date for whoever reads it, checked for whoever takes it over.
 
-use std::collections::BTreeMap;
-
 use super::claimed_run::ClaimedRun;
+use super::contents::side_by_side;
 use super::run_engine::{RunEngine, shared_lines};
 use super::shared_terms::{SharedTerms, blob_name, damaged, terms};
 use crate::domain::id::RunId;
@@ -161,11 +160,11 @@ fn workflow(
         let why = format!("its terms name the file {outside:?}, which is not below the workflow");
         return Err(damaged(engine, run, &why));
     }
-    let mut contents = BTreeMap::new();
-    for (path, pin) in &terms.pins.files {
-        contents.insert(path.clone(), (blob(engine, run, &pin.checksum)?, pin.is_executable));
-    }
-    Ok(WorkflowCapture::of_contents(contents))
+    let pins: Vec<_> = terms.pins.files.iter().collect();
+    let contents = side_by_side(&pins, |(path, pin)| {
+        Ok::<_, Error>(((*path).clone(), (blob(engine, run, &pin.checksum)?, pin.is_executable)))
+    })?;
+    Ok(WorkflowCapture::of_contents(contents.into_iter().collect()))
 }
 
 fn cassette(

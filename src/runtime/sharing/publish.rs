@@ -1,6 +1,7 @@
 //! A new run goes to an engine: its files by their checksums, its terms, and its first record.
 
 use super::claimed_run::ClaimedRun;
+use super::contents::side_by_side;
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
 use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::event::Record;
@@ -39,13 +40,12 @@ pub(in crate::runtime) fn publish(
     files: &SharedFiles<'_>,
 ) -> Result<ClaimedRun, Error> {
     let engine = &to.engine;
-    for file in files.workflow.files.values() {
-        engine.put_blob(blob_name(&checksum(&file.content)), &file.content)?;
-    }
     let put = |content: &[u8]| {
         let sum = checksum(content);
         engine.put_blob(blob_name(&sum), content).map(|()| sum)
     };
+    let workflow: Vec<_> = files.workflow.files.values().collect();
+    side_by_side(&workflow, |file| put(&file.content))?;
     let cassette = match files.cassette {
         Some(cassette) => {
             Some(CassetteBlobs { header: put(&cassette.header)?, turns: put(&cassette.turns)? })

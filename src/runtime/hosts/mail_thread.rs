@@ -27,7 +27,7 @@ const PAGE: usize = 500;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The time in which further requests are waited for. A call costs the engine more than the requests that it carries.
-const GATHERING_TIME: Duration = Duration::from_millis(2);
+const GATHERING_TIME: Duration = Duration::from_millis(1);
 
 /// The number of requests that are forgotten at a time. They are over, so nothing waits for that; but what is to be sent waits
 /// meanwhile.

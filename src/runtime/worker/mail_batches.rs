@@ -16,7 +16,7 @@ use crate::runtime::sharing::until_mended;
 const MOST_NOTES: usize = 200;
 
 /// The time in which further notes are waited for. A call costs the engine more than the notes that it carries.
-const GATHERING_TIME: Duration = Duration::from_millis(2);
+const GATHERING_TIME: Duration = Duration::from_millis(1);
 
 /// The bytes after which a call takes no further reply.
 const MOST_BYTES: usize = 4 * 1024 * 1024;

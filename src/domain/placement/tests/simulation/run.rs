@@ -70,7 +70,7 @@ impl Simulation {
             now: 0,
             random: SeededRandom(seed),
             world: SimulatedWorld::default(),
-            table: HostTable::new(WIRE),
+            table: HostTable::new(WIRE).starting_claude(true),
             queue: AdmissionQueue::default(),
             agents: Vec::new(),
             activity: BTreeMap::new(),

@@ -6,10 +6,12 @@ use std::time::Duration;
 use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use super::client::{ClientThread, client};
 use super::failure::{damaged, refused, unreachable};
+use super::mail_looks::MailLooks;
 use super::objects::index_calls::{IndexAnswer, IndexLook};
-use super::objects::names::{ALL, CHANGE, INDEX, LOOK, RUN};
+use super::objects::names::{ALL, INDEX, LOOK, RUN};
 use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
 use super::objects::version::VERSION;
+use super::run_batches::{RunBatches, call_within};
 use super::seen_news::SeenNews;
 use super::settings::RestateSettings;
 use crate::domain::id::RunId;
@@ -20,6 +22,8 @@ use crate::engine::{Engine, EngineAddress, EngineError};
 pub(in crate::engine) struct RestateEngine {
     pub(super) caller: ObjectCaller,
     pub(super) seen: SeenNews,
+    pub(super) looks: MailLooks,
+    pub(super) batches: RunBatches,
     /// The last field: the thread outlives what uses it.
     _thread: ClientThread,
 }
@@ -49,7 +53,8 @@ impl RestateEngine {
         let client = client().map_err(|why| refused(address, why))?;
         let handle = thread.handle.clone();
         let caller = ObjectCaller::new(address.clone(), settings.ingress, client, handle);
-        let engine = Self { caller, seen: SeenNews::default(), _thread: thread };
+        let (seen, looks, batches) = Default::default();
+        let engine = Self { caller, seen, looks, batches, _thread: thread };
         match engine.index(&IndexLook::Version)? {
             IndexAnswer::Version(VERSION) => Ok(engine),
             IndexAnswer::Version(found) => {
@@ -68,18 +73,18 @@ impl RestateEngine {
 
     /// Calls a run.
     pub(super) fn run(&self, run: &RunId, call: &RunCall) -> Result<RunAnswer, EngineError> {
-        self.run_within(run, call, CALL_LIMIT)
+        let answer = self.batches.call(&self.caller, run.as_str(), call)?;
+        self.judged(run, answer)
     }
 
-    /// Calls a run with more or less time.
+    /// Calls a run with more time than others have, and not together with them.
     pub(super) fn run_within(
         &self,
         run: &RunId,
         call: &RunCall,
         limit: Duration,
     ) -> Result<RunAnswer, EngineError> {
-        let called = CalledHandler { service: RUN, key: run.as_str(), handler: CHANGE };
-        let answer = self.caller.call(called, call, limit)?;
+        let answer = call_within(&self.caller, run.as_str(), call, limit)?;
         self.judged(run, answer)
     }
 
@@ -111,6 +116,7 @@ impl RestateEngine {
             RunAnswer::TakenOver => Err(EngineError::TakenOver { run }),
             RunAnswer::Unfit { why } => Err(damaged(self.address(), format!("the run {run}"), why)),
             RunAnswer::Done
+            | RunAnswer::Fenced
             | RunAnswer::Crossed
             | RunAnswer::Epoch(_)
             | RunAnswer::Lines { .. }

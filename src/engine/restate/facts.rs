@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::calls::{CALL_LIMIT, CalledHandler, LARGE_CALL_LIMIT};
+use super::calls::{CalledHandler, LARGE_CALL_LIMIT};
 use super::engine::RestateEngine;
 use super::failure::damaged;
-use super::objects::names::{CHANGE, FACTS, LOOK, RUN};
+use super::objects::names::{FACTS, LOOK, RUN};
 use super::objects::run_calls::{FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook};
 use crate::engine::fact_log::{FactAppend, FactLog, FactLogEntry};
 use crate::engine::shared_log::RunLease;
@@ -39,8 +39,7 @@ impl FactLog for RestateEngine {
         let answer = if let Some(lease) = lease {
             self.leased(lease, LeasedDeed::ChangeFact { change })?
         } else {
-            let called = CalledHandler { service: RUN, key: FACTS, handler: CHANGE };
-            self.caller.call(called, &RunCall::AppendFact { change }, CALL_LIMIT)?
+            self.batches.call(&self.caller, FACTS, &RunCall::AppendFact { change })?
         };
         match answer {
             RunAnswer::Done => Ok(FactAppend::Appended),

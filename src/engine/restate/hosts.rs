@@ -10,7 +10,9 @@ use super::failure::{damaged, refused};
 use super::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::objects::index_calls::{IndexAnswer, IndexLook};
 use super::objects::names::{CHANGE, HOST, LOOK};
+use super::objects::run_calls::RunCall;
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
+use crate::domain::id::RunId;
 use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
 use crate::engine::{Engine, EngineError};
 
@@ -24,12 +26,8 @@ impl HostRegistry for RestateEngine {
     ) -> Result<HostClaim, EngineError> {
         let (worker, report) = (worker.to_owned(), self.carried(report)?);
         let silence_ms = millis(silence);
-        match self.host(host, HostCall::Register { worker, report, silence_ms })? {
-            HostObjectAnswer::Epoch(epoch) => {
-                Ok(HostClaim { host: host.clone(), epoch: HostEpoch(epoch) })
-            }
-            other => Err(self.unexpected(&other)),
-        }
+        let epoch = self.fenced(host, HostCall::Register { worker, report, silence_ms })?;
+        Ok(HostClaim { host: host.clone(), epoch })
     }
 
     fn heartbeat(
@@ -60,11 +58,11 @@ impl HostRegistry for RestateEngine {
     }
 
     fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError> {
-        self.host(host, HostCall::SetStanding(standing)).map(drop)
+        self.fenced(host, HostCall::SetStanding(standing)).map(drop)
     }
 
     fn remove_host(&self, host: &HostName) -> Result<(), EngineError> {
-        self.host(host, HostCall::Remove).map(drop)
+        self.fenced(host, HostCall::Remove).map(drop)
     }
 }
 
@@ -80,6 +78,34 @@ impl RestateEngine {
             }
             answer => Ok(answer),
         }
+    }
+
+    /// Changes the epoch of a host, and tells its runs which ones are over. Returns the epoch that it is in.
+    fn fenced(&self, host: &HostName, call: HostCall) -> Result<HostEpoch, EngineError> {
+        let (epoch, oldest, runs) = match self.host(host, call)? {
+            HostObjectAnswer::Epoch { epoch, oldest, runs } => (epoch, oldest, runs),
+            other => return Err(self.unexpected(&other)),
+        };
+        for run in self.parsed(host, &runs)? {
+            let fence = RunCall::Fence { host: host.as_str().to_owned(), epoch: oldest };
+            match self.run(&run, &fence) {
+                Ok(_) | Err(EngineError::NoSuchRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(HostEpoch(epoch))
+    }
+
+    /// Returns the runs that a host names.
+    pub(super) fn parsed(
+        &self,
+        host: &HostName,
+        runs: &[String],
+    ) -> Result<Vec<RunId>, EngineError> {
+        let parsed = runs.iter().map(|run| RunId::parse(run));
+        parsed
+            .collect::<Result<_, _>>()
+            .map_err(|error| damaged(self.address(), format!("the host {host}"), error.to_string()))
     }
 
     /// Returns a host; `None` if it was removed.

@@ -1,22 +1,21 @@
 //! The mailbox of hosts. The requests are in the objects of their runs, so a host asks each run that has some for it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::RestateEngine;
-use super::failure::damaged;
 use super::objects::host_calls::{HostLook, HostObjectAnswer};
-use super::objects::names::{HOST, LOOK};
+use super::objects::names::{HOST, LOOK, RUN};
 use super::objects::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
 };
 use crate::domain::id::RunId;
+use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_questions::QUESTION;
 use crate::engine::host_registry::HostClaim;
 use crate::engine::shared_log::RunLease;
-use crate::engine::{Engine, EngineError};
 
 impl HostMailbox for RestateEngine {
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {
@@ -61,13 +60,18 @@ impl HostMailbox for RestateEngine {
         is_first: bool,
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
-        let runs = self.runs_for(claim)?;
+        let own = (HOST, claim.host.as_str().to_owned());
+        let known = self.looks.runs(&own, Instant::now()).filter(|_| !is_first);
+        let runs = match known {
+            Some(runs) => runs,
+            None => self.runs_for(claim)?,
+        };
         let mut requests = Vec::new();
-        for run in runs {
-            let received = received.iter().filter(|key| run_of(key).as_ref() == Some(&run));
+        for run in &runs {
+            let received = received.iter().filter(|key| run_of(key).as_ref() == Some(run));
             let (received, limit) = (received.cloned().collect(), limit - requests.len());
             let call = RunCall::Requests { by: acting(claim), received, is_first, limit };
-            let open = match self.run(&run, &call)? {
+            let open = match self.run_for(claim, run, &call)? {
                 RunAnswer::Requests(open) => open,
                 other => return Err(self.unexpected(&other)),
             };
@@ -79,17 +83,17 @@ impl HostMailbox for RestateEngine {
                 body: open.body,
             }));
         }
+        self.looks.note(own, !requests.is_empty());
         Ok(requests)
     }
 
-    /// The host is asked first, and the run decides. A host that is declared lost between the two had asked before that.
+    /// The runs know which epochs of the host are over.
     fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError> {
-        self.runs_for(claim)?;
         let mut begun = HashSet::new();
         for (run, keys) in by_run(keys, |key| key) {
             let given: Vec<String> = keys.iter().map(|key| (*key).clone()).collect();
             let call = RunCall::Begin { by: acting(claim), keys: given };
-            match self.run(&run, &call) {
+            match self.run_for(claim, &run, &call) {
                 Ok(RunAnswer::Begun(may)) => {
                     let may = keys.into_iter().zip(may).filter(|(_, may)| *may);
                     begun.extend(may.map(|(key, _)| key.clone()));
@@ -104,13 +108,12 @@ impl HostMailbox for RestateEngine {
 
     /// Those of a run are all kept, or none. After an error the others may be kept already, and come again.
     fn reply(&self, claim: &HostClaim, replies: &[HostReply]) -> Result<(), EngineError> {
-        self.runs_for(claim)?;
         for (run, replies) in by_run(replies, |reply| &reply.key) {
             let carried = replies
                 .iter()
                 .map(|reply| CarriedReply { key: reply.key.clone(), body: reply.body.clone() });
             let call = RunCall::Reply { by: acting(claim), replies: carried.collect() };
-            match self.run(&run, &call) {
+            match self.run_for(claim, &run, &call) {
                 Ok(_) | Err(EngineError::NoSuchRun { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -129,6 +132,7 @@ impl HostMailbox for RestateEngine {
             RunAnswer::Replies(replies) => replies,
             other => return Err(self.unexpected(&other)),
         };
+        self.looks.note((RUN, lease.run.as_str().to_owned()), !replies.is_empty());
         let carried = |CarriedReply { key, body }| HostReply { key, body };
         Ok(replies.into_iter().map(carried).collect())
     }
@@ -151,21 +155,33 @@ impl HostMailbox for RestateEngine {
 }
 
 impl RestateEngine {
-    /// Returns the runs that have requests for a host, if its claim is the newest.
+    /// Calls a run for a host.
+    fn run_for(
+        &self,
+        claim: &HostClaim,
+        run: &RunId,
+        call: &RunCall,
+    ) -> Result<RunAnswer, EngineError> {
+        match self.run(run, call)? {
+            RunAnswer::Fenced => Err(EngineError::HostFenced { host: claim.host.clone() }),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Asks for the runs that have requests for a host, if its claim is the newest.
     fn runs_for(&self, claim: &HostClaim) -> Result<Vec<RunId>, EngineError> {
         let called = CalledHandler { service: HOST, key: claim.host.as_str(), handler: LOOK };
         let look = HostLook::Runs { epoch: claim.epoch.0 };
         let runs = match self.caller.call(called, look, CALL_LIMIT)? {
-            HostObjectAnswer::Runs(runs) => runs,
+            HostObjectAnswer::Runs(runs) => self.parsed(&claim.host, &runs)?,
             HostObjectAnswer::Fenced => {
                 return Err(EngineError::HostFenced { host: claim.host.clone() });
             }
             other => return Err(self.unexpected(&other)),
         };
-        let parsed = runs.iter().map(|run| RunId::parse(run));
-        parsed.collect::<Result<_, _>>().map_err(|error| {
-            damaged(self.address(), format!("the host {}", claim.host), error.to_string())
-        })
+        let receiver = (HOST, claim.host.as_str().to_owned());
+        self.looks.note_runs(receiver, runs.clone(), Instant::now());
+        Ok(runs)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The engine Restate: virtual objects that a worker serves to the server, and the client that calls them.
 //!
 //! - [`objects`]: what is kept, and each decision about it.
-//! - [`settings`], [`calls`], [`failure`]: addresses, calls through the server's ingress, and what their errors mean.
+//! - [`settings`], [`calls`], [`run_batches`], [`failure`]: addresses, calls through the server's ingress, alone or together, and what
+//!   their errors mean.
 //! - [`deployment`], [`serving`], [`clock`]: who serves the objects, and how another worker takes that over.
-//! - [`log`], [`mailbox`], [`hosts`], [`questions`], [`space`], [`facts`], [`waiting`]: the traits of engines.
+//! - [`log`], [`mailbox`], [`hosts`], [`questions`], [`space`], [`facts`], [`waiting`]: the traits of engines;
+//!   [`mail_looks`], [`seen_news`]: what this process knows of its mail.
 
 mod calls;
 mod client;
@@ -14,9 +16,11 @@ mod facts;
 mod failure;
 mod hosts;
 mod log;
+mod mail_looks;
 mod mailbox;
 mod objects;
 mod questions;
+mod run_batches;
 mod seen_news;
 pub(super) mod serving;
 mod settings;

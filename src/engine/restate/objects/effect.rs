@@ -11,10 +11,12 @@ use super::run_calls::RunCall;
 pub(super) enum ObjectEffect {
     /// The index changes before the answer is given.
     Index(IndexCall),
-    /// A host changes before the answer is given. No host calls a run, so none waits for the other in a circle.
+    /// A host changes before the answer is given. No host waits for a run, so none waits for the other in a circle.
     Host(String, HostCall),
     /// A host is told soon.
     HostSoon(String, HostCall),
+    /// A run is told soon.
+    RunSoon(String, RunCall),
     /// The run itself is told after a while, by the timer of the server.
     OwnRunAfter(RunCall, Duration),
     /// Somebody who waits is woken, by the id of an awakeable and the number of the last news.

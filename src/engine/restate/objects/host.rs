@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::effect::ObjectEffect;
 use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::index_calls::IndexCall;
+use super::run_calls::RunCall;
 use super::state::{ObjectState, Undecided};
 use super::waiters::NewsWaiters;
 use crate::domain::host::HostStanding;
@@ -43,6 +44,29 @@ impl HostHead {
         };
         self.epoch != epoch || !self.is_there() || !is_in_service
     }
+
+    /// Returns the oldest epoch that is not over.
+    fn oldest(&self) -> u64 {
+        self.epoch + u64::from(self.is_fenced(self.epoch))
+    }
+
+    /// Has all runs told which epochs are over, and returns that. Whoever has changed it tells them, too: then they know it
+    /// before that call is over. This is for the case that it does not come to that.
+    fn fenced(&self, host: &str, state: &mut ObjectState<'_>) -> HostObjectAnswer {
+        for run in &self.runs {
+            self.tell_fence(host, run, state);
+        }
+        let runs = self.runs.iter().cloned().collect();
+        HostObjectAnswer::Epoch { epoch: self.epoch, oldest: self.oldest(), runs }
+    }
+
+    /// Has a run told which epochs are over, if there was more than one.
+    fn tell_fence(&self, host: &str, run: &str, state: &mut ObjectState<'_>) {
+        if self.oldest() > 1 {
+            let call = RunCall::Fence { host: host.to_owned(), epoch: self.oldest() };
+            state.effect(ObjectEffect::RunSoon(run.to_owned(), call));
+        }
+    }
 }
 
 /// Changes a host. `now` is the time, in milliseconds.
@@ -70,7 +94,7 @@ pub(super) fn decide(
             head.worker.clone_from(worker);
             (head.standing, head.is_removed) = (HostStanding::Active, false);
             (head.seen, head.report) = (now, report.clone());
-            HostObjectAnswer::Epoch(head.epoch)
+            head.fenced(host, state)
         }
         HostCall::Heartbeat { epoch, report }
             if head.is_fenced(*epoch) || report.get("start") != head.report.get("start") =>
@@ -88,14 +112,15 @@ pub(super) fn decide(
             let was_lost = head.standing == HostStanding::Lost;
             head.epoch += u64::from(*standing == HostStanding::Lost && !was_lost);
             head.standing = *standing;
-            HostObjectAnswer::Done
+            head.fenced(host, state)
         }
         HostCall::Remove => {
             (head.is_removed, head.epoch) = (true, head.epoch + 1);
-            HostObjectAnswer::Done
+            head.fenced(host, state)
         }
         HostCall::AddRun { run } => {
             head.runs.insert(run.clone());
+            head.tell_fence(host, run, state);
             HostObjectAnswer::Done
         }
         HostCall::DropRun { run } => {

@@ -54,11 +54,21 @@ pub(in crate::engine::restate) enum HostLook {
 #[serde(rename_all = "snake_case")]
 pub(in crate::engine::restate) enum HostObjectAnswer {
     Done,
-    Epoch(u64),
+    /// The host is in this epoch. Those before `oldest` are over, and its runs are to be told so.
+    Epoch {
+        epoch: u64,
+        oldest: u64,
+        runs: Vec<String>,
+    },
     Standing(HostStanding),
     Fenced,
     Taken,
     NoSuchHost,
     Runs(Vec<String>),
-    State { epoch: u64, standing: HostStanding, silent_ms: u64, report: Value },
+    State {
+        epoch: u64,
+        standing: HostStanding,
+        silent_ms: u64,
+        report: Value,
+    },
 }

@@ -36,12 +36,21 @@ pub(super) fn decide(
         }
         RunCall::Leased { epoch, .. } if *epoch != head.epoch => return Ok(RunAnswer::TakenOver),
         RunCall::Leased { deed, .. } => leased(run, &mut head, deed, state)?,
+        RunCall::Requests { by, .. } | RunCall::Begin { by, .. } | RunCall::Reply { by, .. }
+            if head.is_fenced(by) =>
+        {
+            return Ok(RunAnswer::Fenced);
+        }
         RunCall::Requests { by, received, is_first, limit } => {
             return run_mail::requests(by, received, (*is_first, *limit), state);
         }
         RunCall::Begin { by, keys } => return run_mail::begin(by, keys, state),
         RunCall::Reply { by, replies } => {
             run_mail::reply(&mut head, by, replies, state)?;
+            RunAnswer::Done
+        }
+        RunCall::Fence { host, epoch } => {
+            head.fence(host, *epoch);
             RunAnswer::Done
         }
         RunCall::LeaveCommand { command } => {
@@ -162,12 +171,11 @@ pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
         | RunCall::Claim { .. }
         | RunCall::RunOut { .. }
         | RunCall::Leased { .. }
+        | RunCall::Fence { .. }
         | RunCall::LeaveCommand { .. }
         | RunCall::Ask { .. }
         | RunCall::EndQuestion { .. }
         | RunCall::Watch { .. } => {}
     }
-    keys.sort_unstable();
-    keys.dedup();
     keys
 }

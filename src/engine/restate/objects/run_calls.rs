@@ -102,6 +102,11 @@ pub(in crate::engine::restate) enum RunCall {
         by: ActingHost,
         replies: Vec<CarriedReply>,
     },
+    /// The epochs of a host before this one are over.
+    Fence {
+        host: String,
+        epoch: u64,
+    },
     LeaveCommand {
         command: CarriedCommand,
     },
@@ -212,6 +217,8 @@ pub(in crate::engine::restate) enum RunAnswer {
         holder: String,
     },
     TakenOver,
+    /// The epoch of the host is over.
+    Fenced,
     /// Another change of facts has the place.
     Crossed,
     /// The call does not fit to the content of the object.

@@ -1,9 +1,10 @@
 //! The head of a run: who supervises it, how far its log is, and who waits for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::run_calls::ActingHost;
 use super::state::{ObjectState, Undecided};
 use super::waiters::NewsWaiters;
 
@@ -27,6 +28,9 @@ pub(super) struct RunHead {
     pub(super) last: u64,
     /// The hosts that know that they have requests of this run.
     pub(super) told: BTreeSet<String>,
+    /// The oldest epochs that are not over of the hosts that told so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) fences: BTreeMap<String, u64>,
     /// The first and the next list of forgotten requests, and the number of requests in them.
     pub(super) forgotten: (u64, u64, usize),
     pub(super) mail: NewsWaiters,
@@ -41,6 +45,17 @@ impl RunHead {
 
     pub(super) fn save(&self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
         state.set(HEAD, self)
+    }
+
+    /// Notes that the epochs of a host before this one are over.
+    pub(super) fn fence(&mut self, host: &str, epoch: u64) {
+        let oldest = self.fences.entry(host.to_owned()).or_default();
+        *oldest = epoch.max(*oldest);
+    }
+
+    /// Returns whether the epoch of a host is over, as far as the run was told.
+    pub(super) fn is_fenced(&self, by: &ActingHost) -> bool {
+        self.fences.get(&by.host).is_some_and(|oldest| by.epoch < *oldest)
     }
 
     /// Tells who waits for mail that there is some.

@@ -68,13 +68,18 @@ pub(super) fn enqueue(
     for (host, new) in by_host {
         let queue = queue_key(host);
         let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
+        // A host that has something to receive was told so, and looks until it finds nothing.
+        let has_mail = |epoch| queued.iter().any(|one| one.host_epoch == epoch && !one.is_received);
+        let is_news = new.iter().any(|one| !has_mail(one.host_epoch));
         queued.extend(new);
         state.set(&queue, &queued)?;
         if head.told.insert(host.clone()) {
             let call = HostCall::AddRun { run: run.to_owned() };
             state.effect(ObjectEffect::Host(host.clone(), call));
         }
-        state.effect_once(ObjectEffect::HostSoon(host.clone(), HostCall::Mail));
+        if is_news {
+            state.effect_once(ObjectEffect::HostSoon(host.clone(), HostCall::Mail));
+        }
     }
     Ok(())
 }

@@ -22,25 +22,29 @@ pub(super) struct RunObject;
 
 #[restate_sdk::object(name = "RaymondRun", client_visibility = "pub(super)", lazy_state)]
 impl RunObject {
+    /// Carries calls out, one after the other, and returns an answer to each.
     #[handler]
     async fn change(
         &self,
         ctx: ObjectContext<'_>,
-        call: Vec<u8>,
+        calls: Vec<u8>,
     ) -> Result<Vec<u8>, TerminalError> {
-        let call: RunCall = read(&call)?;
-        let first = run::first_keys(&call);
+        let calls: Vec<RunCall> = read(&calls)?;
+        let first = calls.iter().flat_map(run::first_keys).collect();
         let id = ctx.key().to_owned();
-        let answer = changed(&ctx, first, |state| run::decide(&id, &call, state)).await?;
-        match call {
+        let mut answers = changed(&ctx, first, |state| {
+            calls.iter().map(|call| run::decide(&id, call, state)).collect::<Result<Vec<_>, _>>()
+        })
+        .await?;
+        for (call, answer) in calls.into_iter().zip(&mut answers) {
             // No other call of this run is carried out meanwhile, so the lease is still the newest.
-            RunCall::Leased { deed: LeasedDeed::ChangeFact { change }, .. }
-                if answer == RunAnswer::Done =>
+            if let RunCall::Leased { deed: LeasedDeed::ChangeFact { change }, .. } = call
+                && *answer == RunAnswer::Done
             {
-                changed_fact(&ctx, change).await
+                *answer = changed_fact(&ctx, change).await?;
             }
-            _ => written(&answer),
         }
+        written(&answers)
     }
 
     #[handler]
@@ -66,7 +70,7 @@ impl RunObject {
             Ok(behind) => {
                 let watch = |awakeable| {
                     let watch = RunCall::Watch { awakeable, topic, seen: behind };
-                    written(&VersionedCall::new(watch))
+                    written(&VersionedCall::new([watch]))
                 };
                 woken(&ctx, (RUN, watch), (behind, longest(longest_ms))).await?
             }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::effect::ObjectEffect;
 use super::names::{ALL, CHANGE, FACTS, HOST, INDEX, RUN};
-use super::run_calls::{FactChangeCall, RunCall};
+use super::run_calls::{FactChangeCall, RunAnswer, RunCall};
 use super::state::{LoadedValues, ObjectState, StateChanges, Undecided};
 use super::version::{CallVersion, OTHER_VERSION, VERSION, VersionedCall};
 
@@ -65,13 +65,15 @@ macro_rules! loader {
 loader!(load_to_change, ObjectContext);
 loader!(load_to_look, SharedObjectContext);
 
-/// Makes a decision, and has it carried out. `first` are keys that it needs for certain.
+/// Makes a decision, and has it carried out. `keys` are those that it needs for certain.
 pub(super) async fn changed<A>(
     context: &ObjectContext<'_>,
-    first: Vec<String>,
+    mut keys: Vec<String>,
     decide: impl Fn(&mut ObjectState<'_>) -> Result<A, Undecided>,
 ) -> Result<A, TerminalError> {
-    let (mut loaded, mut keys) = (LoadedValues::new(), first);
+    keys.sort_unstable();
+    keys.dedup();
+    let mut loaded = LoadedValues::new();
     loop {
         load_to_change(context, &keys, &mut loaded).await?;
         let (decided, changes) = {
@@ -126,9 +128,10 @@ async fn carry_out(
                 let target = RequestTarget::object(HOST, host, CHANGE);
                 context.request::<_, Vec<u8>>(target, call).call().await?;
             }
-            ObjectEffect::HostSoon(..) | ObjectEffect::OwnRunAfter(..) | ObjectEffect::Wake(..) => {
-                later.push(effect);
-            }
+            ObjectEffect::HostSoon(..)
+            | ObjectEffect::RunSoon(..)
+            | ObjectEffect::OwnRunAfter(..)
+            | ObjectEffect::Wake(..) => later.push(effect),
         }
     }
     for (key, value) in changes.values {
@@ -145,8 +148,13 @@ async fn carry_out(
                 let target = RequestTarget::object(HOST, host, CHANGE);
                 context.request::<_, Vec<u8>>(target, call).send();
             }
+            ObjectEffect::RunSoon(run, call) => {
+                let call = written(&VersionedCall::new([call]))?;
+                let target = RequestTarget::object(RUN, run, CHANGE);
+                context.request::<_, Vec<u8>>(target, call).send();
+            }
             ObjectEffect::OwnRunAfter(call, time) => {
-                let call = written(&VersionedCall::new(call))?;
+                let call = written(&VersionedCall::new([call]))?;
                 let target = RequestTarget::object(RUN, context.key(), CHANGE);
                 context.request::<_, Vec<u8>>(target, call).send_after(time);
             }
@@ -160,10 +168,13 @@ async fn carry_out(
 pub(super) async fn changed_fact(
     context: &ObjectContext<'_>,
     change: FactChangeCall,
-) -> Result<Vec<u8>, TerminalError> {
-    let call = written(&VersionedCall::new(RunCall::AppendFact { change }))?;
+) -> Result<RunAnswer, TerminalError> {
+    let calls = written(&VersionedCall::new([RunCall::AppendFact { change }]))?;
     let target = RequestTarget::object(RUN, FACTS, CHANGE);
-    context.request::<_, Vec<u8>>(target, call).call().await
+    let answers: Vec<u8> = context.request::<_, Vec<u8>>(target, calls).call().await?;
+    let answers: Vec<RunAnswer> =
+        serde_json::from_slice(&answers).map_err(|error| damaged(error.to_string()))?;
+    answers.into_iter().next().ok_or_else(|| damaged("the facts gave no answer".to_owned()))
 }
 
 /// Waits until an awakeable is resolved or the time is over; returns the number of the last news.

@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::effect::ObjectEffect;
-use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
+use super::host_calls::HostCall;
 use super::index_calls::{IndexCall, IndexedRun};
 use super::names::FACTS;
+use super::run;
 use super::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer,
     RunCall, RunLook, RunTopic,
 };
 use super::state::decided;
-use super::{host, run};
-use crate::domain::host::HostStanding;
+
+mod hosts;
 
 /// A run with all its values at hand.
 #[derive(Default)]
@@ -199,14 +198,27 @@ impl TestRun {
 }
 
 #[test]
-fn hosts_are_told_of_a_run_once_and_of_its_mail_each_time() {
+fn hosts_are_told_of_a_run_once_and_of_mail_after_they_have_received_all() {
     let mut run = TestRun::begun();
     run.deed(1, send("r/a"));
     run.deed(1, send("r/a"));
     run.deed(1, send("r/b"));
     let add = ObjectEffect::Host("h".to_owned(), HostCall::AddRun { run: "r".to_owned() });
     let mail = ObjectEffect::HostSoon("h".to_owned(), HostCall::Mail);
-    assert_eq!(run.effects, [add, mail.clone(), mail]);
+    assert_eq!(run.effects, [add, mail.clone()], "it looks until it has received all");
+    run.effects.clear();
+    let received = |keys: &[&str]| RunCall::Requests {
+        by: by(1),
+        received: texts(keys),
+        is_first: false,
+        limit: 10,
+    };
+    run.call(&received(&["r/a"]));
+    run.deed(1, send("r/c"));
+    assert_eq!(run.effects, []);
+    run.call(&received(&["r/b", "r/c"]));
+    run.deed(1, send("r/d"));
+    assert_eq!(run.effects, [mail]);
     run.effects.clear();
     assert_eq!(run.deed(1, LeasedDeed::ForgetAll), RunAnswer::Done);
     let drop = ObjectEffect::Host("h".to_owned(), HostCall::DropRun { run: "r".to_owned() });
@@ -256,61 +268,6 @@ fn waiters_of_a_run_wait_behind_what_they_have_seen() {
     assert_eq!(woken.len(), 2, "{woken:?}");
     assert!(!format!("{woken:?}").contains("mail"), "{woken:?}");
     assert!(to_wait(&mut run, RunTopic::Lines, 1).is_err());
-}
-
-#[test]
-fn host_keeps_its_epoch_for_the_same_worker_alone() {
-    let mut values = BTreeMap::new();
-    let mut call =
-        |call: &HostCall| decided(&mut values, |state| host::decide("h", call, 5, state)).0;
-    let register = |worker: &str| HostCall::Register {
-        worker: worker.to_owned(),
-        report: json!({}),
-        silence_ms: 0,
-    };
-    let beat = |epoch| HostCall::Heartbeat { epoch, report: json!({}) };
-    assert_eq!(call(&HostCall::Mail), HostObjectAnswer::Done);
-    assert_eq!(call(&HostCall::Remove), HostObjectAnswer::NoSuchHost);
-    assert_eq!(call(&register("w")), HostObjectAnswer::Epoch(1));
-    assert_eq!(call(&register("w")), HostObjectAnswer::Epoch(1));
-    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(2));
-    assert_eq!(call(&beat(1)), HostObjectAnswer::Fenced);
-    assert_eq!(call(&HostCall::SetStanding(HostStanding::Draining)), HostObjectAnswer::Done);
-    assert_eq!(call(&beat(2)), HostObjectAnswer::Standing(HostStanding::Draining));
-    call(&HostCall::SetStanding(HostStanding::Lost));
-    call(&HostCall::SetStanding(HostStanding::Lost));
-    assert_eq!(call(&beat(3)), HostObjectAnswer::Fenced);
-    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(4));
-    call(&HostCall::Remove);
-    assert_eq!(call(&beat(4)), HostObjectAnswer::Fenced);
-    assert_eq!(call(&register("x")), HostObjectAnswer::Epoch(6));
-}
-
-#[test]
-fn host_of_another_worker_is_taken_once_that_is_silent() {
-    let mut values = BTreeMap::new();
-    let mut register = |worker: &str, now| {
-        let (worker, report) = (worker.to_owned(), json!({}));
-        let call = HostCall::Register { worker, report, silence_ms: 6_000 };
-        decided(&mut values, |state| host::decide("h", &call, now, state)).0
-    };
-    assert_eq!(register("w", 10_000), HostObjectAnswer::Epoch(1));
-    assert_eq!(register("x", 15_999), HostObjectAnswer::Taken);
-    assert_eq!(register("w", 12_000), HostObjectAnswer::Epoch(1), "it is its own");
-    assert_eq!(register("x", 18_000), HostObjectAnswer::Epoch(2));
-}
-
-#[test]
-fn clock_that_goes_back_gives_no_negative_silence() {
-    let mut values = BTreeMap::new();
-    let (worker, report) = ("w".to_owned(), json!({ "slots": 1 }));
-    let register = HostCall::Register { worker, report, silence_ms: 0 };
-    decided(&mut values, |state| host::decide("h", &register, 60_000, state));
-    for (now, silent) in [(60_500, 500), (1_000, 0)] {
-        let state = decided(&mut values, |state| host::look(&HostLook::State, now, state)).0;
-        let HostObjectAnswer::State { silent_ms, .. } = state else { panic!("{state:?}") };
-        assert_eq!(silent_ms, silent);
-    }
 }
 
 #[test]

@@ -1,0 +1,217 @@
+//! The calls of a run's object, in batches: those that come about while one is under way go together with the next.
+//!
+//! The object carries out one call at a time, and each costs the server more than what it carries. So of one process at most one
+//! is under way for a run, and the others wait here instead of there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
+use super::failure::{damaged, refused, unreachable};
+use super::objects::names::{CHANGE, RUN};
+use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall};
+use crate::engine::EngineError;
+
+/// The most calls of a batch.
+const MOST_CALLS: usize = 64;
+/// The bytes after which a batch takes no further call.
+const MOST_BYTES: usize = 2 * 1_024 * 1_024;
+
+/// The weight from which on a batch says that much is going on.
+const HEAVY: usize = 4;
+/// The time in which calls are waited for after such a batch. What a host or a supervisor makes of its answers goes together then.
+const GATHERING_TIME: Duration = Duration::from_millis(5);
+
+/// The outcome of a call.
+type CallOutcome = Result<RunAnswer, EngineError>;
+
+/// A call that waits for its turn, and who waits for its outcome.
+#[derive(Debug)]
+struct WaitingRunCall {
+    call: Box<RawValue>,
+    /// The number of requests, replies or lines in it.
+    weight: usize,
+    done: oneshot::Sender<CallOutcome>,
+}
+
+/// The calls that wait, by their runs. A run is here as long as a task makes its calls.
+#[derive(Debug, Default, Clone)]
+pub(super) struct RunBatches(Arc<Mutex<HashMap<String, Vec<WaitingRunCall>>>>);
+
+impl RunBatches {
+    /// Calls the object of a run, and waits for the answer on this thread, which must not be one of a runtime.
+    pub(super) fn call(&self, caller: &ObjectCaller, run: &str, call: &RunCall) -> CallOutcome {
+        let weight = weight(call);
+        let call = written(caller, call)?;
+        let (done, outcome) = oneshot::channel();
+        let waiting = WaitingRunCall { call, weight, done };
+        let is_first = {
+            let mut runs = lock(&self.0);
+            let is_first = !runs.contains_key(run);
+            runs.entry(run.to_owned()).or_default().push(waiting);
+            is_first
+        };
+        if is_first {
+            let (batches, caller, run) = (self.clone(), caller.clone(), run.to_owned());
+            let handle = caller.handle.clone();
+            handle.spawn(async move { batches.drain(&caller, &run).await });
+        }
+        // The task is dropped without an outcome only if the engine is.
+        let over = |_| Err(unreachable(&caller.address, "the connection was closed"));
+        outcome.blocking_recv().unwrap_or_else(over)
+    }
+
+    /// Makes the calls of a run until none waits.
+    async fn drain(&self, caller: &ObjectCaller, run: &str) {
+        while let Some(batch) = self.next(run) {
+            let is_heavy = batch.iter().map(|waiting| waiting.weight).sum::<usize>() >= HEAVY;
+            make(caller, run, batch).await;
+            if is_heavy {
+                sleep(GATHERING_TIME).await;
+            }
+        }
+    }
+
+    /// Returns the calls that go next; `None` if there are none, and the task ends.
+    fn next(&self, run: &str) -> Option<Vec<WaitingRunCall>> {
+        let mut runs = lock(&self.0);
+        let waiting = runs.get_mut(run)?;
+        if waiting.is_empty() {
+            runs.remove(run);
+            return None;
+        }
+        let len = batch_len(waiting.iter().map(|waiting| waiting.call.get().len()));
+        Some(waiting.drain(..len).collect())
+    }
+}
+
+/// Makes calls, and tells their outcomes.
+async fn make(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
+    let calls: Vec<&RawValue> = batch.iter().map(|waiting| &*waiting.call).collect();
+    match answers(caller, run, &calls, CALL_LIMIT).await {
+        Ok(answers) => {
+            for (waiting, answer) in batch.into_iter().zip(answers) {
+                // Whoever does not wait any more has ended.
+                let _ = waiting.done.send(Ok(answer));
+            }
+        }
+        // One of them may be the reason, and the others are not to suffer from it.
+        Err(error) if batch.len() > 1 && !error.is_passing() => {
+            for waiting in batch {
+                let outcome = alone(caller, run, &waiting.call, CALL_LIMIT).await;
+                let _ = waiting.done.send(outcome);
+            }
+        }
+        Err(error) => {
+            for waiting in batch {
+                let _ = waiting.done.send(Err(error.clone()));
+            }
+        }
+    }
+}
+
+/// Returns the number of requests, replies or lines in a call.
+fn weight(call: &RunCall) -> usize {
+    match call {
+        RunCall::Leased { deed, .. } => match deed {
+            LeasedDeed::Append { lines, .. } => lines.len(),
+            LeasedDeed::Send { requests } => requests.len(),
+            LeasedDeed::Replies { received, .. } => received.len(),
+            LeasedDeed::Renew { .. }
+            | LeasedDeed::Release { .. }
+            | LeasedDeed::SetTerms { .. }
+            | LeasedDeed::RemoveCommand { .. }
+            | LeasedDeed::Sent
+            | LeasedDeed::Withdraw { .. }
+            | LeasedDeed::Forget { .. }
+            | LeasedDeed::ForgetAll
+            | LeasedDeed::ChangeFact { .. } => 0,
+        },
+        RunCall::Requests { received, .. } => received.len(),
+        RunCall::Begin { keys, .. } => keys.len(),
+        RunCall::Reply { replies, .. } => replies.len(),
+        RunCall::Create { .. }
+        | RunCall::Claim { .. }
+        | RunCall::RunOut { .. }
+        | RunCall::Fence { .. }
+        | RunCall::LeaveCommand { .. }
+        | RunCall::AppendFact { .. }
+        | RunCall::Ask { .. }
+        | RunCall::EndQuestion { .. }
+        | RunCall::Watch { .. } => 0,
+    }
+}
+
+/// Calls the object of a run with more time than others have, and not together with them.
+pub(super) fn call_within(
+    caller: &ObjectCaller,
+    run: &str,
+    call: &RunCall,
+    limit: Duration,
+) -> CallOutcome {
+    let call = written(caller, call)?;
+    caller.handle.block_on(alone(caller, run, &call, limit))
+}
+
+fn written(caller: &ObjectCaller, call: &RunCall) -> Result<Box<RawValue>, EngineError> {
+    let unwritten =
+        |error| refused(&caller.address, format!("the call cannot be written: {error}"));
+    to_raw_value(call).map_err(unwritten)
+}
+
+/// Returns the number of calls of these sizes that go together, at least one.
+fn batch_len(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut all = 0;
+    let fits = |size: &usize| {
+        all += size;
+        all <= MOST_BYTES
+    };
+    sizes.take(MOST_CALLS).take_while(fits).count().max(1)
+}
+
+/// Makes calls together, and returns an answer to each.
+async fn answers(
+    caller: &ObjectCaller,
+    run: &str,
+    calls: &[&RawValue],
+    limit: Duration,
+) -> Result<Vec<RunAnswer>, EngineError> {
+    let handler = CalledHandler { service: RUN, key: run, handler: CHANGE };
+    let answers: Vec<RunAnswer> = caller.ask(handler, calls, limit).await?;
+    if answers.len() == calls.len() {
+        return Ok(answers);
+    }
+    let why = format!("it gave {} answers to {} calls", answers.len(), calls.len());
+    Err(damaged(&caller.address, format!("the run {run}"), why))
+}
+
+/// Makes a call alone.
+async fn alone(caller: &ObjectCaller, run: &str, call: &RawValue, limit: Duration) -> CallOutcome {
+    let mut answers = answers(caller, run, &[call], limit).await?;
+    answers.pop().ok_or_else(|| {
+        damaged(&caller.address, format!("the run {run}"), "it gave no answer".to_owned())
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batch_has_at_least_one_call_and_ends_at_its_bounds() {
+        let len = |sizes: &[usize]| batch_len(sizes.iter().copied());
+        assert_eq!(len(&[1; 3]), 3);
+        assert_eq!(len(&[1; MOST_CALLS + 1]), MOST_CALLS);
+        assert_eq!(len(&[MOST_BYTES / 2, MOST_BYTES / 2, 1]), 2);
+        assert_eq!(len(&[MOST_BYTES + 1, 1]), 1);
+    }
+}

@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub use self::after_loss::goes_on_elsewhere;
 pub use self::balance::{AgentMove, balance};
 use self::host_pool::HostPool;
-use self::known_host::KnownHost;
 pub use self::known_host::{HostObstacle, HostSighting};
+use self::known_host::{KnownHost, sent_ahead};
 use self::membership::{GroupHomes, Placement};
 pub use self::placed_agent::{LostAgent, PlacementGroup};
 pub use self::unplaced::Unplaced;
@@ -47,6 +47,8 @@ pub struct HostTable {
     wire: u32,
     /// True if the turns are processes of Claude Code: hosts with it are preferred, and take as many as their memory carries.
     starts_claude: bool,
+    /// Some turns are sent to a host before a slot is free.
+    sends_ahead: bool,
     hosts: BTreeMap<HostName, KnownHost>,
     /// The hosts by their labels; under `None` all of them.
     pools: HashMap<Option<HostLabel>, HostPool>,
@@ -73,6 +75,7 @@ impl HostTable {
         Self {
             wire,
             starts_claude: false,
+            sends_ahead: false,
             hosts: BTreeMap::new(),
             pools: HashMap::new(),
             agents: HashMap::new(),
@@ -85,6 +88,12 @@ impl HostTable {
     #[must_use]
     pub fn starting_claude(self, starts: bool) -> Self {
         Self { starts_claude: starts, ..self }
+    }
+
+    /// Returns the table of a run whose turns take hardly any time, if `sends`: some are sent to a host before a slot is free.
+    #[must_use]
+    pub fn sending_ahead(self, sends: bool) -> Self {
+        Self { sends_ahead: sends, ..self }
     }
 
     /// Takes the sightings of all hosts. Those that are missing were removed, and count as lost.
@@ -173,10 +182,13 @@ impl HostTable {
         host.is_some_and(|host| host.is_usable(self.wire))
     }
 
-    /// Returns the number of turns that may run at a host at once: none if it is silent or lost.
+    /// Returns the number of turns that may be at a host at once: none if it is silent or lost.
     #[must_use]
     pub fn permits(&self, host: &HostName) -> usize {
-        self.hosts.get(host).map_or(0, |host| host.permits(self.wire, self.starts_claude))
+        self.hosts.get(host).map_or(0, |host| {
+            let permits = host.permits(self.wire, self.starts_claude);
+            if self.sends_ahead { sent_ahead(permits) } else { permits }
+        })
     }
 
     /// Returns the number of agents that live at a host.

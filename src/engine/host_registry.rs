@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::EngineError;
+use super::shared_log::RunLease;
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
 
 /// The time without a heartbeat after which a host counts as silent.
@@ -77,6 +78,20 @@ pub trait HostRegistry {
     /// # Errors
     /// [`EngineError::NoSuchHost`].
     fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError>;
+
+    /// Makes sure that a host in an epoch before the oldest valid one begins nothing more of a run. Whoever gives its work to
+    /// another host does this first. An engine that looks at the host whenever it begins something has nothing to do.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot be asked.
+    fn end_epochs(
+        &self,
+        _lease: &RunLease,
+        _host: &HostName,
+        _oldest_valid: HostEpoch,
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// Removes a host that is not served any more.
     ///

@@ -18,6 +18,7 @@ mod runs;
 mod many_slots;
 mod serving;
 mod speed;
+mod together;
 
 /// Returns two connections to a server of their own, and the server. The log of facts is one for the whole engine.
 fn two_machines() -> (Arc<dyn Engine>, Arc<dyn Engine>, Arc<RestateServer>) {

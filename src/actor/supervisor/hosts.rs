@@ -23,7 +23,7 @@ use crate::domain::placement::{
     HostChanges, HostTable, LostAgent, PlacementGroup, balance, goes_on_elsewhere,
 };
 use crate::domain::run::Run;
-use crate::domain::settings::AnswererKind;
+use crate::domain::settings::{AnswererKind, MaxProcs};
 
 /// The placement of agents on hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +51,13 @@ pub(super) struct RunHosts {
 impl RunHosts {
     /// Returns the hosts of a run, with the agents where its records say that they live.
     pub(super) fn of(run: &Run, has_shared_dir: bool) -> Self {
+        let starts_claude = run.settings.answerer == AnswererKind::Claude;
+        // Turns of Claude Code cost money, so none is sent before it can begin. One that waits would take a permit from another host.
+        let sends_ahead = !starts_claude && run.settings.max_procs == MaxProcs::Auto;
         let mut hosts = Self {
             table: HostTable::new(WIRE_VERSION)
-                .starting_claude(run.settings.answerer == AnswererKind::Claude),
+                .starting_claude(starts_claude)
+                .sending_ahead(sends_ahead),
             has_shared_dir,
             unplaced: BTreeSet::new(),
             has_seen: false,

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use crate::domain::host::{HostEpoch, HostLabel, HostName, HostReport, HostStanding};
 use crate::domain::id::AgentId;
 
-/// The number of scripted turns that wait at a host for each of its slots. They take hardly any time: a slot would be free for
-/// longer than it is taken while the next turn is on its way. Turns of Claude Code cost money, so none is there too early.
-const WAITING_PER_SLOT: u32 = 7;
+/// The number of turns that wait at a host for each of its slots if they are sent ahead.
+const WAITING_PER_SLOT: usize = 7;
 
-/// The most scripted turns that wait at a host. An agent that waits is bound to its host, while another one may become idle.
-const MOST_WAITING: u32 = 64;
+/// The most turns that wait at a host. An agent that waits is bound to its host, while another one may become idle.
+const MOST_WAITING: usize = 64;
 
 /// A host as an engine lists it at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,20 +162,22 @@ impl KnownHost {
         self.seen.as_ref().is_some_and(is_usable)
     }
 
-    /// Returns the number of turns that may be there at once, waiting ones included. If they start Claude Code its memory is
-    /// weighed, and none waits; while memory is short, a turn starts only if none is running.
+    /// Returns the number of turns that may run there at once. If they start Claude Code its memory is weighed; while that is
+    /// short, a turn starts only if none is running.
     pub(super) fn permits(&self, wire: u32, starts_claude: bool) -> usize {
         let seen = self.seen.as_ref().filter(|_| self.is_usable(wire));
         let turns = seen.map_or(0, |seen| {
-            let slots = seen.report.slots;
-            if starts_claude {
-                slots.min(seen.report.room.map_or(u32::MAX, |room| room.max(1)))
-            } else if slots > 1 {
-                slots.saturating_add(slots.saturating_mul(WAITING_PER_SLOT).min(MOST_WAITING))
-            } else {
-                slots
-            }
+            let room = seen.report.room.filter(|_| starts_claude);
+            let room = room.map_or(u32::MAX, |room| room.max(1));
+            seen.report.slots.min(room)
         });
         usize::try_from(turns).unwrap_or(usize::MAX)
     }
+}
+
+/// Returns the number of turns that may be at a host with this number of permits if some are sent before a slot is free. With one
+/// permit the turns keep the order that they have on one machine, so none is.
+pub(super) fn sent_ahead(permits: usize) -> usize {
+    let waiting = permits.saturating_mul(WAITING_PER_SLOT).min(MOST_WAITING);
+    if permits > 1 { permits.saturating_add(waiting) } else { permits }
 }

@@ -77,7 +77,7 @@ impl RestateEngine {
         self.judged(run, answer)
     }
 
-    /// Calls a run with more time than others have, and not together with them.
+    /// Calls a run within this time, and not together with other calls.
     pub(super) fn run_within(
         &self,
         run: &RunId,

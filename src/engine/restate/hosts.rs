@@ -14,6 +14,7 @@ use super::objects::run_calls::RunCall;
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
 use crate::domain::id::RunId;
 use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
+use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 
 impl HostRegistry for RestateEngine {
@@ -26,7 +27,8 @@ impl HostRegistry for RestateEngine {
     ) -> Result<HostClaim, EngineError> {
         let (worker, report) = (worker.to_owned(), self.carried(report)?);
         let silence_ms = millis(silence);
-        let epoch = self.fenced(host, HostCall::Register { worker, report, silence_ms })?;
+        let epoch =
+            self.change_and_fence(host, HostCall::Register { worker, report, silence_ms })?;
         Ok(HostClaim { host: host.clone(), epoch })
     }
 
@@ -58,11 +60,20 @@ impl HostRegistry for RestateEngine {
     }
 
     fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError> {
-        self.fenced(host, HostCall::SetStanding(standing)).map(drop)
+        self.change_and_fence(host, HostCall::SetStanding(standing)).map(drop)
+    }
+
+    fn end_epochs(
+        &self,
+        lease: &RunLease,
+        host: &HostName,
+        oldest_valid: HostEpoch,
+    ) -> Result<(), EngineError> {
+        self.fence(&lease.run, host, oldest_valid.0)
     }
 
     fn remove_host(&self, host: &HostName) -> Result<(), EngineError> {
-        self.fenced(host, HostCall::Remove).map(drop)
+        self.change_and_fence(host, HostCall::Remove).map(drop)
     }
 }
 
@@ -80,20 +91,29 @@ impl RestateEngine {
         }
     }
 
-    /// Changes the epoch of a host, and tells its runs which ones are over. Returns the epoch that it is in.
-    fn fenced(&self, host: &HostName, call: HostCall) -> Result<HostEpoch, EngineError> {
-        let (epoch, oldest, runs) = match self.host(host, call)? {
-            HostObjectAnswer::Epoch { epoch, oldest, runs } => (epoch, oldest, runs),
+    /// Changes a host, and tells its runs which epochs are over. Returns the epoch that it is in.
+    ///
+    /// A run that cannot be told now is told by the host, and one whose object is damaged begins nothing.
+    fn change_and_fence(&self, host: &HostName, call: HostCall) -> Result<HostEpoch, EngineError> {
+        let (epoch, oldest_valid, runs) = match self.host(host, call)? {
+            HostObjectAnswer::Epoch { epoch, oldest_valid, runs } => (epoch, oldest_valid, runs),
             other => return Err(self.unexpected(&other)),
         };
+        let mut outcome = Ok(HostEpoch(epoch));
         for run in self.parsed(host, &runs)? {
-            let fence = RunCall::Fence { host: host.as_str().to_owned(), epoch: oldest };
-            match self.run(&run, &fence) {
-                Ok(_) | Err(EngineError::NoSuchRun { .. }) => {}
-                Err(error) => return Err(error),
+            match self.fence(&run, host, oldest_valid) {
+                Ok(()) | Err(EngineError::NoSuchRun { .. }) => {}
+                Err(error) if error.is_passing() => outcome = Err(error),
+                Err(error) => tracing::debug!("{run} is not told about the host {host}: {error}"),
             }
         }
-        Ok(HostEpoch(epoch))
+        outcome
+    }
+
+    /// Tells a run the oldest epoch of a host that is not over.
+    fn fence(&self, run: &RunId, host: &HostName, oldest_valid: u64) -> Result<(), EngineError> {
+        let fence = RunCall::Fence { host: host.as_str().to_owned(), oldest_valid };
+        self.run_within(run, &fence, CALL_LIMIT).map(drop)
     }
 
     /// Returns the runs that a host names.

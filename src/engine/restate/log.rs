@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::calls::{CALL_LIMIT, LARGE_CALL_LIMIT};
 use super::engine::{RestateEngine, millis};
 use super::failure::damaged;
 use super::objects::index_calls::{IndexAnswer, IndexLook, IndexedRun};
@@ -54,8 +55,11 @@ impl SharedLog for RestateEngine {
         self.lease(run, &RunCall::Claim { holder, lease_ms: lease_ms(lease_time) })
     }
 
+    /// It does not wait for other calls of this process: one whose connection hangs does not cost the lease.
     fn renew_lease(&self, lease: &RunLease, lease_time: Duration) -> Result<(), EngineError> {
-        self.leased(lease, LeasedDeed::Renew { lease_ms: lease_ms(lease_time) }).map(drop)
+        let deed = LeasedDeed::Renew { lease_ms: lease_ms(lease_time) };
+        let call = RunCall::Leased { epoch: lease.epoch, deed };
+        self.run_within(&lease.run, &call, CALL_LIMIT).map(drop)
     }
 
     fn release_run(&self, lease: &RunLease, has_ended: bool) -> Result<(), EngineError> {
@@ -132,7 +136,7 @@ impl SharedLog for RestateEngine {
 
 impl RestateEngine {
     fn lease(&self, run: &RunId, call: &RunCall) -> Result<RunLease, EngineError> {
-        match self.run_within(run, call, super::calls::LARGE_CALL_LIMIT)? {
+        match self.run_within(run, call, LARGE_CALL_LIMIT)? {
             RunAnswer::Epoch(epoch) => Ok(RunLease { run: run.clone(), epoch }),
             other => Err(self.unexpected(&other)),
         }

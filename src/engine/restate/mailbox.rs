@@ -87,7 +87,6 @@ impl HostMailbox for RestateEngine {
         Ok(requests)
     }
 
-    /// The runs know which epochs of the host are over.
     fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError> {
         let mut begun = HashSet::new();
         for (run, keys) in by_run(keys, |key| key) {

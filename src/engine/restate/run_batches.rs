@@ -19,12 +19,12 @@ use crate::engine::EngineError;
 
 /// The most calls of a batch.
 const MOST_CALLS: usize = 64;
-/// The bytes after which a batch takes no further call.
+/// The most bytes of a batch of several calls.
 const MOST_BYTES: usize = 2 * 1_024 * 1_024;
 
-/// The weight from which on a batch says that much is going on.
+/// The least weight of a batch after which more calls are expected soon.
 const HEAVY: usize = 4;
-/// The time in which calls are waited for after such a batch. What a host or a supervisor makes of its answers goes together then.
+/// The time in which those are waited for, so that they go together.
 const GATHERING_TIME: Duration = Duration::from_millis(5);
 
 /// The outcome of a call.
@@ -61,13 +61,14 @@ impl RunBatches {
             let handle = caller.handle.clone();
             handle.spawn(async move { batches.drain(&caller, &run).await });
         }
-        // The task is dropped without an outcome only if the engine is.
+        // The task has ended before.
         let over = |_| Err(unreachable(&caller.address, "the connection was closed"));
         outcome.blocking_recv().unwrap_or_else(over)
     }
 
     /// Makes the calls of a run until none waits.
     async fn drain(&self, caller: &ObjectCaller, run: &str) {
+        let mut end = EndOfTask { batches: self, run, is_regular: false };
         while let Some(batch) = self.next(run) {
             let is_heavy = batch.iter().map(|waiting| waiting.weight).sum::<usize>() >= HEAVY;
             make(caller, run, batch).await;
@@ -75,6 +76,7 @@ impl RunBatches {
                 sleep(GATHERING_TIME).await;
             }
         }
+        end.is_regular = true;
     }
 
     /// Returns the calls that go next; `None` if there are none, and the task ends.
@@ -90,6 +92,21 @@ impl RunBatches {
     }
 }
 
+/// Leaves nobody waiting if the task of a run ends before its calls were made: they end as if the connection had broken.
+struct EndOfTask<'t> {
+    batches: &'t RunBatches,
+    run: &'t str,
+    is_regular: bool,
+}
+
+impl Drop for EndOfTask<'_> {
+    fn drop(&mut self) {
+        if !self.is_regular {
+            lock(&self.batches.0).remove(self.run);
+        }
+    }
+}
+
 /// Makes calls, and tells their outcomes.
 async fn make(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
     let calls: Vec<&RawValue> = batch.iter().map(|waiting| &*waiting.call).collect();
@@ -102,8 +119,13 @@ async fn make(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
         }
         // One of them may be the reason, and the others are not to suffer from it.
         Err(error) if batch.len() > 1 && !error.is_passing() => {
+            let mut broken = None;
             for waiting in batch {
-                let outcome = alone(caller, run, &waiting.call, CALL_LIMIT).await;
+                let outcome = match &broken {
+                    None => alone(caller, run, &waiting.call, CALL_LIMIT).await,
+                    Some(error) => Err(EngineError::clone(error)),
+                };
+                broken = outcome.as_ref().err().filter(|error| error.is_passing()).cloned();
                 let _ = waiting.done.send(outcome);
             }
         }
@@ -147,7 +169,7 @@ fn weight(call: &RunCall) -> usize {
     }
 }
 
-/// Calls the object of a run with more time than others have, and not together with them.
+/// Calls the object of a run within this time, and not together with other calls.
 pub(super) fn call_within(
     caller: &ObjectCaller,
     run: &str,

@@ -128,6 +128,13 @@ impl HostCalls {
         lock(&self.asked).iter().map(home).collect()
     }
 
+    /// Returns the homes from which answers are waited for.
+    pub(super) fn awaited(&self) -> BTreeSet<(HostName, HostEpoch)> {
+        let open = lock(&self.open);
+        let homes = open.waiting.values().map(|call| &call.home);
+        homes.filter_map(|home| Some((home.host.clone()?, home.epoch))).collect()
+    }
+
     /// Returns whether an answer of a host is waited for.
     pub(super) fn waits_for(&self, host: &HostName) -> bool {
         lock(&self.open).waiting.values().any(|call| call.home.host.as_ref() == Some(host))

@@ -10,7 +10,7 @@ use super::host_calls::{HostCalls, Outgoing};
 use super::large_bodies::{answer_in, store_request};
 use super::thread_end::ThreadEnd;
 use crate::domain::home::Home;
-use crate::domain::host::HostStanding;
+use crate::domain::host::{HostEpoch, HostStanding};
 use crate::domain::host_work::HostAnswer;
 use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
@@ -226,8 +226,11 @@ impl MailSide {
                     tracing::warn!("{news}");
                 }
                 let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
-                self.end_lost_calls(&seen);
-                let _ = hosts.send(seen);
+                match self.end_lost_calls(&seen) {
+                    Ok(()) => drop(hosts.send(seen)),
+                    // Their agents go nowhere else while the hosts could still begin something.
+                    Err(error) => tracing::debug!("{error}"),
+                }
             }
             if self.calls.awaits_begin()
                 && let Ok(begun) = self.held.engine.begun(&lease.run)
@@ -266,13 +269,20 @@ impl MailSide {
     }
 
     /// Ends the calls to hosts that were declared lost. Nothing that their workers do counts any more.
-    fn end_lost_calls(&self, seen: &[HostSighting]) {
+    fn end_lost_calls(&self, seen: &[HostSighting]) -> Result<(), EngineError> {
         // One that is not there any more was removed.
         let is_over = |home: &Home| {
             let own = seen.iter().find(|host| home.host.as_ref() == Some(&host.host));
             own.is_none_or(|host| host.epoch > home.epoch || host.standing == HostStanding::Lost)
         };
+        let HeldRun { engine, lease } = &self.held;
+        for (host, epoch) in self.calls.awaited() {
+            if is_over(&Home { host: Some(host.clone()), epoch }) {
+                engine.end_epochs(lease, &host, HostEpoch(epoch.0 + 1))?;
+            }
+        }
         let why = "the host was declared lost; what it had begun may be done twice".to_owned();
         self.calls.lose(is_over, &HostAnswer::Lost { why });
+        Ok(())
     }
 }

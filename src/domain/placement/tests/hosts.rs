@@ -82,11 +82,16 @@ fn permits_follow_slots_memory_and_standing() {
     let mut short_of_memory = sighting("a", 8, &[]);
     short_of_memory.report.room = Some(3);
     let scripted = table(&[short_of_memory]).permits(&name("a"));
-    assert_eq!(scripted, 64, "turns without Claude Code need none of its memory, and some wait");
-    let many_slots = table(&[sighting("a", 100, &[])]).permits(&name("a"));
-    assert_eq!(many_slots, 164, "no more of them wait than arrive in a moment");
-    let one_slot = table(&[sighting("a", 1, &[])]).permits(&name("a"));
-    assert_eq!(one_slot, 1, "with one slot the order is that of one machine");
+    assert_eq!(scripted, 8, "turns without Claude Code need none of its memory");
+}
+
+#[test]
+fn short_turns_are_sent_before_a_slot_is_free() {
+    let permits = |slots| {
+        let table = table(&[sighting("a", slots, &[])]).sending_ahead(true);
+        table.permits(&name("a"))
+    };
+    assert_eq!([1, 2, 8, 100].map(permits), [1, 16, 64, 164]);
 }
 
 #[test]
@@ -111,8 +116,7 @@ struct Cluster {
 
 impl Cluster {
     fn new(hosts: &[HostSighting]) -> Self {
-        let mut cluster =
-            Self { table: table(hosts).starting_claude(true), queue: AdmissionQueue::default() };
+        let mut cluster = Self { table: table(hosts), queue: AdmissionQueue::default() };
         for host in hosts {
             cluster.queue.set_permits(Some(&host.host), cluster.table.permits(&host.host));
         }

@@ -11,7 +11,7 @@ use super::run_calls::RunCall;
 pub(super) enum ObjectEffect {
     /// The index changes before the answer is given.
     Index(IndexCall),
-    /// A host changes before the answer is given. No host waits for a run, so none waits for the other in a circle.
+    /// A host changes before the answer is given. No host waits for a run, so there is no deadlock.
     Host(String, HostCall),
     /// A host is told soon.
     HostSoon(String, HostCall),

@@ -45,25 +45,28 @@ impl HostHead {
         self.epoch != epoch || !self.is_there() || !is_in_service
     }
 
-    /// Returns the oldest epoch that is not over.
-    fn oldest(&self) -> u64 {
+    /// Returns the oldest epoch in which the host may do something.
+    fn oldest_valid(&self) -> u64 {
         self.epoch + u64::from(self.is_fenced(self.epoch))
     }
 
-    /// Has all runs told which epochs are over, and returns that. Whoever has changed it tells them, too: then they know it
-    /// before that call is over. This is for the case that it does not come to that.
-    fn fenced(&self, host: &str, state: &mut ObjectState<'_>) -> HostObjectAnswer {
+    /// Sends every run the oldest valid epoch, and returns it. The caller tells the runs as well, and waits for that; this
+    /// sending is for a caller that dies before.
+    fn tell_fences(&self, host: &str, state: &mut ObjectState<'_>) -> HostObjectAnswer {
         for run in &self.runs {
             self.tell_fence(host, run, state);
         }
-        let runs = self.runs.iter().cloned().collect();
-        HostObjectAnswer::Epoch { epoch: self.epoch, oldest: self.oldest(), runs }
+        let oldest_valid = self.oldest_valid();
+        let has_old = oldest_valid > 1;
+        let runs = self.runs.iter().filter(|_| has_old).cloned().collect();
+        HostObjectAnswer::Epoch { epoch: self.epoch, oldest_valid, runs }
     }
 
-    /// Has a run told which epochs are over, if there was more than one.
+    /// Sends a run the oldest valid epoch, if any is over.
     fn tell_fence(&self, host: &str, run: &str, state: &mut ObjectState<'_>) {
-        if self.oldest() > 1 {
-            let call = RunCall::Fence { host: host.to_owned(), epoch: self.oldest() };
+        let oldest_valid = self.oldest_valid();
+        if oldest_valid > 1 {
+            let call = RunCall::Fence { host: host.to_owned(), oldest_valid };
             state.effect(ObjectEffect::RunSoon(run.to_owned(), call));
         }
     }
@@ -94,7 +97,7 @@ pub(super) fn decide(
             head.worker.clone_from(worker);
             (head.standing, head.is_removed) = (HostStanding::Active, false);
             (head.seen, head.report) = (now, report.clone());
-            head.fenced(host, state)
+            head.tell_fences(host, state)
         }
         HostCall::Heartbeat { epoch, report }
             if head.is_fenced(*epoch) || report.get("start") != head.report.get("start") =>
@@ -109,14 +112,16 @@ pub(super) fn decide(
             HostObjectAnswer::NoSuchHost
         }
         HostCall::SetStanding(standing) => {
-            let was_lost = head.standing == HostStanding::Lost;
-            head.epoch += u64::from(*standing == HostStanding::Lost && !was_lost);
+            // Its runs know that the epoch in which it was lost is over, so it needs another one afterwards.
+            let (was_lost, is_lost) =
+                (head.standing == HostStanding::Lost, *standing == HostStanding::Lost);
+            head.epoch += u64::from(was_lost != is_lost);
             head.standing = *standing;
-            head.fenced(host, state)
+            head.tell_fences(host, state)
         }
         HostCall::Remove => {
             (head.is_removed, head.epoch) = (true, head.epoch + 1);
-            head.fenced(host, state)
+            head.tell_fences(host, state)
         }
         HostCall::AddRun { run } => {
             head.runs.insert(run.clone());

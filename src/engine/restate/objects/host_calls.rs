@@ -54,10 +54,10 @@ pub(in crate::engine::restate) enum HostLook {
 #[serde(rename_all = "snake_case")]
 pub(in crate::engine::restate) enum HostObjectAnswer {
     Done,
-    /// The host is in this epoch. Those before `oldest` are over, and its runs are to be told so.
+    /// The host is in this epoch. Its runs are to be told the oldest one that is not over.
     Epoch {
         epoch: u64,
-        oldest: u64,
+        oldest_valid: u64,
         runs: Vec<String>,
     },
     Standing(HostStanding),

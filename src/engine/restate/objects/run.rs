@@ -49,8 +49,8 @@ pub(super) fn decide(
             run_mail::reply(&mut head, by, replies, state)?;
             RunAnswer::Done
         }
-        RunCall::Fence { host, epoch } => {
-            head.fence(host, *epoch);
+        RunCall::Fence { host, oldest_valid } => {
+            head.fence(host, *oldest_valid);
             RunAnswer::Done
         }
         RunCall::LeaveCommand { command } => {

@@ -102,10 +102,10 @@ pub(in crate::engine::restate) enum RunCall {
         by: ActingHost,
         replies: Vec<CarriedReply>,
     },
-    /// The epochs of a host before this one are over.
+    /// The epochs of a host before the oldest valid one are over.
     Fence {
         host: String,
-        epoch: u64,
+        oldest_valid: u64,
     },
     LeaveCommand {
         command: CarriedCommand,

@@ -28,7 +28,7 @@ pub(super) struct RunHead {
     pub(super) last: u64,
     /// The hosts that know that they have requests of this run.
     pub(super) told: BTreeSet<String>,
-    /// The oldest epochs that are not over of the hosts that told so.
+    /// By host: the oldest epoch that is not over, as far as the run was told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) fences: BTreeMap<String, u64>,
     /// The first and the next list of forgotten requests, and the number of requests in them.
@@ -48,14 +48,14 @@ impl RunHead {
     }
 
     /// Notes that the epochs of a host before this one are over.
-    pub(super) fn fence(&mut self, host: &str, epoch: u64) {
-        let oldest = self.fences.entry(host.to_owned()).or_default();
-        *oldest = epoch.max(*oldest);
+    pub(super) fn fence(&mut self, host: &str, oldest_valid: u64) {
+        let known = self.fences.entry(host.to_owned()).or_default();
+        *known = oldest_valid.max(*known);
     }
 
     /// Returns whether the epoch of a host is over, as far as the run was told.
     pub(super) fn is_fenced(&self, by: &ActingHost) -> bool {
-        self.fences.get(&by.host).is_some_and(|oldest| by.epoch < *oldest)
+        self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
     }
 
     /// Tells who waits for mail that there is some.

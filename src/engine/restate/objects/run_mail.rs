@@ -68,9 +68,10 @@ pub(super) fn enqueue(
     for (host, new) in by_host {
         let queue = queue_key(host);
         let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-        // A host that has something to receive was told so, and looks until it finds nothing.
-        let has_mail = |epoch| queued.iter().any(|one| one.host_epoch == epoch && !one.is_received);
-        let is_news = new.iter().any(|one| !has_mail(one.host_epoch));
+        // A host that has something to receive in this epoch was told so, and looks until it finds nothing.
+        let unreceived = queued.iter().filter(|one| !one.is_received);
+        let told: HashSet<u64> = unreceived.map(|one| one.host_epoch).collect();
+        let is_news = new.iter().any(|one| !told.contains(&one.host_epoch));
         queued.extend(new);
         state.set(&queue, &queued)?;
         if head.told.insert(host.clone()) {

@@ -70,7 +70,7 @@ impl Simulation {
             now: 0,
             random: SeededRandom(seed),
             world: SimulatedWorld::default(),
-            table: HostTable::new(WIRE).starting_claude(true),
+            table: HostTable::new(WIRE),
             queue: AdmissionQueue::default(),
             agents: Vec::new(),
             activity: BTreeMap::new(),

@@ -34,14 +34,16 @@ fn host_keeps_its_epoch_for_the_same_worker_alone() {
     assert_eq!(call(&HostCall::SetStanding(HostStanding::Lost)), epoch(3, 4));
     assert_eq!(call(&HostCall::SetStanding(HostStanding::Lost)), epoch(3, 4));
     assert_eq!(call(&beat(3)), HostObjectAnswer::Fenced);
+    let draining = HostCall::SetStanding(HostStanding::Draining);
+    assert_eq!(call(&draining), epoch(4, 4), "its runs take it for lost in epoch 3");
     assert_eq!(call(&register("x")), epoch(4, 4));
     assert_eq!(call(&HostCall::Remove), epoch(5, 6));
     assert_eq!(call(&beat(4)), HostObjectAnswer::Fenced);
     assert_eq!(call(&register("x")), epoch(6, 6));
 }
 
-fn epoch(epoch: u64, oldest: u64) -> HostObjectAnswer {
-    HostObjectAnswer::Epoch { epoch, oldest, runs: Vec::new() }
+fn epoch(epoch: u64, oldest_valid: u64) -> HostObjectAnswer {
+    HostObjectAnswer::Epoch { epoch, oldest_valid, runs: Vec::new() }
 }
 
 #[test]
@@ -55,8 +57,8 @@ fn runs_of_a_host_are_told_which_of_its_epochs_are_over() {
     call(&HostCall::Register { worker, report, silence_ms: 0 });
     let (answer, effects) = call(&HostCall::SetStanding(HostStanding::Lost));
     let runs = texts(&["r"]);
-    assert_eq!(answer, HostObjectAnswer::Epoch { epoch: 2, oldest: 3, runs });
-    let fence = RunCall::Fence { host: "h".to_owned(), epoch: 3 };
+    assert_eq!(answer, HostObjectAnswer::Epoch { epoch: 2, oldest_valid: 3, runs });
+    let fence = RunCall::Fence { host: "h".to_owned(), oldest_valid: 3 };
     assert_eq!(effects, [ObjectEffect::RunSoon("r".to_owned(), fence.clone())]);
     let add = HostCall::AddRun { run: "s".to_owned() };
     assert_eq!(call(&add).1, [ObjectEffect::RunSoon("s".to_owned(), fence.clone())]);
@@ -64,7 +66,7 @@ fn runs_of_a_host_are_told_which_of_its_epochs_are_over() {
     let mut run = TestRun::begun();
     run.deed(1, send("r/a"));
     assert_eq!(run.call(&fence), RunAnswer::Done);
-    let late = RunCall::Fence { host: "h".to_owned(), epoch: 2 };
+    let late = RunCall::Fence { host: "h".to_owned(), oldest_valid: 2 };
     assert_eq!(run.call(&late), RunAnswer::Done);
     let requests = RunCall::Requests { by: by(2), received: vec![], is_first: true, limit: 9 };
     for call in [begin("r/a"), reply("r/a"), requests] {

@@ -36,7 +36,7 @@ fn ten_thousand_agents_are_followed_as_the_rows_that_are_seen() {
     browser.wait("it is folded", &format!("{family} === 'false'"));
     let folded = browser.value("document.querySelector('.space').offsetHeight");
     assert!(folded.as_u64().is_some_and(|height| height < 36 * 20), "{folded}");
-    let ended = "Number(/✓ (\\d+)/.exec(document.querySelector('.kinds').innerText)?.[1])";
+    let ended = "Number(/✓ ([\\d,]+)/.exec(document.querySelector('.kinds').innerText)?.[1].replaceAll(',', ''))";
     let before = browser.value(ended);
     browser.wait("it is followed", &format!("{ended} > {before} + 5"));
 

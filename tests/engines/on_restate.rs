@@ -14,6 +14,7 @@ mod crash;
 #[macro_use]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod runs;
+mod fences;
 #[path = "on_postgres/many_slots.rs"]
 mod many_slots;
 mod serving;

@@ -13,6 +13,7 @@ use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
 use super::objects::version::VERSION;
 use super::run_batches::{RunBatches, call_within};
 use super::seen_news::SeenNews;
+use super::sent_keys::SentKeys;
 use super::settings::RestateSettings;
 use crate::domain::id::RunId;
 use crate::engine::shared_log::RunLease;
@@ -24,6 +25,7 @@ pub(in crate::engine) struct RestateEngine {
     pub(super) seen: SeenNews,
     pub(super) looks: MailLooks,
     pub(super) batches: RunBatches,
+    pub(super) sent_keys: SentKeys,
     /// The last field: the thread outlives what uses it.
     _thread: ClientThread,
 }
@@ -53,8 +55,8 @@ impl RestateEngine {
         let client = client().map_err(|why| refused(address, why))?;
         let handle = thread.handle.clone();
         let caller = ObjectCaller::new(address.clone(), settings.ingress, client, handle);
-        let (seen, looks, batches) = Default::default();
-        let engine = Self { caller, seen, looks, batches, _thread: thread };
+        let (seen, looks, batches, sent_keys) = Default::default();
+        let engine = Self { caller, seen, looks, batches, sent_keys, _thread: thread };
         match engine.index(&IndexLook::Version)? {
             IndexAnswer::Version(VERSION) => Ok(engine),
             IndexAnswer::Version(found) => {
@@ -73,7 +75,17 @@ impl RestateEngine {
 
     /// Calls a run.
     pub(super) fn run(&self, run: &RunId, call: &RunCall) -> Result<RunAnswer, EngineError> {
-        let answer = self.batches.call(&self.caller, run.as_str(), call)?;
+        self.run_patiently(run, call, Duration::ZERO)
+    }
+
+    /// Calls a run together with others, or after that time.
+    pub(super) fn run_patiently(
+        &self,
+        run: &RunId,
+        call: &RunCall,
+        patience: Duration,
+    ) -> Result<RunAnswer, EngineError> {
+        let answer = self.batches.call(&self.caller, run.as_str(), (call, patience))?;
         self.judged(run, answer)
     }
 

@@ -39,7 +39,11 @@ impl FactLog for RestateEngine {
         let answer = if let Some(lease) = lease {
             self.leased(lease, LeasedDeed::ChangeFact { change })?
         } else {
-            self.batches.call(&self.caller, FACTS, &RunCall::AppendFact { change })?
+            self.batches.call(
+                &self.caller,
+                FACTS,
+                (&RunCall::AppendFact { change }, Duration::ZERO),
+            )?
         };
         match answer {
             RunAnswer::Done => Ok(FactAppend::Appended),

@@ -1,6 +1,6 @@
-//! The last looks for mail: whoever has found some looks again soon instead of waiting.
+//! The last looks for mail: whoever has found some a moment ago looks again instead of waiting.
 //!
-//! To be woken costs the server more than a look.
+//! To be woken costs the server more than a look, and a look that goes with other calls costs it little.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::domain::id::RunId;
 
-/// The time after which whoever has found mail looks again.
+/// The time after which whoever has found mail looks again, if no other call has taken its look along before.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(15);
+
+/// The time after mail was found for which the receiver looks instead of waiting.
+const LOOKING_TIME: Duration = Duration::from_millis(60);
 
 /// The time for which the runs of a host need not be asked for. While there is mail all the time, a new run is found up to so
 /// much later.
@@ -18,12 +21,19 @@ const KNOWN_RUNS: Duration = Duration::from_millis(200);
 /// Somebody who has mail: the name of the service, and the key of the object.
 pub(super) type ReceiverName = (&'static str, String);
 
+/// The runs that a host asks when it looks again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RunsToAsk {
+    Known(Vec<RunId>),
+    Unknown,
+}
+
 /// The last look of a receiver.
 #[derive(Debug, Default)]
 struct MailLook {
-    /// It has found mail, so the receiver looks once more before it waits.
-    has_found: bool,
-    /// The receiver was told to look once more, and has not done so.
+    /// The time at which mail was found last, and whether the receiver has been told to look since.
+    found: Option<(Instant, bool)>,
+    /// The receiver was told to look again, and has not done so.
     looks_again: bool,
     /// The runs that a host was told last, and when.
     runs: Option<(Vec<RunId>, Instant)>,
@@ -34,16 +44,19 @@ struct MailLook {
 pub(super) struct MailLooks(Mutex<HashMap<ReceiverName, MailLook>>);
 
 impl MailLooks {
-    /// Notes whether a look has found mail.
-    pub(super) fn note(&self, receiver: ReceiverName, has_found: bool) {
-        self.lock().entry(receiver).or_default().has_found = has_found;
+    /// Notes that a look has found mail.
+    pub(super) fn note_found(&self, receiver: ReceiverName, now: Instant) {
+        self.lock().entry(receiver).or_default().found = Some((now, false));
     }
 
-    /// Returns whether a receiver is to look again instead of waiting; it is told so once.
-    pub(super) fn tell_to_look_again(&self, receiver: &ReceiverName) -> bool {
+    /// Returns whether a receiver is to look again instead of waiting: once at least, however long it took to read what it
+    /// found. Whoever sends something meanwhile relies on that.
+    pub(super) fn tell_to_look_again(&self, receiver: &ReceiverName, now: Instant) -> bool {
         let mut looks = self.lock();
         let Some(look) = looks.get_mut(receiver) else { return false };
-        look.looks_again = std::mem::take(&mut look.has_found);
+        let Some((found, was_told)) = &mut look.found else { return false };
+        let is_first = !std::mem::replace(was_told, true);
+        look.looks_again = is_first || now.duration_since(*found) < LOOKING_TIME;
         look.looks_again
     }
 
@@ -52,12 +65,20 @@ impl MailLooks {
         self.lock().entry(host).or_default().runs = Some((runs, now));
     }
 
-    /// Returns the runs of a host that was told to look again, if it learned them a moment ago.
-    pub(super) fn runs(&self, host: &ReceiverName, now: Instant) -> Option<Vec<RunId>> {
+    /// Returns whom a receiver asks if it was told to look again and has not done so; the runs of a host are known if it
+    /// learned them a moment ago.
+    pub(super) fn take_look_again(
+        &self,
+        receiver: &ReceiverName,
+        now: Instant,
+    ) -> Option<RunsToAsk> {
         let mut looks = self.lock();
-        let look = looks.get_mut(host)?;
-        let (runs, told) = look.runs.as_ref().filter(|_| std::mem::take(&mut look.looks_again))?;
-        (now.duration_since(*told) < KNOWN_RUNS).then(|| runs.clone())
+        let look = looks.get_mut(receiver)?;
+        if !std::mem::take(&mut look.looks_again) {
+            return None;
+        }
+        let known = look.runs.as_ref().filter(|(_, told)| now.duration_since(*told) < KNOWN_RUNS);
+        Some(known.map_or(RunsToAsk::Unknown, |(runs, _)| RunsToAsk::Known(runs.clone())))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, MailLook>> {
@@ -70,21 +91,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_found_mail_looks_once_more_before_the_next_wait() {
+    fn whoever_has_found_mail_looks_again_for_a_while() {
         let (looks, host) = (MailLooks::default(), ("host", "a".to_owned()));
         let (now, run) = (Instant::now(), RunId::parse("r").expect("an id"));
-        assert!(!looks.tell_to_look_again(&host));
+        assert!(!looks.tell_to_look_again(&host, now));
         looks.note_runs(host.clone(), vec![run.clone()], now);
-        assert_eq!(looks.runs(&host, now), None, "it was told of news");
-        looks.note(host.clone(), true);
-        assert!(looks.tell_to_look_again(&host));
-        assert_eq!(looks.runs(&host, now), Some(vec![run]));
-        assert_eq!(looks.runs(&host, now), None);
-        assert!(!looks.tell_to_look_again(&host), "it has not looked since");
-        looks.note(host.clone(), true);
-        assert!(looks.tell_to_look_again(&host));
-        assert_eq!(looks.runs(&host, now + KNOWN_RUNS), None);
-        looks.note(host.clone(), false);
-        assert!(!looks.tell_to_look_again(&host));
+        assert_eq!(looks.take_look_again(&host, now), None, "it was told of news");
+        looks.note_found(host.clone(), now);
+        assert!(looks.tell_to_look_again(&host, now));
+        assert_eq!(looks.take_look_again(&host, now), Some(RunsToAsk::Known(vec![run])));
+        assert_eq!(looks.take_look_again(&host, now), None);
+        assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME / 2));
+        assert_eq!(looks.take_look_again(&host, now + KNOWN_RUNS), Some(RunsToAsk::Unknown));
+        assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
+        assert_eq!(looks.take_look_again(&host, now + LOOKING_TIME), None);
+        looks.note_found(host.clone(), now);
+        assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME), "it has not looked since");
+        assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
     }
 }

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::RestateEngine;
+use super::mail_looks::{LOOK_AGAIN_AFTER, RunsToAsk};
 use super::objects::host_calls::{HostLook, HostObjectAnswer};
 use super::objects::names::{HOST, LOOK, RUN};
 use super::objects::run_calls::{
-    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, RequestFate, RunAnswer, RunCall, RunLook,
+    ActingHost, CarriedReply, CarriedRequest, LeasedDeed, OpenRequest, RequestFate, RunAnswer,
+    RunCall, RunLook,
 };
 use crate::domain::id::RunId;
 use crate::engine::EngineError;
@@ -19,13 +21,14 @@ use crate::engine::shared_log::RunLease;
 
 impl HostMailbox for RestateEngine {
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {
-        let requests = requests.iter().map(|request| CarriedRequest {
+        let (by, is_again) = self.sent_keys.send(requests.iter().map(|one| one.key.as_str()));
+        let carried = requests.iter().map(|request| CarriedRequest {
             key: request.key.clone(),
             host: request.host.as_str().to_owned(),
             host_epoch: request.host_epoch.0,
             body: request.body.clone(),
         });
-        self.leased(lease, LeasedDeed::Send { requests: requests.collect() }).map(drop)
+        self.leased(lease, LeasedDeed::Send { requests: carried.collect(), by, is_again }).map(drop)
     }
 
     fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError> {
@@ -61,29 +64,32 @@ impl HostMailbox for RestateEngine {
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
         let own = (HOST, claim.host.as_str().to_owned());
-        let known = self.looks.runs(&own, Instant::now()).filter(|_| !is_first);
-        let runs = match known {
-            Some(runs) => runs,
-            None => self.runs_for(claim)?,
+        let again = self.looks.take_look_again(&own, Instant::now()).filter(|_| !is_first);
+        let (runs, mut patience) = match again {
+            Some(RunsToAsk::Known(runs)) => (runs, LOOK_AGAIN_AFTER),
+            Some(RunsToAsk::Unknown) => (self.runs_for(claim)?, LOOK_AGAIN_AFTER),
+            None => (self.runs_for(claim)?, Duration::ZERO),
         };
-        let mut requests = Vec::new();
+        let (mut requests, mut failure) = (Vec::new(), None);
         for run in &runs {
             let received = received.iter().filter(|key| run_of(key).as_ref() == Some(run));
             let (received, limit) = (received.cloned().collect(), limit - requests.len());
             let call = RunCall::Requests { by: acting(claim), received, is_first, limit };
-            let open = match self.run_for(claim, run, &call)? {
-                RunAnswer::Requests(open) => open,
-                other => return Err(self.unexpected(&other)),
-            };
-            requests.extend(open.into_iter().map(|open| HostRequest {
-                key: open.key,
-                run: run.clone(),
-                host: claim.host.clone(),
-                host_epoch: claim.epoch,
-                body: open.body,
-            }));
+            match self.open_requests(claim, run, (&call, std::mem::take(&mut patience))) {
+                Ok(open) => requests.extend(open),
+                // The others are not to suffer from a run that cannot be read.
+                Err(error @ EngineError::Damaged { .. }) => failure = Some(error),
+                Err(error) => return Err(error),
+            }
         }
-        self.looks.note(own, !requests.is_empty());
+        match failure {
+            Some(error) if requests.is_empty() => return Err(error),
+            Some(error) => tracing::debug!("{error}"),
+            None => {}
+        }
+        if !requests.is_empty() {
+            self.looks.note_found(own, Instant::now());
+        }
         Ok(requests)
     }
 
@@ -126,22 +132,29 @@ impl HostMailbox for RestateEngine {
         received: &[String],
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
-        let received = received.to_vec();
-        let replies = match self.leased(lease, LeasedDeed::Replies { received, limit })? {
+        let own = (RUN, lease.run.as_str().to_owned());
+        let looks_again = self.looks.take_look_again(&own, Instant::now()).is_some();
+        let patience = if looks_again { LOOK_AGAIN_AFTER } else { Duration::ZERO };
+        let deed = LeasedDeed::Replies { received: received.to_vec(), limit };
+        let call = RunCall::Leased { epoch: lease.epoch, deed };
+        let replies = match self.run_patiently(&lease.run, &call, patience)? {
             RunAnswer::Replies(replies) => replies,
             other => return Err(self.unexpected(&other)),
         };
-        self.looks.note((RUN, lease.run.as_str().to_owned()), !replies.is_empty());
+        if !replies.is_empty() {
+            self.looks.note_found(own, Instant::now());
+        }
         let carried = |CarriedReply { key, body }| HostReply { key, body };
         Ok(replies.into_iter().map(carried).collect())
     }
 
     fn forget(&self, lease: &RunLease, keys: &[String]) -> Result<(), EngineError> {
-        self.leased(lease, LeasedDeed::Forget { keys: keys.to_vec() }).map(drop)
+        self.leased(lease, LeasedDeed::Forget { keys: keys.to_vec(), by: self.sent_keys.number() })
+            .map(drop)
     }
 
     fn forget_all(&self, lease: &RunLease) -> Result<(), EngineError> {
-        self.leased(lease, LeasedDeed::ForgetAll).map(drop)
+        self.leased(lease, LeasedDeed::ForgetAll { by: self.sent_keys.number() }).map(drop)
     }
 
     fn wait_for_mail(
@@ -161,10 +174,29 @@ impl RestateEngine {
         run: &RunId,
         call: &RunCall,
     ) -> Result<RunAnswer, EngineError> {
-        match self.run(run, call)? {
-            RunAnswer::Fenced => Err(EngineError::HostFenced { host: claim.host.clone() }),
-            answer => Ok(answer),
-        }
+        unfenced(claim, self.run(run, call)?)
+    }
+
+    /// Asks a run for the requests that its host has not received.
+    fn open_requests(
+        &self,
+        claim: &HostClaim,
+        run: &RunId,
+        (call, patience): (&RunCall, Duration),
+    ) -> Result<impl Iterator<Item = HostRequest>, EngineError> {
+        let answer = self.run_patiently(run, call, patience)?;
+        let open = match unfenced(claim, answer)? {
+            RunAnswer::Requests(open) => open,
+            other => return Err(self.unexpected(&other)),
+        };
+        let (run, HostClaim { host, epoch }) = (run.clone(), claim.clone());
+        Ok(open.into_iter().map(move |OpenRequest { key, body }| HostRequest {
+            key,
+            run: run.clone(),
+            host: host.clone(),
+            host_epoch: epoch,
+            body,
+        }))
     }
 
     /// Asks for the runs that have requests for a host, if its claim is the newest.
@@ -181,6 +213,14 @@ impl RestateEngine {
         let receiver = (HOST, claim.host.as_str().to_owned());
         self.looks.note_runs(receiver, runs.clone(), Instant::now());
         Ok(runs)
+    }
+}
+
+/// Returns the answer to a call of a host, unless its epoch is over.
+fn unfenced(claim: &HostClaim, answer: RunAnswer) -> Result<RunAnswer, EngineError> {
+    match answer {
+        RunAnswer::Fenced => Err(EngineError::HostFenced { host: claim.host.clone() }),
+        answer => Ok(answer),
     }
 }
 

@@ -22,6 +22,7 @@ mod objects;
 mod questions;
 mod run_batches;
 mod seen_news;
+mod sent_keys;
 pub(super) mod serving;
 mod settings;
 mod space;

@@ -1,15 +1,16 @@
 //! The calls of a run's object, in batches: those that come about while one is under way go together with the next.
 //!
 //! The object carries out one call at a time, and each costs the server more than what it carries. So of one process at most one
-//! is under way for a run, and the others wait here instead of there.
+//! is under way for a run, and the others wait here instead of there. A look for mail is patient: it goes with others, or
+//! alone after a while.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout_at};
 
 use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use super::failure::{damaged, refused, unreachable};
@@ -36,24 +37,50 @@ struct WaitingRunCall {
     call: Box<RawValue>,
     /// The number of requests, replies or lines in it.
     weight: usize,
+    /// The time at which it goes alone if no other has gone before.
+    due: Instant,
     done: oneshot::Sender<CallOutcome>,
+}
+
+/// The calls of a run that wait. The task that makes them is told of each.
+#[derive(Debug, Default)]
+struct WaitingRunCalls {
+    calls: Vec<WaitingRunCall>,
+    is_new: Arc<Notify>,
+}
+
+/// The next thing to do for a run.
+enum NextDeed {
+    Make(Vec<WaitingRunCall>),
+    /// No call is due before.
+    Wait(Instant, Arc<Notify>),
+    /// There are no calls.
+    End,
 }
 
 /// The calls that wait, by their runs. A run is here as long as a task makes its calls.
 #[derive(Debug, Default, Clone)]
-pub(super) struct RunBatches(Arc<Mutex<HashMap<String, Vec<WaitingRunCall>>>>);
+pub(super) struct RunBatches(Arc<Mutex<HashMap<String, WaitingRunCalls>>>);
 
 impl RunBatches {
-    /// Calls the object of a run, and waits for the answer on this thread, which must not be one of a runtime.
-    pub(super) fn call(&self, caller: &ObjectCaller, run: &str, call: &RunCall) -> CallOutcome {
+    /// Calls the object of a run, and waits for the answer on this thread, which must not be one of a runtime. The call may
+    /// wait for others that it goes with, for as long as its patience.
+    pub(super) fn call(
+        &self,
+        caller: &ObjectCaller,
+        run: &str,
+        (call, patience): (&RunCall, Duration),
+    ) -> CallOutcome {
         let weight = weight(call);
         let call = written(caller, call)?;
         let (done, outcome) = oneshot::channel();
-        let waiting = WaitingRunCall { call, weight, done };
+        let waiting = WaitingRunCall { call, weight, due: Instant::now() + patience, done };
         let is_first = {
             let mut runs = lock(&self.0);
             let is_first = !runs.contains_key(run);
-            runs.entry(run.to_owned()).or_default().push(waiting);
+            let waits = runs.entry(run.to_owned()).or_default();
+            waits.calls.push(waiting);
+            waits.is_new.notify_one();
             is_first
         };
         if is_first {
@@ -69,26 +96,40 @@ impl RunBatches {
     /// Makes the calls of a run until none waits.
     async fn drain(&self, caller: &ObjectCaller, run: &str) {
         let mut end = EndOfTask { batches: self, run, is_regular: false };
-        while let Some(batch) = self.next(run) {
-            let is_heavy = batch.iter().map(|waiting| waiting.weight).sum::<usize>() >= HEAVY;
-            make(caller, run, batch).await;
-            if is_heavy {
-                sleep(GATHERING_TIME).await;
+        loop {
+            match self.next(run) {
+                NextDeed::Make(batch) => {
+                    let weight = batch.iter().map(|waiting| waiting.weight).sum::<usize>();
+                    make(caller, run, batch).await;
+                    if weight >= HEAVY {
+                        sleep(GATHERING_TIME).await;
+                    }
+                }
+                NextDeed::Wait(due, is_new) => {
+                    let _ = timeout_at(due.into(), is_new.notified()).await;
+                }
+                NextDeed::End => break,
             }
         }
         end.is_regular = true;
     }
 
-    /// Returns the calls that go next; `None` if there are none, and the task ends.
-    fn next(&self, run: &str) -> Option<Vec<WaitingRunCall>> {
+    /// Returns what is to be done next. After the end the task is over.
+    fn next(&self, run: &str) -> NextDeed {
         let mut runs = lock(&self.0);
-        let waiting = runs.get_mut(run)?;
-        if waiting.is_empty() {
-            runs.remove(run);
-            return None;
+        let Some(waits) = runs.get_mut(run) else { return NextDeed::End };
+        match waits.calls.iter().map(|waiting| waiting.due).min() {
+            None => {
+                runs.remove(run);
+                NextDeed::End
+            }
+            Some(due) if due > Instant::now() => NextDeed::Wait(due, Arc::clone(&waits.is_new)),
+            Some(_) => {
+                let sizes = waits.calls.iter().map(|waiting| waiting.call.get().len());
+                let len = batch_len(sizes);
+                NextDeed::Make(waits.calls.drain(..len).collect())
+            }
         }
-        let len = batch_len(waiting.iter().map(|waiting| waiting.call.get().len()));
-        Some(waiting.drain(..len).collect())
     }
 }
 
@@ -142,7 +183,7 @@ fn weight(call: &RunCall) -> usize {
     match call {
         RunCall::Leased { deed, .. } => match deed {
             LeasedDeed::Append { lines, .. } => lines.len(),
-            LeasedDeed::Send { requests } => requests.len(),
+            LeasedDeed::Send { requests, .. } => requests.len(),
             LeasedDeed::Replies { received, .. } => received.len(),
             LeasedDeed::Renew { .. }
             | LeasedDeed::Release { .. }
@@ -151,7 +192,7 @@ fn weight(call: &RunCall) -> usize {
             | LeasedDeed::Sent
             | LeasedDeed::Withdraw { .. }
             | LeasedDeed::Forget { .. }
-            | LeasedDeed::ForgetAll
+            | LeasedDeed::ForgetAll { .. }
             | LeasedDeed::ChangeFact { .. } => 0,
         },
         RunCall::Requests { received, .. } => received.len(),

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::{RestateEngine, millis};
-use super::mail_looks::LOOK_AGAIN_AFTER;
 use super::objects::names::{FACTS, HOST, RUN, WAIT};
 use super::objects::run_calls::RunTopic;
 use super::objects::wait_calls::{LONGEST_WAIT_MS, WaitCall};
@@ -12,7 +11,7 @@ use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
 
 impl RestateEngine {
-    /// Waits for mail that came after the last wait. Whoever has found some since then is told to look again.
+    /// Waits for mail that came after the last wait. Whoever has found some a moment ago is told to look again.
     pub(super) fn wait_for_mail_of(
         &self,
         receiver: MailReceiver<'_>,
@@ -23,8 +22,7 @@ impl RestateEngine {
             MailReceiver::Run(run) => (RUN, run.as_str()),
         };
         let waiter = (service, key.to_owned());
-        if self.looks.tell_to_look_again(&waiter) {
-            std::thread::sleep(LOOK_AGAIN_AFTER.min(longest));
+        if self.looks.tell_to_look_again(&waiter, Instant::now()) {
             return Ok(());
         }
         let seen = self.seen.of(&waiter);

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use raymond::engine::connect::connect;
-use raymond::engine::host_mailbox::Withdrawal;
+use raymond::engine::host_mailbox::{MailReceiver, Withdrawal};
 use raymond::engine::shared_log::RunLease;
 use raymond::engine::{EngineAddress, EngineError};
 use serde_json::{Value, json};
@@ -23,6 +24,12 @@ const DAMAGED: &str = "damaged";
 async fn change(State(has_refused): State<Arc<AtomicBool>>, body: String) -> (StatusCode, String) {
     let calls: Value = serde_json::from_str(&body).expect("a call");
     let calls = calls["call"].as_array().expect("some calls");
+    if let [call] = &calls[..]
+        && !call["leased"]["deed"]["replies"].is_null()
+    {
+        let replies = json!([{ "key": "a", "body": "{}" }]);
+        return (StatusCode::OK, json!([{ "replies": replies }]).to_string());
+    }
     let keys: Vec<&str> = calls
         .iter()
         .filter_map(|call| call["leased"]["deed"]["withdraw"]["key"].as_str())
@@ -43,7 +50,7 @@ fn serve(has_refused: Arc<AtomicBool>) -> u16 {
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
-            let version = || async { json!({ "version": 4 }).to_string() };
+            let version = || async { json!({ "version": 5 }).to_string() };
             let routes = Router::new()
                 .route("/RaymondIndex/all/look", post(version))
                 .route("/RaymondRun/{run}/change", post(change))
@@ -92,4 +99,18 @@ fn each_gets_its_own_answer_and_none_suffers_from_another() {
         repeat(DAMAGED, |outcome| matches!(outcome, Err(EngineError::Damaged { .. })));
         wait_until("a batch was refused", || has_refused.load(Ordering::SeqCst));
     });
+}
+
+#[test]
+fn look_for_mail_goes_alone_if_there_is_no_other_call() {
+    let url = format!("restate://127.0.0.1:{}", serve(Arc::default()));
+    let engine = connect(&EngineAddress::parse(&url).expect("an address")).expect("an engine");
+    let lease = RunLease { run: new_run_id(), epoch: 1 };
+    for _ in 0..3 {
+        let replies = engine.replies(&lease, &[], 10).expect("replies");
+        assert_eq!(replies.len(), 1);
+        // Whoever has found something is told to look again, and this look is patient.
+        let long = Duration::from_hours(1);
+        engine.wait_for_mail(MailReceiver::Run(&lease.run), long).expect("it does not wait");
+    }
 }

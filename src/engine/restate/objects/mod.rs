@@ -6,11 +6,15 @@
 
 mod effect;
 pub(super) mod endpoint;
+mod forgotten_requests;
 mod host;
 pub(super) mod host_calls;
+mod host_mail;
 mod identity;
 mod index;
 pub(super) mod index_calls;
+mod kept_bodies;
+mod mail_lists;
 pub(super) mod names;
 mod run;
 pub(super) mod run_calls;
@@ -20,7 +24,6 @@ mod run_lease;
 mod run_log;
 mod run_mail;
 mod run_questions;
-mod run_requests;
 mod services;
 mod shell;
 mod state;

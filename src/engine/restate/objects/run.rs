@@ -3,9 +3,8 @@
 use super::names::FACTS;
 use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
 use super::run_head::{RunHead, TERMS};
-use super::run_requests::forget;
 use super::state::{ObjectState, Undecided};
-use super::{run_commands, run_lease, run_log, run_mail, run_questions};
+use super::{host_mail, run_commands, run_lease, run_log, run_mail, run_questions};
 
 /// Changes a run.
 pub(super) fn decide(
@@ -42,11 +41,11 @@ pub(super) fn decide(
             return Ok(RunAnswer::Fenced);
         }
         RunCall::Requests { by, received, is_first, limit } => {
-            return run_mail::requests(by, received, (*is_first, *limit), state);
+            return host_mail::requests(by, received, (*is_first, *limit), state);
         }
-        RunCall::Begin { by, keys } => return run_mail::begin(by, keys, state),
+        RunCall::Begin { by, keys } => return host_mail::begin(by, keys, state),
         RunCall::Reply { by, replies } => {
-            run_mail::reply(&mut head, by, replies, state)?;
+            host_mail::reply(&mut head, by, replies, state)?;
             RunAnswer::Done
         }
         RunCall::Fence { host, oldest_valid } => {
@@ -96,7 +95,9 @@ fn leased(
         }
         LeasedDeed::SetTerms { terms } => state.set(TERMS, terms)?,
         LeasedDeed::RemoveCommand { name } => run_commands::remove(name, state)?,
-        LeasedDeed::Send { requests } => run_mail::send(run, head, requests, state)?,
+        LeasedDeed::Send { requests, by, is_again } => {
+            run_mail::send(run, head, (requests, by, *is_again), state)?;
+        }
         LeasedDeed::Sent => return Ok(RunAnswer::Keys(run_mail::sent(head, state)?)),
         LeasedDeed::Withdraw { key } => {
             return Ok(RunAnswer::Fate(run_mail::withdraw(head, key, state)?));
@@ -104,9 +105,9 @@ fn leased(
         LeasedDeed::Replies { received, limit } => {
             return run_mail::replies(head, received, *limit, state);
         }
-        LeasedDeed::Forget { keys } => forget(keys, &mut head.forgotten, state)?,
+        LeasedDeed::Forget { keys, by } => run_mail::forget(head, (keys, by), state)?,
         LeasedDeed::ChangeFact { .. } => {}
-        LeasedDeed::ForgetAll => run_mail::forget_all(run, head, state)?,
+        LeasedDeed::ForgetAll { by } => run_mail::forget_all(run, head, by, state)?,
     }
     Ok(RunAnswer::Done)
 }
@@ -148,20 +149,20 @@ pub(super) fn to_wait(
 
 /// Returns the keys that a call needs for certain, so that they are loaded at once.
 pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
-    use super::run_requests::{ANSWERED, queue_key, request_key};
+    use super::mail_lists::{ANSWERED, WITHDRAWN, queue_key};
     let mut keys = vec![super::run_head::HEAD.to_owned()];
     match call {
         RunCall::Leased { deed: LeasedDeed::Append { first, .. }, .. } => {
             keys.push(run_log::chunk_key(*first));
         }
-        RunCall::Leased { deed: LeasedDeed::Send { requests }, .. } => {
-            keys.extend(requests.iter().map(|one| request_key(&one.key)));
+        RunCall::Leased { deed: LeasedDeed::Send { requests, .. }, .. } => {
             keys.extend(requests.iter().map(|one| queue_key(&one.host)));
+            keys.extend([ANSWERED, WITHDRAWN].map(str::to_owned));
         }
         RunCall::Leased { deed: LeasedDeed::Replies { .. }, .. } => keys.push(ANSWERED.to_owned()),
-        RunCall::Leased { deed: LeasedDeed::Forget { .. }, .. } => {
-            keys.extend([ANSWERED, super::run_requests::WITHDRAWN].map(str::to_owned));
-        }
+        RunCall::Leased {
+            deed: LeasedDeed::Forget { .. } | LeasedDeed::Withdraw { .. }, ..
+        } => keys.extend([ANSWERED, WITHDRAWN].map(str::to_owned)),
         RunCall::AppendFact { change } => keys.push(run_log::chunk_key(change.after + 1)),
         RunCall::Requests { by, .. } | RunCall::Begin { by, .. } => {
             keys.push(queue_key(&by.host));

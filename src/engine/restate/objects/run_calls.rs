@@ -56,6 +56,13 @@ pub(in crate::engine::restate) struct ActingHost {
     pub(in crate::engine::restate) epoch: u64,
 }
 
+/// The number of a sending, or of a call that has requests forgotten, among those of the process that makes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct SenderNumber {
+    pub(in crate::engine::restate) sender: String,
+    pub(in crate::engine::restate) number: u64,
+}
+
 /// The news that somebody waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -151,6 +158,9 @@ pub(in crate::engine::restate) enum LeasedDeed {
     },
     Send {
         requests: Vec<CarriedRequest>,
+        by: SenderNumber,
+        /// The sender has sent one of them before.
+        is_again: bool,
     },
     Sent,
     Withdraw {
@@ -162,8 +172,11 @@ pub(in crate::engine::restate) enum LeasedDeed {
     },
     Forget {
         keys: Vec<String>,
+        by: SenderNumber,
     },
-    ForgetAll,
+    ForgetAll {
+        by: SenderNumber,
+    },
     /// A step changes a fact. The lease is judged here; the change is made by the log of facts, before the run does anything else.
     ChangeFact {
         change: FactChangeCall,
@@ -198,7 +211,7 @@ pub(in crate::engine::restate) enum RequestFate {
     Answered,
 }
 
-/// A request for its host. The number says when it was sent, among those of its run.
+/// A request for its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::engine::restate) struct OpenRequest {
     pub(in crate::engine::restate) key: String,

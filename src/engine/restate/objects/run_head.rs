@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::forgotten_requests::ForgottenRequests;
 use super::run_calls::ActingHost;
 use super::state::{ObjectState, Undecided};
 use super::waiters::NewsWaiters;
@@ -31,8 +32,11 @@ pub(super) struct RunHead {
     /// By host: the oldest epoch that is not over, as far as the run was told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) fences: BTreeMap<String, u64>,
-    /// The first and the next list of forgotten requests, and the number of requests in them.
-    pub(super) forgotten: (u64, u64, usize),
+    /// The number of the next batch of bodies.
+    #[serde(default)]
+    pub(super) batches: u64,
+    #[serde(default, rename = "forgotten_requests")]
+    pub(super) forgotten: ForgottenRequests,
     pub(super) mail: NewsWaiters,
     pub(super) lines: NewsWaiters,
 }

@@ -1,87 +1,103 @@
-//! The decisions about the requests of a run: what its supervisor sends, and what hosts make of it.
+//! The decisions about the requests that the supervisor of a run sends, and the replies that it gets.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::effect::ObjectEffect;
+use super::forgotten_requests::ForgottenRequest;
 use super::host_calls::HostCall;
-use super::run_calls::{
-    ActingHost, CarriedReply, CarriedRequest, OpenRequest, RequestFate, RunAnswer,
+use super::kept_bodies;
+use super::mail_lists::{
+    ANSWERED, MailList, QueuedRequest, WITHDRAWN, WithdrawnRequest, answered, is_question, queue,
+    queue_key, set_list, withdrawn,
 };
+use super::run_calls::{CarriedReply, CarriedRequest, RequestFate, RunAnswer, SenderNumber};
 use super::run_head::RunHead;
-use super::run_requests::{
-    ANSWERED, AnsweredRequest, KeptRequest, QueuedRequest, RequestState, WITHDRAWN, forget,
-    is_begun, is_question, load, queue_key, request_key, save, set_list, unqueue,
-};
 use super::state::{ObjectState, Undecided};
 
-/// The size at which an answer ends, in bytes.
-const ANSWER: usize = 4 * 1_024 * 1_024;
-
-/// Queues requests. What an earlier supervisor took back is open again: the run was stopped then, and goes on now.
+/// Queues requests that are not known. What an earlier supervisor took back is open again: the run was stopped then, and
+/// goes on now.
 pub(super) fn send(
     run: &str,
     head: &mut RunHead,
-    requests: &[CarriedRequest],
+    (requests, by, is_again): (&[CarriedRequest], &SenderNumber, bool),
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let keys = requests.iter().flat_map(|one| [request_key(&one.key), queue_key(&one.host)]);
-    state.need(keys)?;
-    let (mut new, mut seen) = (Vec::with_capacity(requests.len()), HashSet::new());
-    for request in requests.iter().filter(|request| seen.insert(&request.key)) {
-        match load(&request.key, state)? {
-            None => {}
-            Some(old) if old.state == RequestState::Withdrawn && old.epoch < head.epoch => {
-                let mut withdrawn: Vec<String> = state.get_or_default(WITHDRAWN)?;
-                withdrawn.retain(|key| *key != request.key);
-                set_list(WITHDRAWN, &withdrawn, state)?;
-            }
-            Some(_) => continue,
+    let queues = requests.iter().map(|one| queue_key(&one.host));
+    state.need(queues.chain([ANSWERED, WITHDRAWN].map(str::to_owned)))?;
+    let forgotten = if is_again || head.forgotten.concerns(by) {
+        head.forgotten.all(state)?
+    } else {
+        HashMap::default()
+    };
+    let (answered, mut withdrawn) = (answered(state)?, withdrawn(state)?);
+    let (answered, mut new, mut seen) = (answered.keys(), Vec::new(), HashSet::new());
+    for request in requests.iter().filter(|request| seen.insert(request.key.as_str())) {
+        let key = request.key.as_str();
+        let is_over = answered.contains(key) || forgotten.contains_key(key);
+        if is_over || withdrawn.iter().any(|one| one.key == key && one.lease == head.epoch) {
+            continue;
         }
         new.push(request);
+    }
+    let before = withdrawn.len();
+    withdrawn.retain(|one| one.lease == head.epoch || !seen.contains(one.key.as_str()));
+    if withdrawn.len() < before {
+        set_list(WITHDRAWN, &withdrawn, state)?;
     }
     enqueue(run, head, &new, state)
 }
 
-/// Puts requests into the queues of their hosts, and has the hosts told. A queue may be long: it is read and written once.
+/// Puts requests into the queues of their hosts, unless they are there, and has the hosts told.
 pub(super) fn enqueue(
     run: &str,
     head: &mut RunHead,
     requests: &[&CarriedRequest],
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let mut by_host: BTreeMap<&String, Vec<QueuedRequest>> = BTreeMap::new();
-    for CarriedRequest { key, host, host_epoch, body } in requests {
-        let host_epoch = *host_epoch;
-        let kept = KeptRequest {
-            host: host.clone(),
-            host_epoch,
-            state: RequestState::Open,
-            is_begun: false,
-            epoch: head.epoch,
-            text: body.clone(),
-        };
-        save(key, &kept, state)?;
-        let (is_received, is_begun) = (false, false);
-        let queued = QueuedRequest { key: key.clone(), host_epoch, is_received, is_begun };
-        by_host.entry(host).or_default().push(queued);
+    let mut by_host: BTreeMap<&str, Vec<&CarriedRequest>> = BTreeMap::new();
+    for request in requests {
+        by_host.entry(&request.host).or_default().push(request);
     }
-    for (host, new) in by_host {
-        let queue = queue_key(host);
-        let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
+    for (host, mut new) in by_host {
+        let mut queue = queue(host, state)?;
+        {
+            let queued = queue.keys();
+            new.retain(|one| !queued.contains(one.key.as_str()));
+        }
         // A host that has something to receive in this epoch was told so, and looks until it finds nothing.
-        let unreceived = queued.iter().filter(|one| !one.is_received);
+        let unreceived = queue.entries.iter().filter(|one| !one.is_received);
         let told: HashSet<u64> = unreceived.map(|one| one.host_epoch).collect();
         let is_news = new.iter().any(|one| !told.contains(&one.host_epoch));
-        queued.extend(new);
-        state.set(&queue, &queued)?;
-        if head.told.insert(host.clone()) {
+        put(&mut queue, &new, &mut head.batches, state)?;
+        queue.save(state)?;
+        if head.told.insert(host.to_owned()) {
             let call = HostCall::AddRun { run: run.to_owned() };
-            state.effect(ObjectEffect::Host(host.clone(), call));
+            state.effect(ObjectEffect::Host(host.to_owned(), call));
         }
         if is_news {
-            state.effect_once(ObjectEffect::HostSoon(host.clone(), HostCall::Mail));
+            state.effect_once(ObjectEffect::HostSoon(host.to_owned(), HostCall::Mail));
         }
     }
+    Ok(())
+}
+
+/// Adds requests to the end of a queue.
+fn put(
+    queue: &mut MailList<QueuedRequest>,
+    new: &[&CarriedRequest],
+    next_batch: &mut u64,
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    let bodies: Vec<(&str, &str)> =
+        new.iter().map(|one| (one.key.as_str(), one.body.as_str())).collect();
+    let batches = kept_bodies::keep(&bodies, next_batch, state)?;
+    queue.entries.extend(new.iter().zip(batches).map(|(one, batch)| QueuedRequest {
+        key: one.key.clone(),
+        host_epoch: one.host_epoch,
+        batch,
+        is_received: false,
+        is_begun: false,
+    }));
     Ok(())
 }
 
@@ -90,7 +106,7 @@ fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<QueuedRequest>,
     state.need(head.told.iter().map(|host| queue_key(host)))?;
     let mut all = Vec::new();
     for host in &head.told {
-        let queued: Vec<QueuedRequest> = state.get_or_default(&queue_key(host))?;
+        let queued = queue(host, state)?.entries;
         all.extend(queued.into_iter().filter(|one| !is_question(&one.key)));
     }
     Ok(all)
@@ -101,8 +117,7 @@ pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String
     let of_hosts = head.told.iter().map(|host| queue_key(host));
     state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
     let queued = queued(head, state)?.into_iter().map(|queued| queued.key);
-    let answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
-    Ok(queued.chain(answered.into_iter().map(|answered| answered.key)).collect())
+    Ok(queued.chain(answered(state)?.entries.into_iter().map(|answered| answered.key)).collect())
 }
 
 /// Returns the keys of the requests that were begun and have no reply.
@@ -111,155 +126,54 @@ pub(super) fn begun(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<Strin
     Ok(begun.map(|queued| queued.key).collect())
 }
 
+/// Returns the queue that has a request, and whether it was begun.
+fn find(
+    key: &str,
+    head: &RunHead,
+    state: &ObjectState<'_>,
+) -> Result<Option<(MailList<QueuedRequest>, bool)>, Undecided> {
+    // Usually the key ends with its host.
+    let home = key.rsplit('/').next().and_then(|home| home.rsplit_once('.'));
+    let own = home.and_then(|(host, _)| head.told.get(host));
+    for host in own.into_iter().chain(head.told.iter().filter(|host| Some(*host) != own)) {
+        let queue = queue(host, state)?;
+        if let Some(is_begun) = queue.find(key).map(|queued| queued.is_begun) {
+            return Ok(Some((queue, is_begun)));
+        }
+    }
+    Ok(None)
+}
+
 /// Takes a request back unless it was begun.
 pub(super) fn withdraw(
     head: &RunHead,
     key: &str,
     state: &mut ObjectState<'_>,
 ) -> Result<RequestFate, Undecided> {
-    let request = match load(key, state)? {
-        None => KeptRequest::withdrawn(head.epoch),
-        Some(open) if open.state == RequestState::Open => {
-            if is_begun(key, &open, state)? {
-                return Ok(RequestFate::Begun);
-            }
-            unqueue(&open.host, &HashSet::from([key]), state)?;
-            KeptRequest::withdrawn(head.epoch)
+    if answered(state)?.find(key).is_some() {
+        return Ok(RequestFate::Answered);
+    }
+    let mut withdrawn = withdrawn(state)?;
+    if let Some(known) = withdrawn.iter_mut().find(|one| one.key == key) {
+        known.lease = head.epoch;
+        state.set(WITHDRAWN, &withdrawn)?;
+        return Ok(RequestFate::NotBegun);
+    }
+    match find(key, head, state)? {
+        Some((_, true)) => return Ok(RequestFate::Begun),
+        Some((mut queue, false)) => {
+            queue.remove(&HashSet::from([key]));
+            queue.save(state)?;
         }
-        Some(request) => {
-            return Ok(match request.state {
-                RequestState::Answered => RequestFate::Answered,
-                RequestState::Open | RequestState::Withdrawn | RequestState::Forgotten => {
-                    if request.is_begun { RequestFate::Begun } else { RequestFate::NotBegun }
-                }
-            });
-        }
-    };
-    save(key, &request, state)?;
-    let mut withdrawn: Vec<String> = state.get_or_default(WITHDRAWN)?;
-    withdrawn.push(key.to_owned());
+        None => match head.forgotten.all(state)?.get(key) {
+            Some(true) => return Ok(RequestFate::Begun),
+            Some(false) => return Ok(RequestFate::NotBegun),
+            None => {}
+        },
+    }
+    withdrawn.push(WithdrawnRequest { key: key.to_owned(), lease: head.epoch });
     state.set(WITHDRAWN, &withdrawn)?;
     Ok(RequestFate::NotBegun)
-}
-
-/// Forgets all requests, and has the hosts look for others elsewhere.
-pub(super) fn forget_all(
-    run: &str,
-    head: &mut RunHead,
-    state: &mut ObjectState<'_>,
-) -> Result<(), Undecided> {
-    let mut keys = sent(head, state)?;
-    keys.extend(state.get_or_default::<Vec<String>>(WITHDRAWN)?);
-    forget(&keys, &mut head.forgotten, state)?;
-    for host in std::mem::take(&mut head.told) {
-        // A question may be there, which is not the supervisor's.
-        if state.get::<Vec<QueuedRequest>>(&queue_key(&host))?.is_some() {
-            head.told.insert(host);
-        } else {
-            let call = HostCall::DropRun { run: run.to_owned() };
-            state.effect(ObjectEffect::Host(host, call));
-        }
-    }
-    Ok(())
-}
-
-/// Returns requests that a host has not received.
-pub(super) fn requests(
-    by: &ActingHost,
-    received: &[String],
-    (is_first, limit): (bool, usize),
-    state: &mut ObjectState<'_>,
-) -> Result<RunAnswer, Undecided> {
-    let queue = queue_key(&by.host);
-    let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-    let of_host = |queued: &QueuedRequest| queued.host_epoch == by.epoch;
-    let received: HashSet<&String> = received.iter().collect();
-    for one in queued.iter_mut().filter(|one| of_host(one)) {
-        let is_named = received.contains(&one.key);
-        one.is_received = is_named || (one.is_received && !is_first);
-    }
-    let news = queued.iter().filter(|one| of_host(one) && !one.is_received).take(limit);
-    let keys: Vec<&String> = news.map(|one| &one.key).collect();
-    state.need(keys.iter().map(|key| request_key(key)))?;
-    let (mut open, mut size) = (Vec::new(), 0);
-    for key in keys {
-        let body = load(key, state)?.map(|request| request.text).unwrap_or_default();
-        if !open.is_empty() && size + body.len() > ANSWER {
-            break;
-        }
-        size += body.len();
-        open.push(OpenRequest { key: key.clone(), body });
-    }
-    set_list(&queue, &queued, state)?;
-    Ok(RunAnswer::Requests(open))
-}
-
-/// Notes that a host begins requests; returns for each whether it may.
-pub(super) fn begin(
-    by: &ActingHost,
-    keys: &[String],
-    state: &mut ObjectState<'_>,
-) -> Result<RunAnswer, Undecided> {
-    let (queue, wanted) = (queue_key(&by.host), keys.iter().collect::<HashSet<_>>());
-    let mut queued: Vec<QueuedRequest> = state.get_or_default(&queue)?;
-    let of_host = |one: &QueuedRequest| one.host_epoch == by.epoch && wanted.contains(&one.key);
-    let mut begun: HashSet<String> = HashSet::with_capacity(keys.len());
-    for one in queued.iter_mut().filter(|one| of_host(one)) {
-        one.is_begun = true;
-        begun.insert(one.key.clone());
-    }
-    let others = || keys.iter().filter(|key| !begun.contains(*key));
-    state.need(others().map(|key| request_key(key)))?;
-    let mut answered = HashSet::new();
-    for key in others() {
-        let request = load(key, state)?.filter(|request| request.is_of(&by.host, by.epoch));
-        if request.is_some_and(|request| request.state == RequestState::Answered) {
-            answered.insert(key);
-        }
-    }
-    let may_begin = |key| begun.contains(key) || answered.contains(key);
-    let answer = RunAnswer::Begun(keys.iter().map(may_begin).collect());
-    set_list(&queue, &queued, state)?;
-    Ok(answer)
-}
-
-/// Keeps the replies of a host to open requests. The first reply to each stays.
-pub(super) fn reply(
-    head: &mut RunHead,
-    by: &ActingHost,
-    replies: &[CarriedReply],
-    state: &mut ObjectState<'_>,
-) -> Result<(), Undecided> {
-    state.need([queue_key(&by.host), ANSWERED.to_owned()])?;
-    let queued: Vec<QueuedRequest> = state.get_or_default(&queue_key(&by.host))?;
-    let of_host = queued.iter().filter(|one| one.host_epoch == by.epoch);
-    let open: HashSet<&String> = of_host.map(|one| &one.key).collect();
-    let mut answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
-    let (mut taken, mut is_mail) = (HashSet::new(), false);
-    for CarriedReply { key, body } in replies {
-        if !open.contains(key) || !taken.insert(key.as_str()) {
-            continue;
-        }
-        let kept = KeptRequest {
-            host: by.host.clone(),
-            host_epoch: by.epoch,
-            state: RequestState::Answered,
-            is_begun: true,
-            epoch: head.epoch,
-            text: body.clone(),
-        };
-        save(key, &kept, state)?;
-        if !is_question(key) {
-            answered.push(AnsweredRequest { key: key.clone(), read_by: None });
-            is_mail = true;
-        }
-    }
-    unqueue(&by.host, &taken, state)?;
-    if is_mail {
-        state.set(ANSWERED, &answered)?;
-        head.tell_mail(state);
-    }
-    Ok(())
 }
 
 /// Returns replies that the lease has not received.
@@ -269,24 +183,82 @@ pub(super) fn replies(
     limit: usize,
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
-    let mut answered: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
-    let is_read = |one: &AnsweredRequest| one.read_by == Some(head.epoch);
+    let mut answered = answered(state)?;
     let received: HashSet<&String> = received.iter().collect();
-    for one in answered.iter_mut().filter(|one| received.contains(&one.key)) {
+    for one in answered.entries.iter_mut().filter(|one| received.contains(&one.key)) {
         one.read_by = Some(head.epoch);
     }
-    let keys: Vec<&String> =
-        answered.iter().filter(|one| !is_read(one)).take(limit).map(|one| &one.key).collect();
-    state.need(keys.iter().map(|key| request_key(key)))?;
-    let (mut replies, mut size) = (Vec::new(), 0);
-    for key in keys {
-        let body = load(key, state)?.map(|request| request.text).unwrap_or_default();
-        if !replies.is_empty() && size + body.len() > ANSWER {
-            break;
-        }
-        size += body.len();
-        replies.push(CarriedReply { key: key.clone(), body });
+    let news = answered.entries.iter().filter(|one| one.read_by != Some(head.epoch)).take(limit);
+    let wanted: Vec<(&str, u64)> = news.map(|one| (one.key.as_str(), one.batch)).collect();
+    let replies = kept_bodies::load(&wanted, state)?;
+    answered.save(state)?;
+    let replies = replies.into_iter().map(|(key, body)| CarriedReply { key, body });
+    Ok(RunAnswer::Replies(replies.collect()))
+}
+
+/// Forgets requests that there are. Their keys are known for a while.
+pub(super) fn forget(
+    head: &mut RunHead,
+    (keys, by): (&[String], &SenderNumber),
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    state.need([ANSWERED, WITHDRAWN].map(str::to_owned))?;
+    let (mut answered, mut withdrawn) = (answered(state)?, withdrawn(state)?);
+    let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
+    let replied = answered.entries.iter().map(|one| (&one.key, true));
+    let known = replied.chain(withdrawn.iter().map(|one| (&one.key, false)));
+    let mut forgotten: Vec<ForgottenRequest> = known
+        .filter(|(key, _)| keys.contains(key.as_str()))
+        .map(|(key, was_begun)| ForgottenRequest { key: key.clone(), was_begun })
+        .collect();
+    answered.remove(&keys);
+    answered.save(state)?;
+    withdrawn.retain(|one| !keys.contains(one.key.as_str()));
+    set_list(WITHDRAWN, &withdrawn, state)?;
+    if forgotten.len() < keys.len() {
+        forgotten.extend(forget_queued(head, &keys, state)?);
     }
-    set_list(ANSWERED, &answered, state)?;
-    Ok(RunAnswer::Replies(replies))
+    head.forgotten.add(by, forgotten, state)
+}
+
+/// Removes requests from the queues of their hosts, and returns those that were there.
+fn forget_queued(
+    head: &RunHead,
+    keys: &HashSet<&str>,
+    state: &mut ObjectState<'_>,
+) -> Result<Vec<ForgottenRequest>, Undecided> {
+    state.need(head.told.iter().map(|host| queue_key(host)))?;
+    let mut forgotten = Vec::new();
+    for host in &head.told {
+        let mut queue = queue(host, state)?;
+        let queued = queue.entries.iter().filter(|one| keys.contains(one.key.as_str()));
+        forgotten.extend(
+            queued.map(|one| ForgottenRequest { key: one.key.clone(), was_begun: one.is_begun }),
+        );
+        queue.remove(keys);
+        queue.save(state)?;
+    }
+    Ok(forgotten)
+}
+
+/// Forgets all requests, and has the hosts look for others elsewhere.
+pub(super) fn forget_all(
+    run: &str,
+    head: &mut RunHead,
+    by: &SenderNumber,
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    let mut keys = sent(head, state)?;
+    keys.extend(withdrawn(state)?.into_iter().map(|one| one.key));
+    forget(head, (&keys, by), state)?;
+    for host in std::mem::take(&mut head.told) {
+        // A question may be there, which is not the supervisor's.
+        if queue(&host, state)?.entries.is_empty() {
+            let call = HostCall::DropRun { run: run.to_owned() };
+            state.effect(ObjectEffect::Host(host, call));
+        } else {
+            head.told.insert(host);
+        }
+    }
+    Ok(())
 }

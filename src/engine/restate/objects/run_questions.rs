@@ -2,16 +2,29 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
+use super::mail_lists::{is_question, queue, set_list};
 use super::run_calls::CarriedRequest;
 use super::run_head::RunHead;
 use super::run_mail::enqueue;
-use super::run_requests::{RequestState, is_question, load, request_key, set_list, unqueue};
 use super::state::{ObjectState, Undecided};
 
 const QUESTIONS: &str = "questions";
 
 /// The most questions that are kept. The oldest goes: nobody came back for it.
 const MOST: usize = 100;
+
+/// A question, and the host that it is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptQuestion {
+    key: String,
+    host: String,
+}
+
+fn reply_key(key: &str) -> String {
+    format!("reply/{key}")
+}
 
 /// Queues a question for its host.
 pub(super) fn ask(
@@ -20,44 +33,51 @@ pub(super) fn ask(
     question: &CarriedRequest,
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    if !is_question(&question.key) || load(&question.key, state)?.is_some() {
+    let CarriedRequest { key, host, .. } = question;
+    let mut questions: Vec<KeptQuestion> = state.get_or_default(QUESTIONS)?;
+    if !is_question(key) || questions.iter().any(|question| question.key == *key) {
         return Ok(());
     }
-    let mut questions: Vec<String> = state.get_or_default(QUESTIONS)?;
     if questions.len() >= MOST {
-        let oldest = questions.remove(0);
-        remove(&oldest, state)?;
+        remove(&questions.remove(0), state)?;
     }
-    questions.push(question.key.clone());
+    questions.push(KeptQuestion { key: key.clone(), host: host.clone() });
     state.set(QUESTIONS, &questions)?;
     enqueue(run, head, &[question], state)
 }
 
+/// Keeps the reply to a question.
+pub(super) fn keep_reply(
+    key: &str,
+    body: &str,
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    state.set(&reply_key(key), &body)
+}
+
 /// Returns the reply to a question; `None` if there is none yet.
 pub(super) fn reply(key: &str, state: &ObjectState<'_>) -> Result<Option<String>, Undecided> {
-    let question = load(key, state)?;
-    let answered = question.filter(|question| question.state == RequestState::Answered);
-    Ok(answered.map(|question| question.text))
+    state.get(&reply_key(key))
 }
 
 /// Removes a question, with its reply.
 pub(super) fn end(key: &str, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-    let mut questions: Vec<String> = state.get_or_default(QUESTIONS)?;
-    let before = questions.len();
-    questions.retain(|question| question != key);
-    if questions.len() < before {
-        set_list(QUESTIONS, &questions, state)?;
-        remove(key, state)?;
-    }
-    Ok(())
+    let mut questions: Vec<KeptQuestion> = state.get_or_default(QUESTIONS)?;
+    let Some(place) = questions.iter().position(|question| question.key == key) else {
+        return Ok(());
+    };
+    let question = questions.remove(place);
+    set_list(QUESTIONS, &questions, state)?;
+    remove(&question, state)
 }
 
-fn remove(key: &str, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-    if let Some(question) = load(key, state)? {
-        if question.state == RequestState::Open {
-            unqueue(&question.host, &HashSet::from([key]), state)?;
-        }
-        state.clear(&request_key(key));
-    }
+fn remove(
+    KeptQuestion { key, host }: &KeptQuestion,
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    let mut queue = queue(host, state)?;
+    queue.remove(&HashSet::from([key.as_str()]));
+    queue.save(state)?;
+    state.clear(&reply_key(key));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! A decision is a function without a server. It names the values that it lacks, is given them, and is made anew from its
 //! beginning, so that only what it needs is loaded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -45,9 +45,10 @@ impl<'l> ObjectState<'l> {
 
     /// Asks for all values of the keys at once.
     pub(super) fn need(&self, keys: impl IntoIterator<Item = String>) -> Result<(), Undecided> {
-        let lacks: Vec<String> =
-            keys.into_iter().filter(|key| !self.loaded.contains_key(key)).collect();
-        if lacks.is_empty() { Ok(()) } else { Err(Undecided::Lacks(lacks)) }
+        let is_known =
+            |key: &String| self.loaded.contains_key(key) || self.changes.values.contains_key(key);
+        let lacks: BTreeSet<String> = keys.into_iter().filter(|key| !is_known(key)).collect();
+        if lacks.is_empty() { Ok(()) } else { Err(Undecided::Lacks(lacks.into_iter().collect())) }
     }
 
     /// Returns a value, as the decision has changed it.

@@ -10,11 +10,12 @@ use super::names::FACTS;
 use super::run;
 use super::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer,
-    RunCall, RunLook, RunTopic,
+    RunCall, RunLook, RunTopic, SenderNumber,
 };
 use super::state::decided;
 
 mod hosts;
+mod mail;
 
 /// A run with all its values at hand.
 #[derive(Default)]
@@ -86,7 +87,11 @@ fn send(key: &str) -> LeasedDeed {
         host_epoch: 1,
         body: format!("do {key}"),
     };
-    LeasedDeed::Send { requests: vec![request] }
+    LeasedDeed::Send { requests: vec![request], by: number(1), is_again: false }
+}
+
+fn number(number: u64) -> SenderNumber {
+    SenderNumber { sender: "here".to_owned(), number }
 }
 
 fn by(epoch: u64) -> ActingHost {
@@ -173,75 +178,10 @@ fn append_rewrites_only_the_last_chunk() {
     assert_eq!(changed, ["chunk/10", "head"]);
 }
 
-#[test]
-fn request_that_was_withdrawn_is_begun_only_if_a_later_supervisor_sends_it() {
-    let mut run = TestRun::begun();
-    run.deed(1, send("r/a"));
-    let fate =
-        |run: &mut TestRun, epoch| run.deed(epoch, LeasedDeed::Withdraw { key: "r/a".to_owned() });
-    assert_eq!(fate(&mut run, 1), RunAnswer::Fate(RequestFate::NotBegun));
-    run.deed(1, send("r/a"));
-    assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![false]));
-    run.run_out_and_claim();
-    run.deed(2, send("r/a"));
-    assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![true]));
-    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(RequestFate::Begun));
-    run.call(&reply("r/a"));
-    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(RequestFate::Answered));
-}
-
 impl TestRun {
     fn run_out_and_claim(&mut self) {
         self.deed(1, LeasedDeed::Renew { lease_ms: 0 });
         assert_eq!(self.call(&claim("there")), RunAnswer::Epoch(2));
-    }
-}
-
-#[test]
-fn hosts_are_told_of_a_run_once_and_of_mail_after_they_have_received_all() {
-    let mut run = TestRun::begun();
-    run.deed(1, send("r/a"));
-    run.deed(1, send("r/a"));
-    run.deed(1, send("r/b"));
-    let add = ObjectEffect::Host("h".to_owned(), HostCall::AddRun { run: "r".to_owned() });
-    let mail = ObjectEffect::HostSoon("h".to_owned(), HostCall::Mail);
-    assert_eq!(run.effects, [add, mail.clone()], "it looks until it has received all");
-    run.effects.clear();
-    let received = |keys: &[&str]| RunCall::Requests {
-        by: by(1),
-        received: texts(keys),
-        is_first: false,
-        limit: 10,
-    };
-    run.call(&received(&["r/a"]));
-    run.deed(1, send("r/c"));
-    assert_eq!(run.effects, []);
-    run.call(&received(&["r/b", "r/c"]));
-    run.deed(1, send("r/d"));
-    assert_eq!(run.effects, [mail]);
-    run.effects.clear();
-    assert_eq!(run.deed(1, LeasedDeed::ForgetAll), RunAnswer::Done);
-    let drop = ObjectEffect::Host("h".to_owned(), HostCall::DropRun { run: "r".to_owned() });
-    assert_eq!(run.effects, [drop]);
-    assert_eq!(run.deed(1, LeasedDeed::Sent), RunAnswer::Keys(Vec::new()));
-}
-
-#[test]
-fn forgotten_requests_are_known_for_a_while() {
-    let mut run = TestRun::begun();
-    for number in 0..10_100 {
-        let key = format!("r/{number}");
-        run.deed(1, send(&key));
-        run.call(&reply(&key));
-        run.deed(1, LeasedDeed::Forget { keys: vec![key] });
-    }
-    run.deed(1, send("r/10050"));
-    assert_eq!(run.call(&begin("r/10050")), RunAnswer::Begun(vec![false]));
-    let kept =
-        |run: &TestRun, start: &str| run.values.keys().filter(|key| key.starts_with(start)).count();
-    assert_eq!(kept(&run, "request/"), 10_000);
-    for gone in ["queue/", "answered", "withdrawn"] {
-        assert_eq!(kept(&run, gone), 0, "{gone}");
     }
 }
 

@@ -1,0 +1,80 @@
+//! The bodies of requests and of replies, in batches: each value costs the server more than its bytes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::state::{ObjectState, Undecided};
+
+/// The most bodies of a batch.
+const MOST: usize = 128;
+/// The bytes after which a batch takes no further body.
+const MOST_BYTES: usize = 256 * 1_024;
+/// The size at which an answer ends, in bytes.
+const ANSWER: usize = 4 * 1_024 * 1_024;
+
+fn batch_key(batch: u64) -> String {
+    format!("bodies/{batch}")
+}
+
+/// Keeps bodies; returns the number of the batch of each. `next` is the number of the next batch.
+pub(super) fn keep(
+    bodies: &[(&str, &str)],
+    next: &mut u64,
+    state: &mut ObjectState<'_>,
+) -> Result<Vec<u64>, Undecided> {
+    let mut batches = Vec::with_capacity(bodies.len());
+    let mut rest = bodies;
+    while !rest.is_empty() {
+        let mut size = 0;
+        let is_before_end = |(_, body): &&(&str, &str)| {
+            let fits = size < MOST_BYTES;
+            size += body.len();
+            fits
+        };
+        let len = rest.iter().take(MOST).take_while(is_before_end).count();
+        let (now, later) = rest.split_at(len);
+        state.set(&batch_key(*next), &now)?;
+        batches.extend(now.iter().map(|_| *next));
+        *next += 1;
+        rest = later;
+    }
+    Ok(batches)
+}
+
+/// Returns the bodies of these keys with the keys, so many that an answer does not become too large.
+pub(super) fn load(
+    wanted: &[(&str, u64)],
+    state: &ObjectState<'_>,
+) -> Result<Vec<(String, String)>, Undecided> {
+    let batches: BTreeSet<u64> = wanted.iter().map(|(_, batch)| *batch).collect();
+    state.need(batches.iter().map(|batch| batch_key(*batch)))?;
+    let mut loaded: BTreeMap<u64, HashMap<String, String>> = BTreeMap::new();
+    for batch in batches {
+        let bodies: Vec<(String, String)> = state.get_or_default(&batch_key(batch))?;
+        loaded.insert(batch, bodies.into_iter().collect());
+    }
+    let (mut found, mut size) = (Vec::with_capacity(wanted.len()), 0);
+    for (key, batch) in wanted {
+        let body = loaded.get_mut(batch).and_then(|bodies| bodies.remove(*key));
+        let body = body.ok_or_else(|| {
+            Undecided::Damaged(format!("{}: the body of {key} is missing", batch_key(*batch)))
+        })?;
+        if size > 0 && size + body.len() > ANSWER {
+            break;
+        }
+        size += body.len();
+        found.push(((*key).to_owned(), body));
+    }
+    Ok(found)
+}
+
+/// Removes the batches of `before` of which none of the bodies is needed any more.
+pub(super) fn drop_unused(
+    before: &BTreeSet<u64>,
+    needed: impl Iterator<Item = u64>,
+    state: &mut ObjectState<'_>,
+) {
+    let needed: BTreeSet<u64> = needed.collect();
+    for batch in before.difference(&needed) {
+        state.clear(&batch_key(*batch));
+    }
+}

@@ -1,0 +1,161 @@
+//! The lists of a run's mail: for each host the requests that it has to carry out, the replies, and what was withdrawn.
+//!
+//! Nearly every call reads and writes some of them, so the names in them are short.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::kept_bodies;
+use super::run_calls::ActingHost;
+use super::state::{ObjectState, Undecided};
+use crate::engine::host_questions::QUESTION;
+
+/// The key of the list of requests with a reply.
+pub(super) const ANSWERED: &str = "answered";
+/// The key of the list of requests that were withdrawn.
+pub(super) const WITHDRAWN: &str = "withdrawn";
+
+/// Returns whether the key of a request is that of a question.
+pub(super) fn is_question(key: &str) -> bool {
+    key.starts_with(QUESTION)
+}
+
+/// Returns the key of the list of requests that a host has to carry out.
+pub(super) fn queue_key(host: &str) -> String {
+    format!("queue/{host}")
+}
+
+/// A request that a host has to carry out, in the order of sending.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct QueuedRequest {
+    #[serde(rename = "k")]
+    pub(super) key: String,
+    #[serde(rename = "e")]
+    pub(super) host_epoch: u64,
+    /// The batch that has its body.
+    #[serde(rename = "b")]
+    pub(super) batch: u64,
+    #[serde(rename = "r", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_received: bool,
+    #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_begun: bool,
+}
+
+/// A request with a reply, in the order of replying.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AnsweredRequest {
+    #[serde(rename = "k")]
+    pub(super) key: String,
+    #[serde(rename = "h")]
+    pub(super) by: ActingHost,
+    /// The batch that has the reply.
+    #[serde(rename = "b")]
+    pub(super) batch: u64,
+    /// The lease that has received the reply.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub(super) read_by: Option<u64>,
+}
+
+/// A request that was taken back, and the lease that did it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WithdrawnRequest {
+    #[serde(rename = "k")]
+    pub(super) key: String,
+    #[serde(rename = "l")]
+    pub(super) lease: u64,
+}
+
+/// An entry of a list, whose body is in a batch.
+pub(super) trait MailEntry: Serialize + DeserializeOwned {
+    fn key(&self) -> &str;
+    fn batch(&self) -> u64;
+}
+
+impl MailEntry for QueuedRequest {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn batch(&self) -> u64 {
+        self.batch
+    }
+}
+
+impl MailEntry for AnsweredRequest {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn batch(&self) -> u64 {
+        self.batch
+    }
+}
+
+/// A list, until it is saved.
+#[derive(Debug)]
+pub(super) struct MailList<T> {
+    key: String,
+    /// The batches that have bodies of it.
+    batches: BTreeSet<u64>,
+    pub(super) entries: Vec<T>,
+}
+
+impl<T: MailEntry> MailList<T> {
+    fn load(key: String, state: &ObjectState<'_>) -> Result<Self, Undecided> {
+        let entries: Vec<T> = state.get_or_default(&key)?;
+        let batches = entries.iter().map(MailEntry::batch).collect();
+        Ok(Self { key, batches, entries })
+    }
+
+    /// Saves what is in it, and removes the bodies that nothing in it needs any more.
+    pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+        kept_bodies::drop_unused(&self.batches, self.entries.iter().map(MailEntry::batch), state);
+        set_list(&self.key, &self.entries, state)
+    }
+
+    pub(super) fn find(&self, key: &str) -> Option<&T> {
+        self.entries.iter().find(|entry| entry.key() == key)
+    }
+
+    pub(super) fn keys(&self) -> HashSet<&str> {
+        self.entries.iter().map(MailEntry::key).collect()
+    }
+
+    pub(super) fn remove(&mut self, keys: &HashSet<&str>) {
+        self.entries.retain(|entry| !keys.contains(entry.key()));
+    }
+}
+
+/// Returns the requests that a host has to carry out.
+pub(super) fn queue(
+    host: &str,
+    state: &ObjectState<'_>,
+) -> Result<MailList<QueuedRequest>, Undecided> {
+    MailList::load(queue_key(host), state)
+}
+
+/// Returns the requests with a reply.
+pub(super) fn answered(state: &ObjectState<'_>) -> Result<MailList<AnsweredRequest>, Undecided> {
+    MailList::load(ANSWERED.to_owned(), state)
+}
+
+/// Returns the requests that were withdrawn.
+pub(super) fn withdrawn(state: &ObjectState<'_>) -> Result<Vec<WithdrawnRequest>, Undecided> {
+    state.get_or_default(WITHDRAWN)
+}
+
+/// Sets a list; one without entries is removed.
+pub(super) fn set_list<T: Serialize>(
+    key: &str,
+    list: &[T],
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    if list.is_empty() {
+        state.clear(key);
+        Ok(())
+    } else {
+        state.set(key, &list)
+    }
+}

@@ -32,6 +32,15 @@ pub enum AnswererKind {
 }
 
 impl AnswererKind {
+    /// Returns whether its turns cost money.
+    #[must_use]
+    pub fn costs_money(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Scripted | Self::Replay => false,
+        }
+    }
+
     /// Returns the answerer's name for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {

@@ -62,6 +62,11 @@ pub trait RunLog: Send + 'static {
     fn renew(&mut self) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Returns how long a further line is waited for before an append; zero if an append costs little.
+    fn gathering_time(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// The storage of lines: a file, or a test's stand-in for it.
@@ -133,5 +138,9 @@ impl<M: JournalStorage> RunLog for CopiedLog<M> {
 
     fn renew(&mut self) -> Result<(), Error> {
         self.engine.renew()
+    }
+
+    fn gathering_time(&self) -> Duration {
+        self.engine.gathering_time()
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::log::{LineBatch, RunLog};
 use super::{Error, files};
@@ -34,6 +34,9 @@ type SnapshotSource = Box<dyn FnOnce(&mut File) -> io::Result<()> + Send>;
 
 /// The most bytes that are written together.
 const BATCH: usize = 1 << 20;
+
+/// The most times that further lines are waited for, before one append.
+const MOST_GAPS: u32 = 5;
 
 /// A handle to the journal's thread, which ends when this is dropped.
 #[derive(Debug)]
@@ -114,7 +117,7 @@ fn run_jobs<L: RunLog>(
         match job {
             WriterJob::Snapshot(fill) => files::replace_with(&target.state, fill)?,
             WriterJob::Append(lines) => {
-                let (batch, after) = gather(lines, jobs);
+                let (batch, after) = gather(lines, jobs, target.log.gathering_time());
                 next = after;
                 target.log.append(&batch)?;
                 recorded(batch.last);
@@ -151,10 +154,17 @@ fn next_job<L: RunLog>(
     }
 }
 
-/// Joins the lines that wait already; a job of another kind ends the batch and comes next.
-fn gather(mut batch: LineBatch, jobs: &Receiver<WriterJob>) -> (LineBatch, Option<WriterJob>) {
+/// Joins the lines that wait already, and those that follow each other within that time; a job of another kind ends the
+/// batch and comes next.
+fn gather(
+    mut batch: LineBatch,
+    jobs: &Receiver<WriterJob>,
+    time: Duration,
+) -> (LineBatch, Option<WriterJob>) {
+    let end = Instant::now() + time * MOST_GAPS;
     while batch.text.len() < BATCH {
-        match jobs.try_recv() {
+        let left = end.saturating_duration_since(Instant::now());
+        match jobs.recv_timeout(time.min(left)) {
             Ok(WriterJob::Append(later)) => batch.add(later),
             Ok(other) => return (batch, Some(other)),
             Err(_) => break,
@@ -167,7 +177,6 @@ fn gather(mut batch: LineBatch, jobs: &Receiver<WriterJob>) -> (LineBatch, Optio
 mod tests {
     use std::io::Write;
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
     use crate::store::acknowledged::AcknowledgedEnd;
@@ -304,5 +313,21 @@ mod tests {
             "one\ntwo\nthree\n"
         );
         assert_eq!(std::fs::read_to_string(dir.path().join("state.json")).expect("read"), "{}");
+    }
+
+    #[test]
+    fn lines_that_follow_soon_go_together_until_another_job_comes() {
+        let (sender, jobs) = channel();
+        let line = |last: u64| LineBatch { last, text: format!("{last}\n"), ..Default::default() };
+        let gathering = std::thread::spawn(move || gather(line(1), &jobs, Duration::from_mins(1)));
+        sender.send(WriterJob::Append(line(2))).expect("it waits for more");
+        sender.send(WriterJob::Snapshot(Box::new(|_| Ok(())))).expect("it waits for more");
+        let (batch, next) = gathering.join().expect("it ends");
+        assert_eq!((batch.last, batch.text.as_str()), (2, "1\n2\n"));
+        assert!(matches!(next, Some(WriterJob::Snapshot(_))));
+        let (sender, jobs) = channel();
+        sender.send(WriterJob::Append(line(2))).expect("it is there");
+        let (batch, next) = gather(line(1), &jobs, Duration::ZERO);
+        assert!(batch.last == 2 && next.is_none(), "what is there already goes with it");
     }
 }

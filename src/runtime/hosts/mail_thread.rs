@@ -26,8 +26,11 @@ const PAGE: usize = 500;
 /// The time between two looks at the hosts and the commands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The time in which further requests are waited for. A call costs the engine more than the requests that it carries.
+/// The time in which a further request is waited for. A call costs the engine more than the requests that it carries.
 const GATHERING_TIME: Duration = Duration::from_millis(1);
+
+/// The longest time in which requests are gathered.
+const LONGEST_GATHERING: Duration = Duration::from_millis(5);
 
 /// The number of requests that are forgotten at a time. They are over, so nothing waits for that; but what is to be sent waits
 /// meanwhile.
@@ -109,7 +112,7 @@ impl MailSide {
                 Err(RecvTimeoutError::Timeout) if !self.has_ended() => None,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             };
-            let (is_idle, end) = (next.is_none(), Instant::now() + GATHERING_TIME);
+            let (is_idle, end) = (next.is_none(), Instant::now() + LONGEST_GATHERING);
             let mut rest = next;
             let mut is_over = false;
             while let Some(one) = rest.take() {
@@ -127,7 +130,7 @@ impl MailSide {
                         self.until_done(|held| held.engine.forget_all(&held.lease));
                     }
                 }
-                let left = end.saturating_duration_since(Instant::now());
+                let left = end.saturating_duration_since(Instant::now()).min(GATHERING_TIME);
                 rest = if batch.len() < PAGE { outgoing.recv_timeout(left).ok() } else { None };
             }
             self.flush(&mut batch);

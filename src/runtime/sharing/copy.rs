@@ -1,5 +1,7 @@
 //! The copy of a shared run on this machine: brought up to date for whoever reads it, checked for whoever takes it over.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::claimed_run::ClaimedRun;
 use super::contents::side_by_side;
 use super::run_engine::{RunEngine, shared_lines};
@@ -160,11 +162,17 @@ fn workflow(
         let why = format!("its terms name the file {outside:?}, which is not below the workflow");
         return Err(damaged(engine, run, &why));
     }
-    let pins: Vec<_> = terms.pins.files.iter().collect();
-    let contents = side_by_side(&pins, |(path, pin)| {
-        Ok::<_, Error>(((*path).clone(), (blob(engine, run, &pin.checksum)?, pin.is_executable)))
-    })?;
-    Ok(WorkflowCapture::of_contents(contents.into_iter().collect()))
+    let sums: BTreeSet<&String> = terms.pins.files.values().map(|pin| &pin.checksum).collect();
+    let fetched =
+        side_by_side(&Vec::from_iter(sums), |sum| Ok::<_, Error>((*sum, blob(engine, run, sum)?)))?;
+    let fetched: BTreeMap<&String, Vec<u8>> = fetched.into_iter().collect();
+    // Each was fetched above, so there is none without a content.
+    let contents = terms
+        .pins
+        .files
+        .iter()
+        .map(|(path, pin)| (path.clone(), (fetched[&pin.checksum].clone(), pin.is_executable)));
+    Ok(WorkflowCapture::of_contents(contents.collect()))
 }
 
 fn cassette(

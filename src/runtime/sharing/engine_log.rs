@@ -15,6 +15,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The time in which a further line is waited for. A call costs the engine more than the lines that it carries, and the
+/// replies that come at the same moment are recorded one after the other.
+const GATHERING_TIME: Duration = Duration::from_millis(1);
+
 /// The log of a run in an engine.
 struct EngineLog {
     held: HeldRun,
@@ -77,5 +81,9 @@ impl RunLog for EngineLog {
     fn renew(&mut self) -> Result<(), store::Error> {
         // What was not reached now is tried again at the next append, or after the interval.
         self.reach(|held| held.engine.renew_lease(&held.lease, LEASE_TIME)).map(drop)
+    }
+
+    fn gathering_time(&self) -> Duration {
+        GATHERING_TIME
     }
 }

@@ -1,5 +1,7 @@
 //! A new run goes to an engine: its files by their checksums, its terms, and its first record.
 
+use std::collections::BTreeSet;
+
 use super::claimed_run::ClaimedRun;
 use super::contents::side_by_side;
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
@@ -44,8 +46,9 @@ pub(in crate::runtime) fn publish(
         let sum = checksum(content);
         engine.put_blob(blob_name(&sum), content).map(|()| sum)
     };
-    let workflow: Vec<_> = files.workflow.files.values().collect();
-    side_by_side(&workflow, |file| put(&file.content))?;
+    let contents: BTreeSet<&[u8]> =
+        files.workflow.files.values().map(|file| file.content.as_ref()).collect();
+    side_by_side(&Vec::from_iter(contents), |content| put(content))?;
     let cassette = match files.cassette {
         Some(cassette) => {
             Some(CassetteBlobs { header: put(&cassette.header)?, turns: put(&cassette.turns)? })

@@ -148,6 +148,12 @@ impl HostPlaces {
 }
 
 impl HostedRun {
+    /// Returns whether the engine is told that a turn begins while it still waits for a slot. A turn that costs money waits
+    /// until it has one.
+    pub(super) fn begins_ahead(&self) -> bool {
+        !self.settings.answerer.costs_money()
+    }
+
     /// Returns why the host does not carry out a request; `None` if it does.
     pub(super) fn refusal_of(&self, work: &HostWork) -> Option<String> {
         self.policy.refusal_of(work, &self.settings)

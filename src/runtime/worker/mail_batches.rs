@@ -15,8 +15,11 @@ use crate::runtime::sharing::until_mended;
 /// The most notes of one call.
 const MOST_NOTES: usize = 200;
 
-/// The time in which further notes are waited for. A call costs the engine more than the notes that it carries.
+/// The time in which a further note is waited for. A call costs the engine more than the notes that it carries.
 const GATHERING_TIME: Duration = Duration::from_millis(1);
+
+/// The longest time in which notes are gathered.
+const LONGEST_GATHERING: Duration = Duration::from_millis(5);
 
 /// The bytes after which a call takes no further reply.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -128,11 +131,10 @@ fn next_batch<N, A>(
 ) -> Option<Vec<WaitingNote<N, A>>> {
     let first = incoming.recv().ok()?;
     let mut size = bytes(&first.note);
-    let (mut batch, end) = (vec![first], Instant::now() + GATHERING_TIME);
-    while batch.len() < MOST_NOTES
-        && size < MOST_BYTES
-        && let Ok(next) = incoming.recv_timeout(end.saturating_duration_since(Instant::now()))
-    {
+    let (mut batch, end) = (vec![first], Instant::now() + LONGEST_GATHERING);
+    while batch.len() < MOST_NOTES && size < MOST_BYTES {
+        let left = end.saturating_duration_since(Instant::now()).min(GATHERING_TIME);
+        let Ok(next) = incoming.recv_timeout(left) else { break };
         size += bytes(&next.note);
         batch.push(next);
     }

@@ -1,6 +1,7 @@
 //! A worker: it performs what supervisors ask its host for.
 
 mod abandoned_runs;
+mod busy_count;
 mod hosted_run;
 mod hosted_runner;
 mod large_mail;
@@ -14,6 +15,7 @@ mod run_slot;
 mod serve;
 mod session_keeper;
 mod transcripts;
+mod waiting_turns;
 mod work;
 
 pub use abandoned_runs::{SupervisorLauncher, Takeover};

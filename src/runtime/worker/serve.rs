@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
 
 use super::abandoned_runs::AbandonedRuns;
+use super::busy_count::BusyCount;
 use super::hosted_run::{HostPlaces, HostedRun};
 use super::large_mail::stored_if_large;
 use super::mail_batches::MailBatches;
@@ -19,6 +20,7 @@ use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use super::run_slot::RunSlot;
 use super::session_keeper::SessionKeeper;
 use super::transcripts::transcript;
+use super::waiting_turns::WaitingTurns;
 use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
 use crate::domain::host::HostStanding;
@@ -65,30 +67,16 @@ struct HostWorker {
     claim: HostClaim,
     places: HostPlaces,
     slots: Semaphore,
+    /// True if it has more than one slot.
+    has_slots: bool,
     runs: RefCell<HashMap<RunId, Rc<RunSlot>>>,
     counts: Arc<HostCounts>,
     agents: RefCell<HashSet<(RunId, AgentId)>>,
     batches: MailBatches,
+    waiting: WaitingTurns,
     /// True after an interrupt: what runs goes on, and nothing more is begun.
     is_leaving: Cell<bool>,
     idle: Notify,
-}
-
-/// A turn or an activity that counts as being performed, until its answer is in the engine.
-struct BusyCount<'w>(&'w HostWorker);
-
-impl<'w> BusyCount<'w> {
-    fn new(worker: &'w HostWorker) -> Self {
-        worker.counts.busy.fetch_add(1, Ordering::Relaxed);
-        Self(worker)
-    }
-}
-
-impl Drop for BusyCount<'_> {
-    fn drop(&mut self) {
-        self.0.counts.busy.fetch_sub(1, Ordering::Relaxed);
-        self.0.idle.notify_one();
-    }
 }
 
 impl HostWorker {
@@ -112,10 +100,12 @@ impl HostWorker {
             claim,
             places,
             slots: Semaphore::new(usize::try_from(options.slots).unwrap_or(usize::MAX)),
+            has_slots: options.slots > 1,
             runs: RefCell::default(),
             counts,
             agents: RefCell::default(),
             batches,
+            waiting: WaitingTurns::default(),
             is_leaving: Cell::new(false),
             idle: Notify::new(),
         }
@@ -127,7 +117,7 @@ impl HostWorker {
         interrupts: &mut InterruptReceiver,
     ) -> Result<(), Error> {
         loop {
-            if self.is_leaving.get() && self.busy() == 0 {
+            if self.is_leaving.get() && self.busy() == 0 && self.waiting.is_empty() {
                 return Ok(());
             }
             tokio::select! {
@@ -157,6 +147,7 @@ impl HostWorker {
 
     /// Says that the worker ends soon, and has the host be given no new agents.
     fn leave(&self) {
+        self.waiting.end_all();
         let (engine, host) = (Arc::clone(&self.engine), self.claim.host.clone());
         spawn_blocking(move || {
             if let Err(error) = engine.set_standing(&host, HostStanding::Draining) {
@@ -177,6 +168,7 @@ impl HostWorker {
 
     /// Ends all that runs, because other hosts go on with it.
     async fn end_all(&self) {
+        self.waiting.end_all();
         let runs: Vec<Rc<RunSlot>> = self.runs.borrow().values().cloned().collect();
         for slot in runs {
             if let Some(Ok(run)) = slot.run.get() {
@@ -201,22 +193,55 @@ impl HostWorker {
             let answer = transcript(self.places.root.run(&run).steps(), turns, max_bytes).await;
             return self.reply(key, answer).await;
         }
-        let is_turn = matches!(work, HostWork::Turn { .. });
-        let slot = if is_turn { self.slots.acquire().await.ok() } else { None };
         if !begins_something(&work) {
             let answer = self.performed(&run, work).await;
             return self.reply(key, answer).await;
         }
+        if let Some(agent) = self.agent_ahead(&run, &work) {
+            self.answer_ahead((key, run), &agent, work).await;
+            return self.idle.notify_one();
+        }
+        let is_turn = matches!(work, HostWork::Turn { .. });
+        let slot = if is_turn { self.slots.acquire().await.ok() } else { None };
         // What was not begun is left to the next worker.
         if self.is_leaving.get() {
             return;
         }
-        let _busy = BusyCount::new(&self);
+        let _busy = BusyCount::new(&self.counts.busy, &self.idle);
         if self.batches.may_begin(key.clone()).await {
             let answer = self.performed(&run, work).await;
             drop(slot);
             self.reply(key, answer).await;
         }
+    }
+
+    /// Returns the agent of a turn that is noted as begun while it waits for a slot. One that costs money is not, and with one
+    /// slot each comes after the other.
+    fn agent_ahead(&self, run: &RunId, work: &HostWork) -> Option<AgentId> {
+        let HostWork::Turn { input } = work else { return None };
+        let runs = self.runs.borrow();
+        let place = runs.get(run).filter(|place| self.has_slots && !place.is_stopped.get())?;
+        let begins_ahead = |hosted: &Rc<HostedRun>| hosted.begins_ahead();
+        let is_ahead = place.run.get().is_some_and(|made| made.as_ref().is_ok_and(begins_ahead));
+        is_ahead.then(|| input.turn.agent.clone())
+    }
+
+    /// Carries out a turn that is noted as begun while it waits for a slot. If it is ended before it has one, it says so.
+    async fn answer_ahead(&self, (key, run): (String, RunId), agent: &AgentId, work: HostWork) {
+        let mut place = self.waiting.enter(&run, agent);
+        if self.is_leaving.get() || !self.batches.may_begin(key.clone()).await {
+            return;
+        }
+        let slot = tokio::select! {
+            biased;
+            () = place.ended() => None,
+            slot = self.slots.acquire() => slot.ok(),
+        };
+        let Some(slot) = slot else { return self.reply(key, HostAnswer::Interrupted).await };
+        let _busy = BusyCount::new(&self.counts.busy, &self.idle);
+        let answer = self.performed(&run, work).await;
+        drop(slot);
+        self.reply(key, answer).await;
     }
 
     /// Carries out a request.
@@ -232,6 +257,10 @@ impl HostWorker {
         }
         if matches!(work, HostWork::StopAll { .. } | HostWork::End) {
             slot.is_stopped.set(true);
+            self.waiting.end(run, None);
+        }
+        if let HostWork::Stop { agent } = &work {
+            self.waiting.end(run, Some(agent));
         }
         if let HostWork::Turn { input } = &work {
             let mut agents = self.agents.borrow_mut();

@@ -1,5 +1,7 @@
 //! Runs end to end over Restate. What is left out looks into tables, or has nothing to do with the engine.
 
+#[path = "../runs/begun_ahead.rs"]
+mod begun_ahead;
 #[path = "../runs/claude_code.rs"]
 mod claude_code;
 #[path = "../runs/cluster.rs"]

@@ -4,6 +4,7 @@
 //! A `Cluster` is an engine with its machines and the folder of the stand-in for Claude Code, which counts its turns. All
 //! of them end with it.
 
+mod begun_ahead;
 mod claude_code;
 mod cluster;
 mod commands;

@@ -148,9 +148,8 @@ impl HostPlaces {
 }
 
 impl HostedRun {
-    /// Returns whether the engine is told that a turn begins while it still waits for a slot. A turn that costs money waits
-    /// until it has one.
-    pub(super) fn begins_ahead(&self) -> bool {
+    /// Returns whether its turns cost nothing.
+    pub(super) fn has_free_turns(&self) -> bool {
         !self.settings.answerer.costs_money()
     }
 

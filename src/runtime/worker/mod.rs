@@ -4,6 +4,7 @@ mod abandoned_runs;
 mod busy_count;
 mod hosted_run;
 mod hosted_runner;
+mod hosted_runs;
 mod large_mail;
 mod mail_batches;
 mod options;

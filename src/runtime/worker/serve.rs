@@ -1,7 +1,7 @@
 //! The loop of a worker: requests in, answers out, each run in an environment of its own.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,13 +11,13 @@ use tokio::task::{spawn_blocking, spawn_local};
 
 use super::abandoned_runs::AbandonedRuns;
 use super::busy_count::BusyCount;
-use super::hosted_run::{HostPlaces, HostedRun};
+use super::hosted_run::HostPlaces;
+use super::hosted_runs::HostedRuns;
 use super::large_mail::stored_if_large;
 use super::mail_batches::MailBatches;
 use super::options::WorkerOptions;
 use super::registration::{first_report, reason_to_end, take_into_service};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
-use super::run_slot::RunSlot;
 use super::session_keeper::SessionKeeper;
 use super::transcripts::transcript;
 use super::waiting_turns::WaitingTurns;
@@ -65,11 +65,10 @@ pub async fn serve(
 struct HostWorker {
     engine: Arc<dyn Engine>,
     claim: HostClaim,
-    places: HostPlaces,
     slots: Semaphore,
     /// True if it has more than one slot.
     has_slots: bool,
-    runs: RefCell<HashMap<RunId, Rc<RunSlot>>>,
+    runs: HostedRuns,
     counts: Arc<HostCounts>,
     agents: RefCell<HashSet<(RunId, AgentId)>>,
     batches: MailBatches,
@@ -77,6 +76,15 @@ struct HostWorker {
     /// True after an interrupt: what runs goes on, and nothing more is begun.
     is_leaving: Cell<bool>,
     idle: Notify,
+}
+
+/// The kind of a turn, by what it costs.
+enum TurnKind {
+    /// It costs nothing.
+    Free,
+    /// It costs nothing, and its run was told to stop meanwhile.
+    Stopped,
+    Other,
 }
 
 impl HostWorker {
@@ -94,14 +102,14 @@ impl HostWorker {
             policy: options.policy,
             sessions: Arc::new(SessionKeeper::new(Arc::clone(&engine) as _)),
         };
+        let runs = HostedRuns::new(&engine, places);
         let batches = MailBatches::start(&engine, &claim);
         Self {
             engine,
             claim,
-            places,
             slots: Semaphore::new(usize::try_from(options.slots).unwrap_or(usize::MAX)),
             has_slots: options.slots > 1,
-            runs: RefCell::default(),
+            runs,
             counts,
             agents: RefCell::default(),
             batches,
@@ -169,8 +177,7 @@ impl HostWorker {
     /// Ends all that runs, because other hosts go on with it.
     async fn end_all(&self) {
         self.waiting.end_all();
-        let runs: Vec<Rc<RunSlot>> = self.runs.borrow().values().cloned().collect();
-        for slot in runs {
+        for slot in self.runs.all() {
             if let Some(Ok(run)) = slot.run.get() {
                 run.runner.stop_all(StopLevel::Now);
                 run.performer.stop();
@@ -190,16 +197,24 @@ impl HostWorker {
             }
         };
         if let HostWork::Transcript { turns, max_bytes } = work {
-            let answer = transcript(self.places.root.run(&run).steps(), turns, max_bytes).await;
+            let answer =
+                transcript(self.runs.places.root.run(&run).steps(), turns, max_bytes).await;
             return self.reply(key, answer).await;
         }
         if !begins_something(&work) {
             let answer = self.performed(&run, work).await;
             return self.reply(key, answer).await;
         }
-        if let Some(agent) = self.agent_ahead(&run, &work) {
-            self.answer_ahead((key, run), &agent, work).await;
-            return self.idle.notify_one();
+        if let HostWork::Turn { input } = &work {
+            let agent = input.turn.agent.clone();
+            match self.turn_kind(&run).await {
+                TurnKind::Free => {
+                    self.answer_free((key, run), &agent, work).await;
+                    return self.idle.notify_one();
+                }
+                TurnKind::Stopped => return self.reply(key, HostAnswer::Interrupted).await,
+                TurnKind::Other => {}
+            }
         }
         let is_turn = matches!(work, HostWork::Turn { .. });
         let slot = if is_turn { self.slots.acquire().await.ok() } else { None };
@@ -215,21 +230,23 @@ impl HostWorker {
         }
     }
 
-    /// Returns the agent of a turn that is noted as begun while it waits for a slot. One that costs money is not, and with one
-    /// slot each comes after the other.
-    fn agent_ahead(&self, run: &RunId, work: &HostWork) -> Option<AgentId> {
-        let HostWork::Turn { input } = work else { return None };
-        let runs = self.runs.borrow();
-        let place = runs.get(run).filter(|place| self.has_slots && !place.is_stopped.get())?;
-        let begins_ahead = |hosted: &Rc<HostedRun>| hosted.begins_ahead();
-        let is_ahead = place.run.get().is_some_and(|made| made.as_ref().is_ok_and(begins_ahead));
-        is_ahead.then(|| input.turn.agent.clone())
+    /// Returns what the turns of a run cost, once the run is here.
+    async fn turn_kind(&self, run: &RunId) -> TurnKind {
+        let place = self.runs.slot(run, true).await;
+        match self.runs.hosted(run, &place).await {
+            Ok(hosted) if hosted.has_free_turns() && place.is_stopped.get() => TurnKind::Stopped,
+            Ok(hosted) if hosted.has_free_turns() => TurnKind::Free,
+            // An error is told when the turn is carried out.
+            Ok(_) | Err(_) => TurnKind::Other,
+        }
     }
 
-    /// Carries out a turn that is noted as begun while it waits for a slot. If it is ended before it has one, it says so.
-    async fn answer_ahead(&self, (key, run): (String, RunId), agent: &AgentId, work: HostWork) {
+    /// Carries out a turn that costs nothing. It is noted as begun while it waits for a slot, unless there is only one: then each
+    /// comes after the other. If it is ended before it has a slot, it says so.
+    async fn answer_free(&self, (key, run): (String, RunId), agent: &AgentId, work: HostWork) {
         let mut place = self.waiting.enter(&run, agent);
-        if self.is_leaving.get() || !self.batches.may_begin(key.clone()).await {
+        let may_begin = || self.batches.may_begin(key.clone());
+        if self.has_slots && (self.is_leaving.get() || !may_begin().await) {
             return;
         }
         let slot = tokio::select! {
@@ -237,18 +254,24 @@ impl HostWorker {
             () = place.ended() => None,
             slot = self.slots.acquire() => slot.ok(),
         };
+        // What was not begun is left to the next worker.
+        if self.is_leaving.get() && !self.has_slots {
+            return;
+        }
         let Some(slot) = slot else { return self.reply(key, HostAnswer::Interrupted).await };
         let _busy = BusyCount::new(&self.counts.busy, &self.idle);
-        let answer = self.performed(&run, work).await;
-        drop(slot);
-        self.reply(key, answer).await;
+        if self.has_slots || may_begin().await {
+            let answer = self.performed(&run, work).await;
+            drop(slot);
+            self.reply(key, answer).await;
+        }
     }
 
     /// Carries out a request.
     async fn performed(&self, run: &RunId, work: HostWork) -> HostAnswer {
         let begins = begins_something(&work);
-        let slot = self.slot(run, begins).await;
-        let hosted = match self.hosted(run, &slot).await {
+        let slot = self.runs.slot(run, begins).await;
+        let hosted = match self.runs.hosted(run, &slot).await {
             Ok(hosted) => hosted,
             Err(why) => return HostAnswer::Refused { why },
         };
@@ -272,7 +295,7 @@ impl HostWorker {
             let is_end = matches!(work, HostWork::End);
             let answer = carried_out(&hosted, work).await;
             if is_end && slot.users.get() == 0 {
-                self.remove(run, &slot);
+                self.runs.remove(run, &slot);
             }
             return answer;
         }
@@ -280,50 +303,6 @@ impl HostWorker {
         let answer = carried_out(&hosted, work).await;
         slot.leave();
         answer
-    }
-
-    /// Returns the place of a run. What begins something waits until an earlier place that was stopped is empty.
-    async fn slot(&self, id: &RunId, begins: bool) -> Rc<RunSlot> {
-        loop {
-            let slot = Rc::clone(self.runs.borrow_mut().entry(id.clone()).or_default());
-            if !begins || !slot.is_stopped.get() {
-                return slot;
-            }
-            let left = slot.left.notified();
-            if slot.users.get() > 0 {
-                left.await;
-            } else {
-                self.remove(id, &slot);
-            }
-        }
-    }
-
-    /// Removes the place of a run, unless it is another one by now.
-    fn remove(&self, id: &RunId, slot: &Rc<RunSlot>) {
-        let mut runs = self.runs.borrow_mut();
-        if runs.get(id).is_some_and(|now| Rc::ptr_eq(now, slot)) {
-            runs.remove(id);
-        }
-    }
-
-    /// Returns a run as this host has it.
-    async fn hosted(&self, id: &RunId, slot: &Rc<RunSlot>) -> Result<Rc<HostedRun>, String> {
-        let made = slot
-            .run
-            .get_or_init(|| async {
-                let (engine, places) = (Arc::clone(&self.engine), self.places.clone());
-                let run = id.clone();
-                let fetched = spawn_blocking(move || places.fetch(&*engine, &run)).await;
-                let fetched = fetched.map_err(|panicked| panicked.to_string())??;
-                self.places.host(fetched).map(Rc::new)
-            })
-            .await
-            .clone();
-        if made.is_err() {
-            // The next request tries again: its person may have mended the reason.
-            self.remove(id, slot);
-        }
-        made
     }
 
     async fn reply(&self, key: String, answer: HostAnswer) {

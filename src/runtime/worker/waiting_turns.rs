@@ -1,4 +1,4 @@
-//! The turns of a worker that are noted as begun and wait for a slot. Whoever ends them tells them here.
+//! The turns of a worker that cost nothing and have no answer yet. While they wait for a slot, whoever ends them tells them here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,10 +11,11 @@ use crate::domain::id::{AgentId, RunId};
 struct WaitingTurn {
     run: RunId,
     agent: AgentId,
-    end: oneshot::Sender<()>,
+    /// `None` once it was told.
+    end: Option<oneshot::Sender<()>>,
 }
 
-/// The turns that wait, by their numbers.
+/// The turns, by their numbers.
 #[derive(Default)]
 pub(super) struct WaitingTurns {
     turns: RefCell<HashMap<u64, WaitingTurn>>,
@@ -34,7 +35,7 @@ impl WaitingTurns {
         let number = self.next.get();
         self.next.set(number + 1);
         let (end, ended) = oneshot::channel();
-        let turn = WaitingTurn { run: run.clone(), agent: agent.clone(), end };
+        let turn = WaitingTurn { run: run.clone(), agent: agent.clone(), end: Some(end) };
         self.turns.borrow_mut().insert(number, turn);
         WaitingPlace { turns: self, number, end: ended }
     }
@@ -49,15 +50,15 @@ impl WaitingTurns {
         self.end_those(|_| true);
     }
 
+    /// Returns whether each has an answer, or was left to another worker.
     pub(super) fn is_empty(&self) -> bool {
         self.turns.borrow().is_empty()
     }
 
     fn end_those(&self, is_meant: impl Fn(&WaitingTurn) -> bool) {
-        let ended: Vec<_> = self.turns.borrow_mut().extract_if(|_, turn| is_meant(turn)).collect();
-        for (_, turn) in ended {
+        for turn in self.turns.borrow_mut().values_mut().filter(|turn| is_meant(turn)) {
             // One that has a slot by now does not listen any more.
-            let _ = turn.end.send(());
+            let _ = turn.end.take().map(|end| end.send(()));
         }
     }
 }
@@ -93,6 +94,7 @@ mod tests {
         assert_eq!(second.end.try_recv(), Err(oneshot::error::TryRecvError::Empty));
         turns.end_all();
         assert_eq!(second.end.try_recv(), Ok(()));
+        assert!(!turns.is_empty(), "they have no answer yet");
         drop((first, second));
         assert!(turns.is_empty());
     }

@@ -49,7 +49,7 @@ fn run_of_turns_begun_ahead_is_stopped_and_goes_on() {
     supervisor.wait().code(130);
     assert_eq!(keys(&cluster), [""; 0]);
     let resumed = third.start(&["resume", RUN]);
-    wait_until("turns are begun again", || keys(&cluster).len() >= 2);
+    wait_until("turns are begun again", || keys(&cluster).len() == BEGUN);
     drop((resumed, worker));
 }
 
@@ -73,6 +73,18 @@ fn worker_that_leaves_gives_back_what_has_no_slot() {
     wait_until("two turns are left", || keys(&cluster).len() == 2);
     worker.signal(Signal::INT);
     worker.wait().ok();
+}
+
+#[test]
+fn run_is_stopped_after_its_worker_was_killed_and_came_back() {
+    let cluster = cluster();
+    let (worker, supervisor) = begun(&cluster);
+    worker.kill9();
+    let _worker = cluster.machine("a").worker(1, &[]);
+    let third = cluster.machine("c");
+    third.raymond(&["stop", RUN, "--wait"]).ok();
+    supervisor.wait().code(130);
+    assert_eq!(keys(&cluster), [""; 0]);
 }
 
 #[test]

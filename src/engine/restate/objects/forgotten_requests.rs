@@ -34,7 +34,7 @@ pub(super) struct ForgottenRequests {
 }
 
 fn list_key(number: u64) -> String {
-    format!("forgotten/{number}")
+    format!("forgotten_requests/{number}")
 }
 
 impl ForgottenRequests {

@@ -85,7 +85,7 @@ fn sending_that_comes_late_finds_its_key_taken() {
 fn sending_of_new_requests_reads_no_forgotten_ones() {
     let mut run = TestRun::begun();
     finish(&mut run, "r/a", 10);
-    let damaged = run.values.keys().filter(|key| key.starts_with("forgotten/")).cloned();
+    let damaged = run.values.keys().filter(|key| key.starts_with("forgotten_requests/")).cloned();
     for key in damaged.collect::<Vec<_>>() {
         run.values.insert(key, b"damaged".to_vec());
     }
@@ -107,7 +107,7 @@ fn forgotten_requests_are_known_for_a_while() {
     run.deed(1, LeasedDeed::ForgetAll { by: number(50_000) });
     let kept =
         |run: &TestRun, start: &str| run.values.keys().filter(|key| key.starts_with(start)).count();
-    assert_eq!(kept(&run, "forgotten/"), 41);
+    assert_eq!(kept(&run, "forgotten_requests/"), 41);
     for gone in ["queue/", "answered", "withdrawn", "bodies/"] {
         assert_eq!(kept(&run, gone), 0, "{gone}");
     }

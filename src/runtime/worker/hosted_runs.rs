@@ -1,0 +1,79 @@
+//! The runs that a worker has: the place of each, and what it fetched of it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use super::hosted_run::{HostPlaces, HostedRun};
+use super::run_slot::RunSlot;
+use crate::domain::id::RunId;
+use crate::engine::Engine;
+
+/// The runs that a worker has.
+pub(super) struct HostedRuns {
+    engine: Arc<dyn Engine>,
+    pub(super) places: HostPlaces,
+    runs: RefCell<HashMap<RunId, Rc<RunSlot>>>,
+}
+
+impl HostedRuns {
+    pub(super) fn new(engine: &Arc<dyn Engine>, places: HostPlaces) -> Self {
+        Self { engine: Arc::clone(engine), places, runs: RefCell::default() }
+    }
+
+    /// Returns the places of all runs.
+    pub(super) fn all(&self) -> Vec<Rc<RunSlot>> {
+        self.runs.borrow().values().cloned().collect()
+    }
+
+    /// Returns the place of a run. What begins something waits until an earlier place that was stopped is empty.
+    pub(super) async fn slot(&self, id: &RunId, begins: bool) -> Rc<RunSlot> {
+        loop {
+            let slot = Rc::clone(self.runs.borrow_mut().entry(id.clone()).or_default());
+            if !begins || !slot.is_stopped.get() {
+                return slot;
+            }
+            let left = slot.left.notified();
+            if slot.users.get() > 0 {
+                left.await;
+            } else {
+                self.remove(id, &slot);
+            }
+        }
+    }
+
+    /// Removes the place of a run, unless it is another one by now.
+    pub(super) fn remove(&self, id: &RunId, slot: &Rc<RunSlot>) {
+        let mut runs = self.runs.borrow_mut();
+        if runs.get(id).is_some_and(|now| Rc::ptr_eq(now, slot)) {
+            runs.remove(id);
+        }
+    }
+
+    /// Returns a run as this host has it.
+    pub(super) async fn hosted(
+        &self,
+        id: &RunId,
+        slot: &Rc<RunSlot>,
+    ) -> Result<Rc<HostedRun>, String> {
+        let made = slot
+            .run
+            .get_or_init(|| async {
+                let (engine, places) = (Arc::clone(&self.engine), self.places.clone());
+                let run = id.clone();
+                let fetched = spawn_blocking(move || places.fetch(&*engine, &run)).await;
+                let fetched = fetched.map_err(|panicked| panicked.to_string())??;
+                self.places.host(fetched).map(Rc::new)
+            })
+            .await
+            .clone();
+        if made.is_err() {
+            // The next request tries again: its person may have mended the reason.
+            self.remove(id, slot);
+        }
+        made
+    }
+}

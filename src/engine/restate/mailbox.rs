@@ -74,13 +74,15 @@ impl HostMailbox for RestateEngine {
         for run in &runs {
             let received = received.iter().filter(|key| run_of(key).as_ref() == Some(run));
             let received: Vec<String> = received.cloned().collect();
-            let (is_confirmed, limit) = (received.is_empty(), limit - requests.len());
+            let (has_none_to_confirm, limit) = (received.is_empty(), limit - requests.len());
             let call = RunCall::Requests { by: acting(claim), received, is_first, limit };
             match self.open_requests(claim, run, (&call, std::mem::take(&mut patience))) {
                 Ok(open) => requests.extend(open),
                 // The others are not to suffer from a run that cannot be read. What it had given before is confirmed first,
                 // or it would give that again.
-                Err(error @ EngineError::Damaged { .. }) if is_confirmed => failure = Some(error),
+                Err(error @ EngineError::Damaged { .. }) if has_none_to_confirm => {
+                    failure = Some(error)
+                }
                 Err(error) => return Err(error),
             }
         }

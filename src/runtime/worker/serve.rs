@@ -66,8 +66,7 @@ struct HostWorker {
     engine: Arc<dyn Engine>,
     claim: HostClaim,
     slots: Semaphore,
-    /// True if it has more than one slot.
-    has_slots: bool,
+    has_several_slots: bool,
     runs: HostedRuns,
     counts: Arc<HostCounts>,
     agents: RefCell<HashSet<(RunId, AgentId)>>,
@@ -108,7 +107,7 @@ impl HostWorker {
             engine,
             claim,
             slots: Semaphore::new(usize::try_from(options.slots).unwrap_or(usize::MAX)),
-            has_slots: options.slots > 1,
+            has_several_slots: options.slots > 1,
             runs,
             counts,
             agents: RefCell::default(),
@@ -246,7 +245,7 @@ impl HostWorker {
     async fn answer_free(&self, (key, run): (String, RunId), agent: &AgentId, work: HostWork) {
         let mut place = self.waiting.enter(&run, agent);
         let may_begin = || self.batches.may_begin(key.clone());
-        if self.has_slots && (self.is_leaving.get() || !may_begin().await) {
+        if self.has_several_slots && (self.is_leaving.get() || !may_begin().await) {
             return;
         }
         let slot = tokio::select! {
@@ -255,12 +254,12 @@ impl HostWorker {
             slot = self.slots.acquire() => slot.ok(),
         };
         // What was not begun is left to the next worker.
-        if self.is_leaving.get() && !self.has_slots {
+        if self.is_leaving.get() && !self.has_several_slots {
             return;
         }
         let Some(slot) = slot else { return self.reply(key, HostAnswer::Interrupted).await };
         let _busy = BusyCount::new(&self.counts.busy, &self.idle);
-        if self.has_slots || may_begin().await {
+        if self.has_several_slots || may_begin().await {
             let answer = self.performed(&run, work).await;
             drop(slot);
             self.reply(key, answer).await;

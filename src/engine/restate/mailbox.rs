@@ -81,7 +81,7 @@ impl HostMailbox for RestateEngine {
                 // The others are not to suffer from a run that cannot be read. What it had given before is confirmed first,
                 // or it would give that again.
                 Err(error @ EngineError::Damaged { .. }) if has_none_to_confirm => {
-                    failure = Some(error)
+                    failure = Some(error);
                 }
                 Err(error) => return Err(error),
             }

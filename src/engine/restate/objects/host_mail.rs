@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::host_queue::HostQueue;
 use super::kept_bodies;
 use super::mail_lists::{
-    ANSWERED, AnsweredRequest, QueuedRequest, answered, is_question, queue, queue_key,
+    ANSWERED, AnsweredList, AnsweredRequest, QueuedRequest, is_question, queue_key,
 };
 use super::run_calls::{ActingHost, CarriedReply, OpenRequest, RunAnswer};
 use super::run_head::RunHead;
@@ -18,7 +19,10 @@ pub(super) fn requests(
     (is_first, limit): (bool, usize),
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
-    let mut queue = queue(&by.host, state)?;
+    let mut queue = HostQueue::load(&by.host, state)?;
+    if is_first {
+        queue.bring_back(state)?;
+    }
     let of_host = |queued: &QueuedRequest| queued.host_epoch == by.epoch;
     let received: HashSet<&String> = received.iter().collect();
     for one in queue.entries.iter_mut().filter(|one| of_host(one)) {
@@ -39,19 +43,21 @@ pub(super) fn begin(
     keys: &[String],
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
-    let (mut queue, wanted) = (queue(&by.host, state)?, keys.iter().collect::<HashSet<_>>());
-    let mut may_begin: HashSet<String> = HashSet::with_capacity(keys.len());
-    for one in &mut queue.entries {
-        if one.host_epoch == by.epoch && wanted.contains(&one.key) {
-            one.is_begun = true;
-            may_begin.insert(one.key.clone());
-        }
+    let (mut queue, wanted) =
+        (HostQueue::load(&by.host, state)?, keys.iter().collect::<HashSet<_>>());
+    let of_host = |one: &QueuedRequest| one.host_epoch == by.epoch && wanted.contains(&one.key);
+    for one in queue.entries.iter_mut().filter(|one| of_host(one)) {
+        one.is_begun = true;
     }
+    queue.look_for(keys.iter().map(String::as_str), state)?;
+    let open = queue.seen().filter(|one| of_host(one));
+    let mut may_begin: HashSet<String> = open.map(|one| one.key.clone()).collect();
     if keys.iter().any(|key| !may_begin.contains(key)) {
         // The note of one that has a reply by now is made again.
-        let replied = answered(state)?.entries.into_iter().filter(|one| one.by == *by);
+        let replied = AnsweredList::load(state)?.entries.into_iter().filter(|one| one.by == *by);
         may_begin.extend(replied.map(|one| one.key));
     }
+    queue.set_begun_aside(state)?;
     queue.save(state)?;
     Ok(RunAnswer::Begun(keys.iter().map(|key| may_begin.contains(key)).collect()))
 }
@@ -64,8 +70,9 @@ pub(super) fn reply(
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
     state.need([queue_key(&by.host), ANSWERED.to_owned()])?;
-    let (mut queue, mut answered) = (queue(&by.host, state)?, answered(state)?);
-    let of_host = queue.entries.iter().filter(|one| one.host_epoch == by.epoch);
+    let (mut queue, mut answered) = (HostQueue::load(&by.host, state)?, AnsweredList::load(state)?);
+    queue.look_for(replies.iter().map(|one| one.key.as_str()), state)?;
+    let of_host = queue.seen().filter(|one| one.host_epoch == by.epoch);
     let open: HashSet<&str> = of_host.map(|one| one.key.as_str()).collect();
     let (mut taken, mut kept) = (HashSet::new(), Vec::new());
     for CarriedReply { key, body } in replies {

@@ -67,14 +67,9 @@ pub(super) fn load(
     Ok(found)
 }
 
-/// Removes the batches of `before` of which none of the bodies is needed any more.
-pub(super) fn drop_unused(
-    before: &BTreeSet<u64>,
-    needed: impl Iterator<Item = u64>,
-    state: &mut ObjectState<'_>,
-) {
-    let needed: BTreeSet<u64> = needed.collect();
-    for batch in before.difference(&needed) {
+/// Removes batches.
+pub(super) fn remove<'b>(batches: impl Iterator<Item = &'b u64>, state: &mut ObjectState<'_>) {
+    for batch in batches {
         state.clear(&batch_key(*batch));
     }
 }

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::kept_bodies;
@@ -67,78 +66,31 @@ pub(super) struct WithdrawnRequest {
     pub(super) lease: u64,
 }
 
-/// An entry of a list, whose body is in a batch.
-pub(super) trait MailEntry: Serialize + DeserializeOwned {
-    fn key(&self) -> &str;
-    fn batch(&self) -> u64;
-}
-
-impl MailEntry for QueuedRequest {
-    fn key(&self) -> &str {
-        &self.key
-    }
-
-    fn batch(&self) -> u64 {
-        self.batch
-    }
-}
-
-impl MailEntry for AnsweredRequest {
-    fn key(&self) -> &str {
-        &self.key
-    }
-
-    fn batch(&self) -> u64 {
-        self.batch
-    }
-}
-
-/// A list, until it is saved.
+/// The requests with a reply, until they are saved.
 #[derive(Debug)]
-pub(super) struct MailList<T> {
-    key: String,
+pub(super) struct AnsweredList {
     /// The batches that have bodies of it.
     batches: BTreeSet<u64>,
-    pub(super) entries: Vec<T>,
+    pub(super) entries: Vec<AnsweredRequest>,
 }
 
-impl<T: MailEntry> MailList<T> {
-    fn load(key: String, state: &ObjectState<'_>) -> Result<Self, Undecided> {
-        let entries: Vec<T> = state.get_or_default(&key)?;
-        let batches = entries.iter().map(MailEntry::batch).collect();
-        Ok(Self { key, batches, entries })
+impl AnsweredList {
+    pub(super) fn load(state: &ObjectState<'_>) -> Result<Self, Undecided> {
+        let entries: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
+        let batches = entries.iter().map(|one| one.batch).collect();
+        Ok(Self { batches, entries })
     }
 
     /// Saves what is in it, and removes the bodies that nothing in it needs any more.
     pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-        kept_bodies::drop_unused(&self.batches, self.entries.iter().map(MailEntry::batch), state);
-        set_list(&self.key, &self.entries, state)
-    }
-
-    pub(super) fn find(&self, key: &str) -> Option<&T> {
-        self.entries.iter().find(|entry| entry.key() == key)
+        let needed: BTreeSet<u64> = self.entries.iter().map(|one| one.batch).collect();
+        kept_bodies::remove(self.batches.difference(&needed), state);
+        set_list(ANSWERED, &self.entries, state)
     }
 
     pub(super) fn keys(&self) -> HashSet<&str> {
-        self.entries.iter().map(MailEntry::key).collect()
+        self.entries.iter().map(|one| one.key.as_str()).collect()
     }
-
-    pub(super) fn remove(&mut self, keys: &HashSet<&str>) {
-        self.entries.retain(|entry| !keys.contains(entry.key()));
-    }
-}
-
-/// Returns the requests that a host has to carry out.
-pub(super) fn queue(
-    host: &str,
-    state: &ObjectState<'_>,
-) -> Result<MailList<QueuedRequest>, Undecided> {
-    MailList::load(queue_key(host), state)
-}
-
-/// Returns the requests with a reply.
-pub(super) fn answered(state: &ObjectState<'_>) -> Result<MailList<AnsweredRequest>, Undecided> {
-    MailList::load(ANSWERED.to_owned(), state)
 }
 
 /// Returns the requests that were withdrawn.

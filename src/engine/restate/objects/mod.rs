@@ -4,12 +4,14 @@
 //! and a begin at the same moment one is first. A run calls its hosts and the index, and none of them calls a run, so that
 //! no two wait for each other.
 
+mod begun_lists;
 mod effect;
 pub(super) mod endpoint;
 mod forgotten_requests;
 mod host;
 pub(super) mod host_calls;
 mod host_mail;
+mod host_queue;
 mod identity;
 mod index;
 pub(super) mod index_calls;

@@ -6,6 +6,31 @@ use super::run_head::{RunHead, TERMS};
 use super::state::{ObjectState, Undecided};
 use super::{host_mail, run_commands, run_lease, run_log, run_mail, run_questions};
 
+/// Changes a run by several calls, one after the other. What they lack is told at once: those behind one that lacks
+/// something mostly lack the same as behind one that is decided.
+pub(super) fn decide_all(
+    run: &str,
+    calls: &[RunCall],
+    state: &mut ObjectState<'_>,
+) -> Result<Vec<RunAnswer>, Undecided> {
+    let (mut answers, mut lacks) = (Vec::with_capacity(calls.len()), Vec::new());
+    for call in calls {
+        match decide(run, call, state) {
+            Ok(answer) => answers.push(answer),
+            Err(Undecided::Lacks(keys)) => lacks.extend(keys),
+            // What an undecided call leaves behind may be the reason.
+            Err(Undecided::Damaged(_)) if !lacks.is_empty() => {}
+            Err(damaged @ Undecided::Damaged(_)) => return Err(damaged),
+        }
+    }
+    if lacks.is_empty() {
+        return Ok(answers);
+    }
+    lacks.sort_unstable();
+    lacks.dedup();
+    Err(Undecided::Lacks(lacks))
+}
+
 /// Changes a run.
 pub(super) fn decide(
     run: &str,

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::effect::ObjectEffect;
 use super::forgotten_requests::ForgottenRequest;
 use super::host_calls::HostCall;
+use super::host_queue::HostQueue;
 use super::kept_bodies;
 use super::mail_lists::{
-    ANSWERED, MailList, QueuedRequest, WITHDRAWN, WithdrawnRequest, answered, is_question, queue,
-    queue_key, set_list, withdrawn,
+    ANSWERED, AnsweredList, QueuedRequest, WITHDRAWN, WithdrawnRequest, is_question, queue_key,
+    set_list, withdrawn,
 };
 use super::run_calls::{CarriedReply, CarriedRequest, RequestFate, RunAnswer, SenderNumber};
 use super::run_head::RunHead;
@@ -29,7 +30,7 @@ pub(super) fn send(
     } else {
         HashMap::default()
     };
-    let (answered, mut withdrawn) = (answered(state)?, withdrawn(state)?);
+    let (answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
     let (answered, mut new, mut seen) = (answered.keys(), Vec::new(), HashSet::new());
     for request in requests.iter().filter(|request| seen.insert(request.key.as_str())) {
         let key = request.key.as_str();
@@ -58,17 +59,21 @@ pub(super) fn enqueue(
     for request in requests {
         by_host.entry(&request.host).or_default().push(request);
     }
-    for (host, mut new) in by_host {
-        let mut queue = queue(host, state)?;
+    let queues = by_host.keys().map(|host| HostQueue::load(host, state));
+    let queues: Vec<HostQueue> = queues.collect::<Result<_, _>>()?;
+    let new_keys = by_host.values().map(|new| new.iter().map(|one| one.key.as_str()));
+    state.need(queues.iter().zip(new_keys).flat_map(|(queue, keys)| queue.lists_of(keys)))?;
+    for ((host, mut new), mut queue) in by_host.into_iter().zip(queues) {
+        queue.look_for(new.iter().map(|one| one.key.as_str()), state)?;
         {
-            let queued = queue.keys();
+            let queued: HashSet<&str> = queue.seen().map(|one| one.key.as_str()).collect();
             new.retain(|one| !queued.contains(one.key.as_str()));
         }
         // A host that has something to receive in this epoch was told so, and looks until it finds nothing.
         let unreceived = queue.entries.iter().filter(|one| !one.is_received);
         let told: HashSet<u64> = unreceived.map(|one| one.host_epoch).collect();
         let is_news = new.iter().any(|one| !told.contains(&one.host_epoch));
-        put(&mut queue, &new, &mut head.batches, state)?;
+        queue.add(&new, &mut head.batches, state)?;
         queue.save(state)?;
         if head.told.insert(host.to_owned()) {
             let call = HostCall::AddRun { run: run.to_owned() };
@@ -81,34 +86,10 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// Adds requests to the end of a queue.
-fn put(
-    queue: &mut MailList<QueuedRequest>,
-    new: &[&CarriedRequest],
-    next_batch: &mut u64,
-    state: &mut ObjectState<'_>,
-) -> Result<(), Undecided> {
-    let bodies: Vec<(&str, &str)> =
-        new.iter().map(|one| (one.key.as_str(), one.body.as_str())).collect();
-    let batches = kept_bodies::keep(&bodies, next_batch, state)?;
-    queue.entries.extend(new.iter().zip(batches).map(|(one, batch)| QueuedRequest {
-        key: one.key.clone(),
-        host_epoch: one.host_epoch,
-        batch,
-        is_received: false,
-        is_begun: false,
-    }));
-    Ok(())
-}
-
 /// Returns the supervisor's requests that wait for their hosts, or are carried out.
 fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<QueuedRequest>, Undecided> {
-    state.need(head.told.iter().map(|host| queue_key(host)))?;
-    let mut all = Vec::new();
-    for host in &head.told {
-        let queued = queue(host, state)?.entries;
-        all.extend(queued.into_iter().filter(|one| !is_question(&one.key)));
-    }
+    let mut all = HostQueue::load_whole(head.told.iter(), state)?;
+    all.retain(|one| !is_question(&one.key));
     Ok(all)
 }
 
@@ -117,7 +98,8 @@ pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String
     let of_hosts = head.told.iter().map(|host| queue_key(host));
     state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
     let queued = queued(head, state)?.into_iter().map(|queued| queued.key);
-    Ok(queued.chain(answered(state)?.entries.into_iter().map(|answered| answered.key)).collect())
+    let answered = AnsweredList::load(state)?.entries;
+    Ok(queued.chain(answered.into_iter().map(|answered| answered.key)).collect())
 }
 
 /// Returns the keys of the requests that were begun and have no reply.
@@ -131,13 +113,15 @@ fn find(
     key: &str,
     head: &RunHead,
     state: &ObjectState<'_>,
-) -> Result<Option<(MailList<QueuedRequest>, bool)>, Undecided> {
+) -> Result<Option<(HostQueue, bool)>, Undecided> {
     // Usually the key ends with its host.
     let home = key.rsplit('/').next().and_then(|home| home.rsplit_once('.'));
     let own = home.and_then(|(host, _)| head.told.get(host));
     for host in own.into_iter().chain(head.told.iter().filter(|host| Some(*host) != own)) {
-        let queue = queue(host, state)?;
-        if let Some(is_begun) = queue.find(key).map(|queued| queued.is_begun) {
+        let mut queue = HostQueue::load(host, state)?;
+        queue.look_for([key].into_iter(), state)?;
+        let found = queue.seen().find(|one| one.key == key).map(|one| one.is_begun);
+        if let Some(is_begun) = found {
             return Ok(Some((queue, is_begun)));
         }
     }
@@ -150,7 +134,7 @@ pub(super) fn withdraw(
     key: &str,
     state: &mut ObjectState<'_>,
 ) -> Result<RequestFate, Undecided> {
-    if answered(state)?.find(key).is_some() {
+    if AnsweredList::load(state)?.keys().contains(key) {
         return Ok(RequestFate::Answered);
     }
     let mut withdrawn = withdrawn(state)?;
@@ -183,7 +167,7 @@ pub(super) fn replies(
     limit: usize,
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
-    let mut answered = answered(state)?;
+    let mut answered = AnsweredList::load(state)?;
     let received: HashSet<&String> = received.iter().collect();
     for one in answered.entries.iter_mut().filter(|one| received.contains(&one.key)) {
         one.read_by = Some(head.epoch);
@@ -203,7 +187,7 @@ pub(super) fn forget(
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
     state.need([ANSWERED, WITHDRAWN].map(str::to_owned))?;
-    let (mut answered, mut withdrawn) = (answered(state)?, withdrawn(state)?);
+    let (mut answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
     let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
     let replied = answered.entries.iter().map(|one| (&one.key, true));
     let known = replied.chain(withdrawn.iter().map(|one| (&one.key, false)));
@@ -211,7 +195,7 @@ pub(super) fn forget(
         .filter(|(key, _)| keys.contains(key.as_str()))
         .map(|(key, was_begun)| ForgottenRequest { key: key.clone(), was_begun })
         .collect();
-    answered.remove(&keys);
+    answered.entries.retain(|one| !keys.contains(one.key.as_str()));
     answered.save(state)?;
     withdrawn.retain(|one| !keys.contains(one.key.as_str()));
     set_list(WITHDRAWN, &withdrawn, state)?;
@@ -228,15 +212,19 @@ fn forget_queued(
     state: &mut ObjectState<'_>,
 ) -> Result<Vec<ForgottenRequest>, Undecided> {
     state.need(head.told.iter().map(|host| queue_key(host)))?;
+    let queues = head.told.iter().map(|host| HostQueue::load(host, state));
+    let queues: Vec<HostQueue> = queues.collect::<Result<_, _>>()?;
+    state.need(queues.iter().flat_map(|queue| queue.lists_of(keys.iter().copied())))?;
     let mut forgotten = Vec::new();
-    for host in &head.told {
-        let mut queue = queue(host, state)?;
-        let queued = queue.entries.iter().filter(|one| keys.contains(one.key.as_str()));
-        forgotten.extend(
-            queued.map(|one| ForgottenRequest { key: one.key.clone(), was_begun: one.is_begun }),
-        );
-        queue.remove(keys);
+    for mut queue in queues {
+        queue.look_for(keys.iter().copied(), state)?;
+        let removed = queue.remove(keys);
         queue.save(state)?;
+        forgotten.extend(
+            removed
+                .into_iter()
+                .map(|one| ForgottenRequest { key: one.key, was_begun: one.is_begun }),
+        );
     }
     Ok(forgotten)
 }
@@ -253,7 +241,7 @@ pub(super) fn forget_all(
     forget(head, (&keys, by), state)?;
     for host in std::mem::take(&mut head.told) {
         // A question may be there, which is not the supervisor's.
-        if queue(&host, state)?.entries.is_empty() {
+        if HostQueue::load(&host, state)?.is_empty() {
             let call = HostCall::DropRun { run: run.to_owned() };
             state.effect(ObjectEffect::Host(host, call));
         } else {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::mail_lists::{is_question, queue, set_list};
+use super::host_queue::HostQueue;
+use super::mail_lists::{is_question, set_list};
 use super::run_calls::CarriedRequest;
 use super::run_head::RunHead;
 use super::run_mail::enqueue;
@@ -75,7 +76,7 @@ fn remove(
     KeptQuestion { key, host }: &KeptQuestion,
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let mut queue = queue(host, state)?;
+    let mut queue = HostQueue::load(host, state)?;
     queue.remove(&HashSet::from([key.as_str()]));
     queue.save(state)?;
     state.clear(&reply_key(key));

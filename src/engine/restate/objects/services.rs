@@ -32,10 +32,7 @@ impl RunObject {
         let calls: Vec<RunCall> = read(&calls)?;
         let first = calls.iter().flat_map(run::first_keys).collect();
         let id = ctx.key().to_owned();
-        let mut answers = changed(&ctx, first, |state| {
-            calls.iter().map(|call| run::decide(&id, call, state)).collect::<Result<Vec<_>, _>>()
-        })
-        .await?;
+        let mut answers = changed(&ctx, first, |state| run::decide_all(&id, &calls, state)).await?;
         for (call, answer) in calls.into_iter().zip(&mut answers) {
             // No other call of this run is carried out meanwhile, so the lease is still the newest.
             if let RunCall::Leased { deed: LeasedDeed::ChangeFact { change }, .. } = call

@@ -16,6 +16,7 @@ use super::state::decided;
 
 mod hosts;
 mod mail;
+mod queues;
 
 /// A run with all its values at hand.
 #[derive(Default)]

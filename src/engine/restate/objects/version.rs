@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version.
-pub(in crate::engine::restate) const VERSION: u32 = 5;
+pub(in crate::engine::restate) const VERSION: u32 = 6;
 
 /// The status of an answer to a call of another version.
 pub(in crate::engine::restate) const OTHER_VERSION: u16 = 426;

@@ -1,0 +1,152 @@
+//! The requests that a host has to carry out, in one value; those that were begun are put into lists once they are many.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::begun_lists::{BegunIndex, BegunLists};
+use super::kept_bodies;
+use super::mail_lists::{QueuedRequest, is_question, queue_key};
+use super::run_calls::CarriedRequest;
+use super::state::{ObjectState, Undecided};
+
+/// The most begun requests that stay in the value.
+const MOST_BEGUN: usize = 64;
+
+/// The value of a queue.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct StoredQueue {
+    /// In the order of sending.
+    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<QueuedRequest>,
+    #[serde(rename = "b", default, skip_serializing_if = "BegunIndex::is_empty")]
+    begun: BegunIndex,
+}
+
+/// The queue of a host, until it is saved.
+#[derive(Debug)]
+pub(super) struct HostQueue {
+    host: String,
+    /// The batches that have bodies of its entries.
+    batches: BTreeSet<u64>,
+    /// The requests that wait, and the last ones that were begun.
+    pub(super) entries: Vec<QueuedRequest>,
+    lists: BegunLists,
+}
+
+impl HostQueue {
+    /// Loads the value.
+    pub(super) fn load(host: &str, state: &ObjectState<'_>) -> Result<Self, Undecided> {
+        let StoredQueue { entries, begun } = state.get_or_default(&queue_key(host))?;
+        let (batches, lists) = (batches(&entries), BegunLists::new(host, begun));
+        Ok(Self { host: host.to_owned(), batches, entries, lists })
+    }
+
+    /// Loads the queues of hosts, and all of their lists.
+    pub(super) fn load_whole<'h>(
+        hosts: impl Iterator<Item = &'h String> + Clone,
+        state: &ObjectState<'_>,
+    ) -> Result<Vec<QueuedRequest>, Undecided> {
+        state.need(hosts.clone().map(|host| queue_key(host)))?;
+        let queues = hosts.map(|host| Self::load(host, state));
+        let queues: Vec<Self> = queues.collect::<Result<_, _>>()?;
+        state.need(queues.iter().flat_map(|queue| queue.lists.index().all_lists(&queue.host)))?;
+        let mut all = Vec::new();
+        for mut queue in queues {
+            all.append(&mut queue.entries);
+            all.extend(queue.lists.take_all(state)?);
+        }
+        Ok(all)
+    }
+
+    /// Returns whether there are no requests.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.lists.index().is_empty()
+    }
+
+    /// Returns the keys of the lists that may have requests with these keys.
+    pub(super) fn lists_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> BTreeSet<String> {
+        self.lists.index().lists_of(&self.host, keys)
+    }
+
+    /// Looks for requests in the lists, unless they are among the entries.
+    pub(super) fn look_for<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k str>,
+        state: &ObjectState<'_>,
+    ) -> Result<(), Undecided> {
+        if self.lists.index().is_empty() {
+            return Ok(());
+        }
+        let known: HashSet<&str> = self.entries.iter().map(|one| one.key.as_str()).collect();
+        self.lists.load(keys.filter(|key| !known.contains(key)), state)
+    }
+
+    /// Returns the entries, and what is in the lists that were looked into.
+    pub(super) fn seen(&self) -> impl Iterator<Item = &QueuedRequest> {
+        self.entries.iter().chain(self.lists.entries())
+    }
+
+    /// Removes requests that were looked for, and returns them.
+    pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<QueuedRequest> {
+        let mut removed = self.lists.take(keys);
+        removed.extend(self.entries.extract_if(.., |one| keys.contains(one.key.as_str())));
+        removed
+    }
+
+    /// Adds requests at the end.
+    pub(super) fn add(
+        &mut self,
+        new: &[&CarriedRequest],
+        next_batch: &mut u64,
+        state: &mut ObjectState<'_>,
+    ) -> Result<(), Undecided> {
+        let bodies: Vec<(&str, &str)> =
+            new.iter().map(|one| (one.key.as_str(), one.body.as_str())).collect();
+        let batches = kept_bodies::keep(&bodies, next_batch, state)?;
+        self.entries.extend(new.iter().zip(batches).map(|(one, batch)| QueuedRequest {
+            key: one.key.clone(),
+            host_epoch: one.host_epoch,
+            batch,
+            is_received: false,
+            is_begun: false,
+        }));
+        Ok(())
+    }
+
+    /// Takes all requests out of the lists, because the host has to be given them again.
+    pub(super) fn bring_back(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
+        let mut all = self.lists.take_all(state)?;
+        all.append(&mut self.entries);
+        all.sort_by_key(|one| one.batch);
+        self.entries = all;
+        Ok(())
+    }
+
+    /// Puts the begun requests into the lists if they are many. The host has received them, since it has begun them.
+    pub(super) fn set_begun_aside(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
+        // Nobody counts questions, and there are few.
+        let is_begun = |one: &&mut QueuedRequest| one.is_begun && !is_question(&one.key);
+        if self.entries.iter_mut().filter(is_begun).count() <= MOST_BEGUN {
+            return Ok(());
+        }
+        let begun = self.entries.extract_if(.., |one| is_begun(&one)).collect();
+        self.lists.put(begun, state)
+    }
+
+    /// Saves what is in it, and removes the bodies that nothing in it needs any more.
+    pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+        let Self { host, batches: before, entries, lists } = self;
+        let begun = lists.save((&before, &batches(&entries)), state)?;
+        let stored = StoredQueue { entries, begun };
+        if stored.entries.is_empty() && stored.begun.is_empty() {
+            state.clear(&queue_key(&host));
+            return Ok(());
+        }
+        state.set(&queue_key(&host), &stored)
+    }
+}
+
+fn batches(entries: &[QueuedRequest]) -> BTreeSet<u64> {
+    entries.iter().map(|one| one.batch).collect()
+}

@@ -11,6 +11,7 @@ use super::objects::index_calls::{IndexAnswer, IndexLook};
 use super::objects::names::{ALL, INDEX, LOOK, RUN};
 use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
 use super::objects::version::VERSION;
+use super::open_waits::OpenWaits;
 use super::run_batches::{RunBatches, call_within};
 use super::seen_news::SeenNews;
 use super::sent_keys::SentKeys;
@@ -24,6 +25,7 @@ pub(in crate::engine) struct RestateEngine {
     pub(super) caller: ObjectCaller,
     pub(super) seen: SeenNews,
     pub(super) looks: MailLooks,
+    pub(super) waits: OpenWaits,
     pub(super) batches: RunBatches,
     pub(super) sent_keys: SentKeys,
     /// The last field: the thread outlives what uses it.
@@ -55,8 +57,8 @@ impl RestateEngine {
         let client = client().map_err(|why| refused(address, why))?;
         let handle = thread.handle.clone();
         let caller = ObjectCaller::new(address.clone(), settings.ingress, client, handle);
-        let (seen, looks, batches, sent_keys) = Default::default();
-        let engine = Self { caller, seen, looks, batches, sent_keys, _thread: thread };
+        let (seen, looks, waits, batches, sent_keys) = Default::default();
+        let engine = Self { caller, seen, looks, waits, batches, sent_keys, _thread: thread };
         match engine.index(&IndexLook::Version)? {
             IndexAnswer::Version(VERSION) => Ok(engine),
             IndexAnswer::Version(found) => {

@@ -18,6 +18,9 @@ const LOOKING_TIME: Duration = Duration::from_millis(60);
 /// much later.
 const KNOWN_RUNS: Duration = Duration::from_millis(200);
 
+/// The time for which a look that found nothing need not be made again while a wait brings no news.
+const SILENCE: Duration = Duration::from_secs(3);
+
 /// Somebody who has mail: the name of the service, and the key of the object.
 pub(super) type ReceiverName = (&'static str, String);
 
@@ -35,6 +38,8 @@ struct MailLook {
     found: Option<(Instant, bool)>,
     /// The receiver was told to look again, and has not done so.
     looks_again: bool,
+    /// The time of the last look if it found nothing, and whether a wait has brought no news since.
+    empty: Option<(Instant, bool)>,
     /// The runs that a host was told last, and when.
     runs: Option<(Vec<RunId>, Instant)>,
 }
@@ -44,9 +49,31 @@ struct MailLook {
 pub(super) struct MailLooks(Mutex<HashMap<ReceiverName, MailLook>>);
 
 impl MailLooks {
-    /// Notes that a look has found mail.
-    pub(super) fn note_found(&self, receiver: ReceiverName, now: Instant) {
-        self.lock().entry(receiver).or_default().found = Some((now, false));
+    /// Notes a look, and whether it has found mail.
+    pub(super) fn note(&self, receiver: ReceiverName, has_found: bool, now: Instant) {
+        let mut looks = self.lock();
+        let look = looks.entry(receiver).or_default();
+        if has_found {
+            (look.found, look.empty) = (Some((now, false)), None);
+        } else {
+            look.empty = Some((now, false));
+        }
+    }
+
+    /// Notes that a wait has brought no news.
+    pub(super) fn note_silence(&self, receiver: ReceiverName) {
+        if let Some((_, is_silent)) = &mut self.lock().entry(receiver).or_default().empty {
+            *is_silent = true;
+        }
+    }
+
+    /// Returns whether a receiver need not look: it has found nothing a while ago, and waited for news since.
+    pub(super) fn is_silent(&self, receiver: &ReceiverName, now: Instant) -> bool {
+        let mut looks = self.lock();
+        let empty = looks.get_mut(receiver).and_then(|look| look.empty.as_mut());
+        empty.is_some_and(|(at, is_silent)| {
+            std::mem::take(is_silent) && now.duration_since(*at) < SILENCE
+        })
     }
 
     /// Returns whether a receiver is to look again instead of waiting: once at least, however long it took to read what it
@@ -97,7 +124,7 @@ mod tests {
         assert!(!looks.tell_to_look_again(&host, now));
         looks.note_runs(host.clone(), vec![run.clone()], now);
         assert_eq!(looks.take_look_again(&host, now), None, "it was told of news");
-        looks.note_found(host.clone(), now);
+        looks.note(host.clone(), true, now);
         assert!(looks.tell_to_look_again(&host, now));
         assert_eq!(looks.take_look_again(&host, now), Some(RunsToAsk::Known(vec![run])));
         assert_eq!(looks.take_look_again(&host, now), None);
@@ -105,8 +132,26 @@ mod tests {
         assert_eq!(looks.take_look_again(&host, now + KNOWN_RUNS), Some(RunsToAsk::Unknown));
         assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
         assert_eq!(looks.take_look_again(&host, now + LOOKING_TIME), None);
-        looks.note_found(host.clone(), now);
+        looks.note(host.clone(), true, now);
         assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME), "it has not looked since");
         assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
+    }
+
+    #[test]
+    fn whoever_has_found_nothing_looks_after_news_or_a_while() {
+        let (looks, run) = (MailLooks::default(), ("run", "r".to_owned()));
+        let now = Instant::now();
+        looks.note_silence(run.clone());
+        assert!(!looks.is_silent(&run, now), "it has never looked");
+        looks.note(run.clone(), false, now);
+        assert!(!looks.is_silent(&run, now), "it has not waited since");
+        looks.note_silence(run.clone());
+        assert!(looks.is_silent(&run, now));
+        assert!(!looks.is_silent(&run, now), "it has not waited again");
+        looks.note_silence(run.clone());
+        assert!(!looks.is_silent(&run, now + SILENCE));
+        looks.note(run.clone(), true, now);
+        looks.note_silence(run.clone());
+        assert!(!looks.is_silent(&run, now), "it has found something");
     }
 }

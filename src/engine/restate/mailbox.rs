@@ -64,6 +64,9 @@ impl HostMailbox for RestateEngine {
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
         let own = (HOST, claim.host.as_str().to_owned());
+        if !is_first && received.is_empty() && self.looks.is_silent(&own, Instant::now()) {
+            return Ok(Vec::new());
+        }
         let again = self.looks.take_look_again(&own, Instant::now()).filter(|_| !is_first);
         let (runs, mut patience) = match again {
             Some(RunsToAsk::Known(runs)) => (runs, LOOK_AGAIN_AFTER),
@@ -91,9 +94,7 @@ impl HostMailbox for RestateEngine {
             Some(error) => tracing::debug!("{error}"),
             None => {}
         }
-        if !requests.is_empty() {
-            self.looks.note_found(own, Instant::now());
-        }
+        self.looks.note(own, !requests.is_empty(), Instant::now());
         Ok(requests)
     }
 
@@ -137,6 +138,9 @@ impl HostMailbox for RestateEngine {
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
         let own = (RUN, lease.run.as_str().to_owned());
+        if received.is_empty() && self.looks.is_silent(&own, Instant::now()) {
+            return Ok(Vec::new());
+        }
         let looks_again = self.looks.take_look_again(&own, Instant::now()).is_some();
         let patience = if looks_again { LOOK_AGAIN_AFTER } else { Duration::ZERO };
         let deed = LeasedDeed::Replies { received: received.to_vec(), limit };
@@ -145,9 +149,7 @@ impl HostMailbox for RestateEngine {
             RunAnswer::Replies(replies) => replies,
             other => return Err(self.unexpected(&other)),
         };
-        if !replies.is_empty() {
-            self.looks.note_found(own, Instant::now());
-        }
+        self.looks.note(own, !replies.is_empty(), Instant::now());
         let carried = |CarriedReply { key, body }| HostReply { key, body };
         Ok(replies.into_iter().map(carried).collect())
     }

@@ -19,6 +19,7 @@ mod log;
 mod mail_looks;
 mod mailbox;
 mod objects;
+mod open_waits;
 mod questions;
 mod run_batches;
 mod seen_news;

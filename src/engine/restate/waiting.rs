@@ -2,13 +2,21 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
+
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::{RestateEngine, millis};
+use super::failure::unreachable;
 use super::objects::names::{FACTS, HOST, RUN, WAIT};
 use super::objects::run_calls::RunTopic;
 use super::objects::wait_calls::{LONGEST_WAIT_MS, WaitCall};
+use super::open_waits::OpenWait;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
+
+/// The time of a wait for mail on the server. The first one of a wait costs it three calls, so a wait goes on when its caller comes
+/// back without news.
+const MAIL_WAIT_MS: u64 = 10_000;
 
 impl RestateEngine {
     /// Waits for mail that came after the last wait. Whoever has found some a moment ago is told to look again.
@@ -26,9 +34,38 @@ impl RestateEngine {
             return Ok(());
         }
         let seen = self.seen.of(&waiter);
-        let news = self.wait((service, key), (RunTopic::Mail, seen), longest)?;
-        self.seen.see(waiter, news);
+        let begin = || self.begin_wait((service, key), seen);
+        let mut wait = self.waits.take(&waiter).unwrap_or_else(begin);
+        let news = self.caller.handle.block_on(async { timeout(longest, &mut wait).await });
+        match news {
+            Err(_) => {
+                self.waits.keep(waiter.clone(), wait);
+                self.looks.note_silence(waiter);
+            }
+            Ok(Ok(news)) => {
+                let news = news?;
+                if news == seen {
+                    self.looks.note_silence(waiter);
+                } else {
+                    self.seen.see(waiter, news);
+                }
+            }
+            Ok(Err(_)) => {
+                return Err(unreachable(&self.caller.address, "the wait for mail was ended"));
+            }
+        }
         Ok(())
+    }
+
+    /// Begins a wait for mail, which goes on for longer than its first caller waits.
+    fn begin_wait(&self, (service, key): (&'static str, &str), seen: u64) -> OpenWait {
+        let (caller, key) = (self.caller.clone(), key.to_owned());
+        let call = WaitCall { topic: RunTopic::Mail, seen, longest_ms: MAIL_WAIT_MS };
+        let limit = CALL_LIMIT + Duration::from_millis(MAIL_WAIT_MS);
+        self.caller.handle.spawn(async move {
+            let called = CalledHandler { service, key: &key, handler: WAIT };
+            caller.ask(called, call, limit).await
+        })
     }
 
     /// Waits for changes of facts.
@@ -42,19 +79,9 @@ impl RestateEngine {
         (topic, seen): (RunTopic, u64),
         longest: Duration,
     ) -> Result<u64, EngineError> {
-        let start = Instant::now();
-        let called = CalledHandler { service, key, handler: WAIT };
-        loop {
-            let left = longest.saturating_sub(start.elapsed());
-            let longest_ms = millis(left).min(LONGEST_WAIT_MS);
-            let call = WaitCall { topic, seen, longest_ms };
-            let limit = CALL_LIMIT + Duration::from_millis(longest_ms);
-            let news: u64 = self.caller.call(called, call, limit)?;
-            // Of a log other numbers are seen than those of its news. Whoever waits for it looks, and waits again.
-            let is_over = topic == RunTopic::Lines || news != seen;
-            if is_over || start.elapsed() >= longest {
-                return Ok(news);
-            }
-        }
+        let longest_ms = millis(longest).min(LONGEST_WAIT_MS);
+        let call = WaitCall { topic, seen, longest_ms };
+        let limit = CALL_LIMIT + Duration::from_millis(longest_ms);
+        self.caller.call(CalledHandler { service, key, handler: WAIT }, call, limit)
     }
 }

@@ -20,8 +20,11 @@ use crate::runtime::sharing::{
     CommandRole, EngineMirror, HeldRun, SilentHosts, sighting, until_mended, until_reached,
 };
 
-/// The most requests that are sent at a time, and the most answers that are taken.
+/// The most requests that are sent at a time.
 const PAGE: usize = 500;
+
+/// The most answers that are taken at a time. All that is answered meanwhile waits behind those that are there.
+const ANSWERS: usize = 2_000;
 
 /// The time between two looks at the hosts and the commands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
@@ -32,8 +35,7 @@ const GATHERING_TIME: Duration = Duration::from_millis(1);
 /// The longest time in which requests are gathered.
 const LONGEST_GATHERING: Duration = Duration::from_millis(5);
 
-/// The number of requests that are forgotten at a time. They are over, so nothing waits for that; but what is to be sent waits
-/// meanwhile.
+/// The number of requests that are forgotten at a time. They are over, so nothing waits for that.
 const FORGOTTEN: usize = 256;
 
 /// The longest wait for answers.
@@ -56,14 +58,15 @@ impl HostMailThread {
         hosts: mpsc::UnboundedSender<Vec<HostSighting>>,
     ) -> (Self, HostCalls) {
         let (outgoing, sent) = channel();
+        let (over, forgotten) = channel();
         let calls = HostCalls::new(held.lease.run.clone(), outgoing.clone());
         let ends = ThreadEnd::default();
         let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: ends.clone() };
-        let receiver = sender.clone();
-        let watcher = sender.clone();
+        let (receiver, forgetter, watcher) = (sender.clone(), sender.clone(), sender.clone());
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let threads = [
-            named("requests").spawn(move || sender.send(&sent)),
+            named("requests").spawn(move || sender.send(&sent, &over)),
+            named("forgets").spawn(move || forgetter.forget(&forgotten)),
             named("hosts").spawn(move || watcher.watch(&mirror, &hosts)),
         ];
         drop(named("answers").spawn(move || receiver.receive()));
@@ -103,8 +106,15 @@ impl MailSide {
         done.inspect_err(|error| tracing::debug!("{error}")).ok()
     }
 
-    /// Sends what is put out, in batches.
-    fn send(&self, outgoing: &Receiver<Outgoing>) {
+    /// Has requests forgotten, while others are sent.
+    fn forget(&self, forgotten: &Receiver<Vec<String>>) {
+        while let Ok(keys) = forgotten.recv() {
+            self.until_done(|held| held.engine.forget(&held.lease, &keys));
+        }
+    }
+
+    /// Sends what is put out, in batches. What is over is handed on.
+    fn send(&self, outgoing: &Receiver<Outgoing>, forgets: &Sender<Vec<String>>) {
         let (mut batch, mut over): (Vec<HostRequest>, Vec<String>) = (Vec::new(), Vec::new());
         loop {
             let next = match outgoing.recv_timeout(MAIL_WAIT) {
@@ -135,8 +145,8 @@ impl MailSide {
             }
             self.flush(&mut batch);
             if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
-                self.until_done(|held| held.engine.forget(&held.lease, &over));
-                over.clear();
+                // Without that thread the supervisor has failed.
+                let _ = forgets.send(std::mem::take(&mut over));
             }
             if is_over {
                 return;
@@ -198,10 +208,10 @@ impl MailSide {
     fn receive(&self) {
         let mut received: Vec<String> = Vec::new();
         while !self.has_ended() {
-            let page = self.until_done(|held| held.engine.replies(&held.lease, &received, PAGE));
+            let page = self.until_done(|held| held.engine.replies(&held.lease, &received, ANSWERS));
             let Some(replies) = page else { return };
             received = replies.iter().map(|reply| reply.key.clone()).collect();
-            let is_full = replies.len() >= PAGE;
+            let is_full = replies.len() >= ANSWERS;
             for HostReply { key, body } in replies {
                 let Some(answer) = self.until_done(|held| answer_in(&*held.engine, &body)) else {
                     return;

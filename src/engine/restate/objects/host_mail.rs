@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::answered_list::{AnsweredList, AnsweredRequest};
 use super::host_queue::HostQueue;
 use super::kept_bodies;
-use super::mail_lists::{
-    ANSWERED, AnsweredList, AnsweredRequest, QueuedRequest, is_question, queue_key,
-};
+use super::mail_lists::{ANSWERED, QueuedRequest, is_question, queue_key};
 use super::run_calls::{ActingHost, CarriedReply, OpenRequest, RunAnswer};
 use super::run_head::RunHead;
 use super::run_questions::keep_reply;
@@ -54,10 +53,11 @@ pub(super) fn begin(
     let mut may_begin: HashSet<String> = open.map(|one| one.key.clone()).collect();
     if keys.iter().any(|key| !may_begin.contains(key)) {
         // The note of one that has a reply by now is made again.
-        let replied = AnsweredList::load(state)?.entries.into_iter().filter(|one| one.by == *by);
-        may_begin.extend(replied.map(|one| one.key));
+        let answered = AnsweredList::load_whole(state)?;
+        let replied = answered.seen().filter(|one| one.by == *by);
+        may_begin.extend(replied.map(|one| one.key.clone()));
     }
-    queue.set_begun_aside(state)?;
+    queue.set_begun_aside();
     queue.save(state)?;
     Ok(RunAnswer::Begun(keys.iter().map(|key| may_begin.contains(key)).collect()))
 }

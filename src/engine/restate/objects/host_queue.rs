@@ -27,7 +27,7 @@ struct StoredQueue {
 #[derive(Debug)]
 pub(super) struct HostQueue {
     host: String,
-    /// The batches that have bodies of its entries.
+    /// The batches that have bodies of its requests.
     batches: BTreeSet<u64>,
     /// The requests that wait, and the last ones that were begun.
     pub(super) entries: Vec<QueuedRequest>,
@@ -38,7 +38,8 @@ impl HostQueue {
     /// Loads the value.
     pub(super) fn load(host: &str, state: &ObjectState<'_>) -> Result<Self, Undecided> {
         let StoredQueue { entries, begun } = state.get_or_default(&queue_key(host))?;
-        let (batches, lists) = (batches(&entries), BegunLists::new(host, begun));
+        let lists = BegunLists::new(host, begun);
+        let batches = entries.iter().map(|one| one.batch).chain(lists.index().batches()).collect();
         Ok(Self { host: host.to_owned(), batches, entries, lists })
     }
 
@@ -50,7 +51,7 @@ impl HostQueue {
         state.need(hosts.clone().map(|host| queue_key(host)))?;
         let queues = hosts.map(|host| Self::load(host, state));
         let queues: Vec<Self> = queues.collect::<Result<_, _>>()?;
-        state.need(queues.iter().flat_map(|queue| queue.lists.index().all_lists(&queue.host)))?;
+        state.need(queues.iter().flat_map(|queue| queue.lists.all_lists()))?;
         let mut all = Vec::new();
         for mut queue in queues {
             all.append(&mut queue.entries);
@@ -65,8 +66,8 @@ impl HostQueue {
     }
 
     /// Returns the keys of the lists that may have requests with these keys.
-    pub(super) fn lists_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> BTreeSet<String> {
-        self.lists.index().lists_of(&self.host, keys)
+    pub(super) fn lists_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<String> {
+        self.lists.lists_of(keys)
     }
 
     /// Looks for requests in the lists, unless they are among the entries.
@@ -123,30 +124,28 @@ impl HostQueue {
         Ok(())
     }
 
-    /// Puts the begun requests into the lists if they are many. The host has received them, since it has begun them.
-    pub(super) fn set_begun_aside(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
+    /// Puts the begun requests into lists if they are many. The host has received them, since it has begun them.
+    pub(super) fn set_begun_aside(&mut self) {
         // Nobody counts questions, and there are few.
-        let is_begun = |one: &&mut QueuedRequest| one.is_begun && !is_question(&one.key);
-        if self.entries.iter_mut().filter(is_begun).count() <= MOST_BEGUN {
-            return Ok(());
+        let is_begun = |one: &QueuedRequest| one.is_begun && !is_question(&one.key);
+        if self.entries.iter().filter(|one| is_begun(one)).count() > MOST_BEGUN {
+            let begun: Vec<QueuedRequest> =
+                self.entries.extract_if(.., |one| is_begun(one)).collect();
+            self.lists.put(&begun);
         }
-        let begun = self.entries.extract_if(.., |one| is_begun(&one)).collect();
-        self.lists.put(begun, state)
     }
 
     /// Saves what is in it, and removes the bodies that nothing in it needs any more.
     pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-        let Self { host, batches: before, entries, lists } = self;
-        let begun = lists.save((&before, &batches(&entries)), state)?;
-        let stored = StoredQueue { entries, begun };
-        if stored.entries.is_empty() && stored.begun.is_empty() {
+        let Self { host, batches, entries, lists } = self;
+        let begun = lists.save(state)?;
+        let needed: BTreeSet<u64> =
+            entries.iter().map(|one| one.batch).chain(begun.batches()).collect();
+        kept_bodies::remove(batches.difference(&needed), state);
+        if entries.is_empty() && begun.is_empty() {
             state.clear(&queue_key(&host));
             return Ok(());
         }
-        state.set(&queue_key(&host), &stored)
+        state.set(&queue_key(&host), &StoredQueue { entries, begun })
     }
-}
-
-fn batches(entries: &[QueuedRequest]) -> BTreeSet<u64> {
-    entries.iter().map(|one| one.batch).collect()
 }

@@ -2,12 +2,8 @@
 //!
 //! Nearly every call reads and writes some of them, so the names in them are short.
 
-use std::collections::{BTreeSet, HashSet};
-
 use serde::{Deserialize, Serialize};
 
-use super::kept_bodies;
-use super::run_calls::ActingHost;
 use super::state::{ObjectState, Undecided};
 use crate::engine::host_questions::QUESTION;
 
@@ -42,21 +38,6 @@ pub(super) struct QueuedRequest {
     pub(super) is_begun: bool,
 }
 
-/// A request with a reply, in the order of replying.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct AnsweredRequest {
-    #[serde(rename = "k")]
-    pub(super) key: String,
-    #[serde(rename = "h")]
-    pub(super) by: ActingHost,
-    /// The batch that has the reply.
-    #[serde(rename = "b")]
-    pub(super) batch: u64,
-    /// The lease that has received the reply.
-    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
-    pub(super) read_by: Option<u64>,
-}
-
 /// A request that was taken back, and the lease that did it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WithdrawnRequest {
@@ -64,33 +45,6 @@ pub(super) struct WithdrawnRequest {
     pub(super) key: String,
     #[serde(rename = "l")]
     pub(super) lease: u64,
-}
-
-/// The requests with a reply, until they are saved.
-#[derive(Debug)]
-pub(super) struct AnsweredList {
-    /// The batches that have bodies of it.
-    batches: BTreeSet<u64>,
-    pub(super) entries: Vec<AnsweredRequest>,
-}
-
-impl AnsweredList {
-    pub(super) fn load(state: &ObjectState<'_>) -> Result<Self, Undecided> {
-        let entries: Vec<AnsweredRequest> = state.get_or_default(ANSWERED)?;
-        let batches = entries.iter().map(|one| one.batch).collect();
-        Ok(Self { batches, entries })
-    }
-
-    /// Saves what is in it, and removes the bodies that nothing in it needs any more.
-    pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-        let needed: BTreeSet<u64> = self.entries.iter().map(|one| one.batch).collect();
-        kept_bodies::remove(self.batches.difference(&needed), state);
-        set_list(ANSWERED, &self.entries, state)
-    }
-
-    pub(super) fn keys(&self) -> HashSet<&str> {
-        self.entries.iter().map(|one| one.key.as_str()).collect()
-    }
 }
 
 /// Returns the requests that were withdrawn.

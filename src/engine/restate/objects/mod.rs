@@ -4,6 +4,7 @@
 //! and a begin at the same moment one is first. A run calls its hosts and the index, and none of them calls a run, so that
 //! no two wait for each other.
 
+mod answered_list;
 mod begun_lists;
 mod effect;
 pub(super) mod endpoint;

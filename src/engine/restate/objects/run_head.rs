@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::forgotten_requests::ForgottenRequests;
-use super::run_calls::ActingHost;
+use super::run_calls::{ActingHost, SenderNumber};
 use super::state::{ObjectState, Undecided};
 use super::waiters::NewsWaiters;
 
@@ -37,6 +37,8 @@ pub(super) struct RunHead {
     pub(super) batches: u64,
     #[serde(default, rename = "forgotten_requests")]
     pub(super) forgotten: ForgottenRequests,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) newest_sending: Option<SenderNumber>,
     pub(super) mail: NewsWaiters,
     pub(super) lines: NewsWaiters,
 }
@@ -60,6 +62,18 @@ impl RunHead {
     /// Returns whether the epoch of a host is over, as far as the run was told.
     pub(super) fn is_fenced(&self, by: &ActingHost) -> bool {
         self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
+    }
+
+    /// Notes a sending. Returns whether it comes after a newer one, or is the first one of its sender after those of another.
+    pub(super) fn note_sending(&mut self, by: &SenderNumber) -> bool {
+        let newest = self.newest_sending.as_ref();
+        let of_same = newest.filter(|newest| newest.sender == by.sender);
+        let is_overtaken = of_same.is_some_and(|newest| by.number < newest.number);
+        let is_late = is_overtaken || (newest.is_some() && of_same.is_none());
+        if !is_overtaken {
+            self.newest_sending = Some(by.clone());
+        }
+        is_late
     }
 
     /// Tells who waits for mail that there is some.

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::answered_list::AnsweredList;
 use super::effect::ObjectEffect;
 use super::forgotten_requests::ForgottenRequest;
 use super::host_calls::HostCall;
 use super::host_queue::HostQueue;
 use super::kept_bodies;
 use super::mail_lists::{
-    ANSWERED, AnsweredList, QueuedRequest, WITHDRAWN, WithdrawnRequest, is_question, queue_key,
-    set_list, withdrawn,
+    ANSWERED, QueuedRequest, WITHDRAWN, WithdrawnRequest, is_question, queue_key, set_list,
+    withdrawn,
 };
 use super::run_calls::{CarriedReply, CarriedRequest, RequestFate, RunAnswer, SenderNumber};
 use super::run_head::RunHead;
@@ -30,8 +31,13 @@ pub(super) fn send(
     } else {
         HashMap::default()
     };
-    let (answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
-    let (answered, mut new, mut seen) = (answered.keys(), Vec::new(), HashSet::new());
+    let (mut answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
+    let is_late = head.note_sending(by);
+    if is_again || is_late || answered.has_lists_of_earlier(head.epoch) {
+        answered.look_into_lists(state)?;
+    }
+    let answered: HashSet<&str> = answered.seen().map(|one| one.key.as_str()).collect();
+    let (mut new, mut seen) = (Vec::new(), HashSet::new());
     for request in requests.iter().filter(|request| seen.insert(request.key.as_str())) {
         let key = request.key.as_str();
         let is_over = answered.contains(key) || forgotten.contains_key(key);
@@ -98,8 +104,8 @@ pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String
     let of_hosts = head.told.iter().map(|host| queue_key(host));
     state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
     let queued = queued(head, state)?.into_iter().map(|queued| queued.key);
-    let answered = AnsweredList::load(state)?.entries;
-    Ok(queued.chain(answered.into_iter().map(|answered| answered.key)).collect())
+    let answered = AnsweredList::load_whole(state)?;
+    Ok(queued.chain(answered.seen().map(|answered| answered.key.clone())).collect())
 }
 
 /// Returns the keys of the requests that were begun and have no reply.
@@ -134,7 +140,7 @@ pub(super) fn withdraw(
     key: &str,
     state: &mut ObjectState<'_>,
 ) -> Result<RequestFate, Undecided> {
-    if AnsweredList::load(state)?.keys().contains(key) {
+    if AnsweredList::load_whole(state)?.seen().any(|one| one.key == key) {
         return Ok(RequestFate::Answered);
     }
     let mut withdrawn = withdrawn(state)?;
@@ -168,6 +174,7 @@ pub(super) fn replies(
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
     let mut answered = AnsweredList::load(state)?;
+    answered.bring_back(head.epoch, state)?;
     let received: HashSet<&String> = received.iter().collect();
     for one in answered.entries.iter_mut().filter(|one| received.contains(&one.key)) {
         one.read_by = Some(head.epoch);
@@ -175,6 +182,7 @@ pub(super) fn replies(
     let news = answered.entries.iter().filter(|one| one.read_by != Some(head.epoch)).take(limit);
     let wanted: Vec<(&str, u64)> = news.map(|one| (one.key.as_str(), one.batch)).collect();
     let replies = kept_bodies::load(&wanted, state)?;
+    answered.set_received_aside(head.epoch);
     answered.save(state)?;
     let replies = replies.into_iter().map(|(key, body)| CarriedReply { key, body });
     Ok(RunAnswer::Replies(replies.collect()))
@@ -189,13 +197,15 @@ pub(super) fn forget(
     state.need([ANSWERED, WITHDRAWN].map(str::to_owned))?;
     let (mut answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
     let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
-    let replied = answered.entries.iter().map(|one| (&one.key, true));
-    let known = replied.chain(withdrawn.iter().map(|one| (&one.key, false)));
-    let mut forgotten: Vec<ForgottenRequest> = known
-        .filter(|(key, _)| keys.contains(key.as_str()))
-        .map(|(key, was_begun)| ForgottenRequest { key: key.clone(), was_begun })
+    if answered.entries.iter().filter(|one| keys.contains(one.key.as_str())).count() < keys.len() {
+        answered.look_into_lists(state)?;
+    }
+    let replied = answered.remove(&keys).into_iter().map(|one| (one.key, true));
+    let taken_back = withdrawn.iter().filter(|one| keys.contains(one.key.as_str()));
+    let mut forgotten: Vec<ForgottenRequest> = replied
+        .chain(taken_back.map(|one| (one.key.clone(), false)))
+        .map(|(key, was_begun)| ForgottenRequest { key, was_begun })
         .collect();
-    answered.entries.retain(|one| !keys.contains(one.key.as_str()));
     answered.save(state)?;
     withdrawn.retain(|one| !keys.contains(one.key.as_str()));
     set_list(WITHDRAWN, &withdrawn, state)?;

@@ -14,6 +14,7 @@ use super::run_calls::{
 };
 use super::state::decided;
 
+mod answers;
 mod hosts;
 mod mail;
 mod queues;

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-fn key(at: usize) -> String {
+pub(super) fn key(at: usize) -> String {
     format!("r/{at}")
 }
 
-fn keys(from: usize, to: usize) -> Vec<String> {
+pub(super) fn keys(from: usize, to: usize) -> Vec<String> {
     (from..to).map(key).collect()
 }
 
 /// Sends requests; each has its own body.
-fn send_many(run: &mut TestRun, epoch: u64, keys: &[String], at: u64) {
+pub(super) fn send_many(run: &mut TestRun, epoch: u64, keys: &[String], at: u64) {
     let requests = keys.iter().map(|key| CarriedRequest {
         key: key.clone(),
         host: "h".to_owned(),
@@ -48,18 +48,18 @@ fn begin_many(run: &mut TestRun, keys: &[String]) -> Vec<bool> {
     }
 }
 
-fn reply_many(run: &mut TestRun, keys: &[String]) {
+pub(super) fn reply_many(run: &mut TestRun, keys: &[String]) {
     let replies =
         keys.iter().map(|key| CarriedReply { key: key.clone(), body: format!("done {key}") });
     run.call(&RunCall::Reply { by: by(1), replies: replies.collect() });
 }
 
-fn of_kind(run: &TestRun, start: &str) -> usize {
+pub(super) fn of_kind(run: &TestRun, start: &str) -> usize {
     run.values.keys().filter(|key| key.starts_with(start)).count()
 }
 
 /// Sends requests, and has them received and begun.
-fn begun_many(count: usize) -> TestRun {
+pub(super) fn begun_many(count: usize) -> TestRun {
     let mut run = TestRun::begun();
     let all = keys(0, count);
     for (at, part) in all.chunks(50).enumerate() {
@@ -82,7 +82,7 @@ fn few_begun_requests_have_no_lists() {
 #[test]
 fn value_of_a_queue_stays_small_however_many_requests_were_begun() {
     let mut run = begun_many(1_000);
-    assert!(run.values["queue/h"].len() < 8_000, "{}", run.values["queue/h"].len());
+    assert!(run.values["queue/h"].len() < 20_000, "{}", run.values["queue/h"].len());
     let all = keys(0, 1_000);
     let RunAnswer::Keys(mut begun) = run.look(&RunLook::Begun) else { panic!("no keys") };
     begun.sort_unstable();
@@ -93,7 +93,7 @@ fn value_of_a_queue_stays_small_however_many_requests_were_begun() {
     reply_many(&mut run, &[key(3), key(4)]);
     let changed = run.values.iter().filter(|(key, value)| before.get(*key) != Some(value));
     let lists = changed.filter(|(key, _)| key.starts_with("begun")).count();
-    assert!((1..=2).contains(&lists), "{lists}");
+    assert!(lists == 1, "{lists}");
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn calls_that_come_together_decide_as_if_each_came_alone() {
         begin_many(run, &keys(0, 20));
         given(run, &[], true)
     };
-    let mut alone = begun_many(100);
+    let mut alone = begun_many(300);
     let given = calls(&mut alone);
-    let mut together = begun_many(100);
+    let mut together = begun_many(300);
     let replies =
         (0..10).map(|at| CarriedReply { key: key(at), body: format!("done {}", key(at)) });
     let all = [

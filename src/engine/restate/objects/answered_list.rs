@@ -1,0 +1,154 @@
+//! The requests with a reply, in one value; those that the supervisor has received are put into lists once they are many.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::kept_bodies;
+use super::mail_lists::{ANSWERED, set_list};
+use super::run_calls::ActingHost;
+use super::state::{ObjectState, Undecided};
+
+/// The most received requests that stay in the value.
+const MOST_RECEIVED: usize = 128;
+
+fn list_key(number: u64) -> String {
+    format!("received/{number}")
+}
+
+/// A request with a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AnsweredRequest {
+    #[serde(rename = "k")]
+    pub(super) key: String,
+    #[serde(rename = "h")]
+    pub(super) by: ActingHost,
+    /// The batch that has the reply.
+    #[serde(rename = "b")]
+    pub(super) batch: u64,
+    /// The lease that has received the reply.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub(super) read_by: Option<u64>,
+}
+
+/// The number of a list, and the lease that has received what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct ReceivedIndex {
+    #[serde(rename = "n")]
+    number: u64,
+    #[serde(rename = "r")]
+    read_by: u64,
+}
+
+/// The value.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct StoredAnswers {
+    /// In the order of replying.
+    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<AnsweredRequest>,
+    #[serde(rename = "l", default, skip_serializing_if = "Vec::is_empty")]
+    lists: Vec<ReceivedIndex>,
+}
+
+/// The requests with a reply, until they are saved.
+#[derive(Debug)]
+pub(super) struct AnsweredList {
+    /// What the supervisor has not received, and what it has received last.
+    pub(super) entries: Vec<AnsweredRequest>,
+    lists: Vec<ReceivedIndex>,
+    /// The lists that were looked into or made, by their numbers.
+    loaded: BTreeMap<u64, Vec<AnsweredRequest>>,
+    /// The batches that had bodies of what was loaded. A batch never has bodies of two values.
+    batches: BTreeSet<u64>,
+}
+
+impl AnsweredList {
+    /// Loads the value.
+    pub(super) fn load(state: &ObjectState<'_>) -> Result<Self, Undecided> {
+        let StoredAnswers { entries, lists } = state.get_or_default(ANSWERED)?;
+        let batches = entries.iter().map(|one| one.batch).collect();
+        Ok(Self { entries, lists, loaded: BTreeMap::new(), batches })
+    }
+
+    /// Loads the value and all lists.
+    pub(super) fn load_whole(state: &ObjectState<'_>) -> Result<Self, Undecided> {
+        let mut whole = Self::load(state)?;
+        whole.look_into_lists(state)?;
+        Ok(whole)
+    }
+
+    /// Loads all lists.
+    pub(super) fn look_into_lists(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
+        state.need(self.lists.iter().map(|list| list_key(list.number)))?;
+        for ReceivedIndex { number, .. } in &self.lists {
+            let list: Vec<AnsweredRequest> = state.get_or_default(&list_key(*number))?;
+            self.batches.extend(list.iter().map(|one| one.batch));
+            self.loaded.insert(*number, list);
+        }
+        Ok(())
+    }
+
+    /// Returns whether some lists are those of an earlier lease.
+    pub(super) fn has_lists_of_earlier(&self, lease: u64) -> bool {
+        self.lists.iter().any(|list| list.read_by != lease)
+    }
+
+    /// Takes all requests out of the lists if an earlier lease has received some of them: the newest one has to as well.
+    pub(super) fn bring_back(
+        &mut self,
+        lease: u64,
+        state: &ObjectState<'_>,
+    ) -> Result<(), Undecided> {
+        if !self.has_lists_of_earlier(lease) {
+            return Ok(());
+        }
+        self.look_into_lists(state)?;
+        let lists = self.loaded.values_mut().flat_map(std::mem::take);
+        self.entries = lists.chain(std::mem::take(&mut self.entries)).collect();
+        Ok(())
+    }
+
+    /// Puts what a lease has received into a list if it is much, except for batches with bodies of what it has not received.
+    pub(super) fn set_received_aside(&mut self, lease: u64) {
+        let is_received = |one: &AnsweredRequest| one.read_by == Some(lease);
+        if self.entries.iter().filter(|one| is_received(one)).count() <= MOST_RECEIVED {
+            return;
+        }
+        let open: HashSet<u64> =
+            self.entries.iter().filter(|one| !is_received(one)).map(|one| one.batch).collect();
+        let list: Vec<AnsweredRequest> =
+            self.entries.extract_if(.., |one| !open.contains(&one.batch)).collect();
+        if !list.is_empty() {
+            let number = self.lists.last().map_or(0, |last| last.number + 1);
+            self.lists.push(ReceivedIndex { number, read_by: lease });
+            self.loaded.insert(number, list);
+        }
+    }
+
+    /// Returns the entries, and what is in the lists that were looked into.
+    pub(super) fn seen(&self) -> impl Iterator<Item = &AnsweredRequest> {
+        self.entries.iter().chain(self.loaded.values().flatten())
+    }
+
+    /// Removes requests that were seen, and returns them.
+    pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<AnsweredRequest> {
+        let all = std::iter::once(&mut self.entries).chain(self.loaded.values_mut());
+        all.flat_map(|list| list.extract_if(.., |one| keys.contains(one.key.as_str()))).collect()
+    }
+
+    /// Saves what is in it, and removes the bodies that nothing in it needs any more.
+    pub(super) fn save(mut self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+        let needed: BTreeSet<u64> = self.seen().map(|one| one.batch).collect();
+        kept_bodies::remove(self.batches.difference(&needed), state);
+        for (number, list) in &self.loaded {
+            set_list(&list_key(*number), list, state)?;
+        }
+        let loaded = &self.loaded;
+        self.lists.retain(|list| loaded.get(&list.number).is_none_or(|loaded| !loaded.is_empty()));
+        if self.entries.is_empty() && self.lists.is_empty() {
+            state.clear(ANSWERED);
+            return Ok(());
+        }
+        state.set(ANSWERED, &StoredAnswers { entries: self.entries, lists: self.lists })
+    }
+}

@@ -100,45 +100,9 @@ impl RunBatches {
             match self.next(run) {
                 NextDeed::Make(batch) => {
                     let weight = batch.iter().map(|waiting| waiting.weight).sum::<usize>();
-                    let start = Instant::now();
-                    let kinds = batch
-                        .iter()
-                        .map(|w| {
-                            let t = w.call.get();
-                            let k = t.trim_start_matches(['{', '"']);
-                            let k = if k.starts_with("leased") {
-                                t.split("deed")
-                                    .nth(1)
-                                    .unwrap_or("")
-                                    .trim_start_matches(['"', ':', '{'])
-                            } else {
-                                k
-                            };
-                            format!(
-                                "{}:{}:{}",
-                                k.split('"').next().unwrap_or(""),
-                                w.weight,
-                                t.len()
-                            )
-                        })
-                        .collect::<Vec<_>>()
-                        .join(",");
                     make(caller, run, batch).await;
-                    let took = start.elapsed();
-                    if std::env::var_os("RAYMOND_XT").is_some() {
-                        let at = std::time::SystemTime::now()
-                            .duration_since(std::time::UNIX_EPOCH)
-                            .unwrap_or_default()
-                            .as_millis();
-                        eprintln!("XT {at} {} {} {kinds}", took.as_micros(), weight);
-                    }
-                    if weight >= xenv("RAYMOND_XH", HEAVY) {
-                        sleep(
-                            GATHERING_TIME
-                                .max(took.mul_f64(xenv("RAYMOND_XG", 0) as f64 / 100.0))
-                                .min(Duration::from_millis(xenv("RAYMOND_XM", 100) as u64)),
-                        )
-                        .await;
+                    if weight >= HEAVY {
+                        sleep(GATHERING_TIME).await;
                     }
                 }
                 NextDeed::Wait(due, is_new) => {
@@ -167,10 +131,6 @@ impl RunBatches {
             }
         }
     }
-}
-
-fn xenv(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
 /// Leaves nobody waiting if the task of a run ends before its calls were made: they end as if the connection had broken.

@@ -50,7 +50,7 @@ fn serve(has_refused: Arc<AtomicBool>) -> u16 {
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
-            let version = || async { json!({ "version": 5 }).to_string() };
+            let version = || async { json!({ "version": 6 }).to_string() };
             let routes = Router::new()
                 .route("/RaymondIndex/all/look", post(version))
                 .route("/RaymondRun/{run}/change", post(change))

@@ -1,4 +1,4 @@
-//! The last looks for mail: whoever has found some a moment ago looks again instead of waiting.
+//! The last looks for mail: whoever has found some a moment ago looks again, and whoever waits in vain looks seldom.
 //!
 //! To be woken costs the server more than a look, and a look that goes with other calls costs it little.
 
@@ -19,7 +19,7 @@ const LOOKING_TIME: Duration = Duration::from_millis(60);
 const KNOWN_RUNS: Duration = Duration::from_millis(200);
 
 /// The time for which a look that found nothing need not be made again while a wait brings no news.
-const SILENCE: Duration = Duration::from_secs(3);
+const EMPTY_LOOK_TIME: Duration = Duration::from_secs(3);
 
 /// Somebody who has mail: the name of the service, and the key of the object.
 pub(super) type ReceiverName = (&'static str, String);
@@ -61,18 +61,19 @@ impl MailLooks {
     }
 
     /// Notes that a wait has brought no news.
-    pub(super) fn note_silence(&self, receiver: ReceiverName) {
-        if let Some((_, is_silent)) = &mut self.lock().entry(receiver).or_default().empty {
-            *is_silent = true;
+    pub(super) fn note_empty_wait(&self, receiver: ReceiverName) {
+        if let Some((_, has_waited)) = &mut self.lock().entry(receiver).or_default().empty {
+            *has_waited = true;
         }
     }
 
-    /// Returns whether a receiver need not look: it has found nothing a while ago, and waited for news since.
-    pub(super) fn is_silent(&self, receiver: &ReceiverName, now: Instant) -> bool {
+    /// Returns whether a receiver may skip its next look: the last one has found nothing, a moment ago, and a wait has brought no
+    /// news since.
+    pub(super) fn take_empty_wait(&self, receiver: &ReceiverName, now: Instant) -> bool {
         let mut looks = self.lock();
         let empty = looks.get_mut(receiver).and_then(|look| look.empty.as_mut());
-        empty.is_some_and(|(at, is_silent)| {
-            std::mem::take(is_silent) && now.duration_since(*at) < SILENCE
+        empty.is_some_and(|(at, has_waited)| {
+            std::mem::take(has_waited) && now.duration_since(*at) < EMPTY_LOOK_TIME
         })
     }
 
@@ -141,17 +142,17 @@ mod tests {
     fn whoever_has_found_nothing_looks_after_news_or_a_while() {
         let (looks, run) = (MailLooks::default(), ("run", "r".to_owned()));
         let now = Instant::now();
-        looks.note_silence(run.clone());
-        assert!(!looks.is_silent(&run, now), "it has never looked");
+        looks.note_empty_wait(run.clone());
+        assert!(!looks.take_empty_wait(&run, now), "it has never looked");
         looks.note(run.clone(), false, now);
-        assert!(!looks.is_silent(&run, now), "it has not waited since");
-        looks.note_silence(run.clone());
-        assert!(looks.is_silent(&run, now));
-        assert!(!looks.is_silent(&run, now), "it has not waited again");
-        looks.note_silence(run.clone());
-        assert!(!looks.is_silent(&run, now + SILENCE));
+        assert!(!looks.take_empty_wait(&run, now), "it has not waited since");
+        looks.note_empty_wait(run.clone());
+        assert!(looks.take_empty_wait(&run, now));
+        assert!(!looks.take_empty_wait(&run, now), "it has not waited again");
+        looks.note_empty_wait(run.clone());
+        assert!(!looks.take_empty_wait(&run, now + EMPTY_LOOK_TIME));
         looks.note(run.clone(), true, now);
-        looks.note_silence(run.clone());
-        assert!(!looks.is_silent(&run, now), "it has found something");
+        looks.note_empty_wait(run.clone());
+        assert!(!looks.take_empty_wait(&run, now), "it has found something");
     }
 }

@@ -64,7 +64,7 @@ impl HostMailbox for RestateEngine {
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
         let own = (HOST, claim.host.as_str().to_owned());
-        if !is_first && received.is_empty() && self.looks.is_silent(&own, Instant::now()) {
+        if !is_first && received.is_empty() && self.looks.take_empty_wait(&own, Instant::now()) {
             return Ok(Vec::new());
         }
         let again = self.looks.take_look_again(&own, Instant::now()).filter(|_| !is_first);
@@ -138,7 +138,7 @@ impl HostMailbox for RestateEngine {
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
         let own = (RUN, lease.run.as_str().to_owned());
-        if received.is_empty() && self.looks.is_silent(&own, Instant::now()) {
+        if received.is_empty() && self.looks.take_empty_wait(&own, Instant::now()) {
             return Ok(Vec::new());
         }
         let looks_again = self.looks.take_look_again(&own, Instant::now()).is_some();

@@ -1,4 +1,4 @@
-//! The waits for mail that are under way. One that brings nothing in the time of its caller goes on, and the next caller has it.
+//! The waits for mail that outlive their callers: the next caller for the same receiver goes on with them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use super::mail_looks::ReceiverName;
 use crate::engine::EngineError;
 
-/// A wait for the number of the last news.
+/// A wait that is under way. It brings the number of the last news.
 pub(super) type OpenWait = JoinHandle<Result<u64, EngineError>>;
 
 /// The waits that are under way.

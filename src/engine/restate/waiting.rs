@@ -14,12 +14,12 @@ use super::open_waits::OpenWait;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
 
-/// The time of a wait for mail on the server. The first one of a wait costs it three calls, so a wait goes on when its caller comes
-/// back without news.
+/// The time for which a wait for mail stays open on the server. To open one costs three calls, so it outlives callers that give
+/// up earlier.
 const MAIL_WAIT_MS: u64 = 10_000;
 
 impl RestateEngine {
-    /// Waits for mail that came after the last wait. Whoever has found some a moment ago is told to look again.
+    /// Waits for mail that came after the last wait. Returns at once if some was found a moment ago, so that the caller looks again.
     pub(super) fn wait_for_mail_of(
         &self,
         receiver: MailReceiver<'_>,
@@ -34,18 +34,18 @@ impl RestateEngine {
             return Ok(());
         }
         let seen = self.seen.of(&waiter);
-        let begin = || self.begin_wait((service, key), seen);
-        let mut wait = self.waits.take(&waiter).unwrap_or_else(begin);
+        let start = || self.start_wait((service, key), seen);
+        let mut wait = self.waits.take(&waiter).unwrap_or_else(start);
         let news = self.caller.handle.block_on(async { timeout(longest, &mut wait).await });
         match news {
             Err(_) => {
                 self.waits.keep(waiter.clone(), wait);
-                self.looks.note_silence(waiter);
+                self.looks.note_empty_wait(waiter);
             }
             Ok(Ok(news)) => {
                 let news = news?;
                 if news == seen {
-                    self.looks.note_silence(waiter);
+                    self.looks.note_empty_wait(waiter);
                 } else {
                     self.seen.see(waiter, news);
                 }
@@ -57,8 +57,8 @@ impl RestateEngine {
         Ok(())
     }
 
-    /// Begins a wait for mail, which goes on for longer than its first caller waits.
-    fn begin_wait(&self, (service, key): (&'static str, &str), seen: u64) -> OpenWait {
+    /// Starts a wait for mail, which goes on for longer than its first caller waits.
+    fn start_wait(&self, (service, key): (&'static str, &str), seen: u64) -> OpenWait {
         let (caller, key) = (self.caller.clone(), key.to_owned());
         let call = WaitCall { topic: RunTopic::Mail, seen, longest_ms: MAIL_WAIT_MS };
         let limit = CALL_LIMIT + Duration::from_millis(MAIL_WAIT_MS);

@@ -23,7 +23,7 @@ use crate::runtime::sharing::{
 /// The most requests that are sent at a time.
 const PAGE: usize = 500;
 
-/// The most answers that are taken at a time. All that is answered meanwhile waits behind those that are there.
+/// The most answers that are taken at a time. While some wait to be taken, it costs more to add others.
 const ANSWERS: usize = 2_000;
 
 /// The time between two looks at the hosts and the commands.
@@ -58,14 +58,14 @@ impl HostMailThread {
         hosts: mpsc::UnboundedSender<Vec<HostSighting>>,
     ) -> (Self, HostCalls) {
         let (outgoing, sent) = channel();
-        let (over, forgotten) = channel();
+        let (forgets, forgotten) = channel();
         let calls = HostCalls::new(held.lease.run.clone(), outgoing.clone());
         let ends = ThreadEnd::default();
         let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: ends.clone() };
         let (receiver, forgetter, watcher) = (sender.clone(), sender.clone(), sender.clone());
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let threads = [
-            named("requests").spawn(move || sender.send(&sent, &over)),
+            named("requests").spawn(move || sender.send(&sent, &forgets)),
             named("forgets").spawn(move || forgetter.forget(&forgotten)),
             named("hosts").spawn(move || watcher.watch(&mirror, &hosts)),
         ];
@@ -106,14 +106,18 @@ impl MailSide {
         done.inspect_err(|error| tracing::debug!("{error}")).ok()
     }
 
-    /// Has requests forgotten, while others are sent.
+    /// Has requests forgotten, in a thread of its own so that no sending waits for it.
     fn forget(&self, forgotten: &Receiver<Vec<String>>) {
         while let Ok(keys) = forgotten.recv() {
+            if self.has_ended() {
+                return;
+            }
             self.until_done(|held| held.engine.forget(&held.lease, &keys));
         }
     }
 
-    /// Sends what is put out, in batches. What is over is handed on.
+    /// Sends what is put out, in batches. The keys of requests that are over go to the thread that has them forgotten, which may
+    /// come to them after all were forgotten: then it finds none.
     fn send(&self, outgoing: &Receiver<Outgoing>, forgets: &Sender<Vec<String>>) {
         let (mut batch, mut over): (Vec<HostRequest>, Vec<String>) = (Vec::new(), Vec::new());
         loop {
@@ -145,7 +149,7 @@ impl MailSide {
             }
             self.flush(&mut batch);
             if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
-                // Without that thread the supervisor has failed.
+                // Without that thread they are forgotten at the end of the run.
                 let _ = forgets.send(std::mem::take(&mut over));
             }
             if is_over {

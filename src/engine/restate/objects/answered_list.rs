@@ -9,7 +9,7 @@ use super::mail_lists::{ANSWERED, set_list};
 use super::run_calls::ActingHost;
 use super::state::{ObjectState, Undecided};
 
-/// The most received requests that stay in the value.
+/// The most replies that stay in the value when the supervisor has received them.
 const MOST_RECEIVED: usize = 128;
 
 fn list_key(number: u64) -> String {
@@ -56,9 +56,9 @@ pub(super) struct AnsweredList {
     /// What the supervisor has not received, and what it has received last.
     pub(super) entries: Vec<AnsweredRequest>,
     lists: Vec<ReceivedIndex>,
-    /// The lists that were looked into or made, by their numbers.
-    loaded: BTreeMap<u64, Vec<AnsweredRequest>>,
-    /// The batches that had bodies of what was loaded. A batch never has bodies of two values.
+    /// The lists that were loaded or made.
+    lists_by_number: BTreeMap<u64, Vec<AnsweredRequest>>,
+    /// The batches that had bodies of what was loaded. No batch has bodies of two lists, or of a list and the entries.
     batches: BTreeSet<u64>,
 }
 
@@ -67,33 +67,34 @@ impl AnsweredList {
     pub(super) fn load(state: &ObjectState<'_>) -> Result<Self, Undecided> {
         let StoredAnswers { entries, lists } = state.get_or_default(ANSWERED)?;
         let batches = entries.iter().map(|one| one.batch).collect();
-        Ok(Self { entries, lists, loaded: BTreeMap::new(), batches })
+        Ok(Self { entries, lists, lists_by_number: BTreeMap::new(), batches })
     }
 
     /// Loads the value and all lists.
     pub(super) fn load_whole(state: &ObjectState<'_>) -> Result<Self, Undecided> {
         let mut whole = Self::load(state)?;
-        whole.look_into_lists(state)?;
+        whole.load_all_lists(state)?;
         Ok(whole)
     }
 
     /// Loads all lists.
-    pub(super) fn look_into_lists(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
+    pub(super) fn load_all_lists(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
         state.need(self.lists.iter().map(|list| list_key(list.number)))?;
         for ReceivedIndex { number, .. } in &self.lists {
             let list: Vec<AnsweredRequest> = state.get_or_default(&list_key(*number))?;
             self.batches.extend(list.iter().map(|one| one.batch));
-            self.loaded.insert(*number, list);
+            self.lists_by_number.insert(*number, list);
         }
         Ok(())
     }
 
     /// Returns whether some lists are those of an earlier lease.
-    pub(super) fn has_lists_of_earlier(&self, lease: u64) -> bool {
+    fn has_lists_of_earlier(&self, lease: u64) -> bool {
         self.lists.iter().any(|list| list.read_by != lease)
     }
 
-    /// Takes all requests out of the lists if an earlier lease has received some of them: the newest one has to as well.
+    /// Takes all requests out of the lists if an earlier lease has received some of them: the newest lease has to receive them
+    /// again.
     pub(super) fn bring_back(
         &mut self,
         lease: u64,
@@ -102,13 +103,14 @@ impl AnsweredList {
         if !self.has_lists_of_earlier(lease) {
             return Ok(());
         }
-        self.look_into_lists(state)?;
-        let lists = self.loaded.values_mut().flat_map(std::mem::take);
+        self.load_all_lists(state)?;
+        let lists = self.lists_by_number.values_mut().flat_map(std::mem::take);
         self.entries = lists.chain(std::mem::take(&mut self.entries)).collect();
         Ok(())
     }
 
-    /// Puts what a lease has received into a list if it is much, except for batches with bodies of what it has not received.
+    /// Puts what a lease has received into a list if it is much. A batch with a reply that the lease has not received stays whole, so
+    /// that it can be removed with one value.
     pub(super) fn set_received_aside(&mut self, lease: u64) {
         let is_received = |one: &AnsweredRequest| one.read_by == Some(lease);
         if self.entries.iter().filter(|one| is_received(one)).count() <= MOST_RECEIVED {
@@ -121,29 +123,29 @@ impl AnsweredList {
         if !list.is_empty() {
             let number = self.lists.last().map_or(0, |last| last.number + 1);
             self.lists.push(ReceivedIndex { number, read_by: lease });
-            self.loaded.insert(number, list);
+            self.lists_by_number.insert(number, list);
         }
     }
 
-    /// Returns the entries, and what is in the lists that were looked into.
-    pub(super) fn seen(&self) -> impl Iterator<Item = &AnsweredRequest> {
-        self.entries.iter().chain(self.loaded.values().flatten())
+    /// Returns the entries, and what is in the lists that are loaded.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = &AnsweredRequest> {
+        self.entries.iter().chain(self.lists_by_number.values().flatten())
     }
 
-    /// Removes requests that were seen, and returns them.
+    /// Removes requests that are loaded, and returns them.
     pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<AnsweredRequest> {
-        let all = std::iter::once(&mut self.entries).chain(self.loaded.values_mut());
+        let all = std::iter::once(&mut self.entries).chain(self.lists_by_number.values_mut());
         all.flat_map(|list| list.extract_if(.., |one| keys.contains(one.key.as_str()))).collect()
     }
 
     /// Saves what is in it, and removes the bodies that nothing in it needs any more.
     pub(super) fn save(mut self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-        let needed: BTreeSet<u64> = self.seen().map(|one| one.batch).collect();
+        let needed: BTreeSet<u64> = self.loaded().map(|one| one.batch).collect();
         kept_bodies::remove(self.batches.difference(&needed), state);
-        for (number, list) in &self.loaded {
+        for (number, list) in &self.lists_by_number {
             set_list(&list_key(*number), list, state)?;
         }
-        let loaded = &self.loaded;
+        let loaded = &self.lists_by_number;
         self.lists.retain(|list| loaded.get(&list.number).is_none_or(|loaded| !loaded.is_empty()));
         if self.entries.is_empty() && self.lists.is_empty() {
             state.clear(ANSWERED);

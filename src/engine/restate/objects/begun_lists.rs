@@ -8,12 +8,12 @@ use super::mail_lists::{QueuedRequest, set_list};
 use super::state::{ObjectState, Undecided};
 
 /// The most requests of a list.
-const LIST: usize = 64;
+const LIST: usize = 128;
 
-/// The hash of a key. Two keys with the same one cost no more than a further list to read.
+/// The last 16 bits of a key's CRC-32, as hexadecimal digits. Two keys with the same ones only cost reading one more list.
 type KeyHash = [u8; 4];
 
-/// Returns the hash of a key, in hexadecimal digits.
+/// Returns the hash of a key.
 fn hash_of(key: &str) -> KeyHash {
     let digit =
         |place: u32| b"0123456789abcdef"[(crc32fast::hash(key.as_bytes()) >> place & 15) as usize];
@@ -44,7 +44,7 @@ impl ListIndex {
     }
 
     fn may_have(&self, wanted: &HashSet<KeyHash>) -> bool {
-        self.hashes.as_bytes().as_chunks().0.iter().any(|hash| wanted.contains(hash))
+        self.hashes.as_bytes().as_chunks::<4>().0.iter().any(|hash| wanted.contains(hash))
     }
 }
 
@@ -64,7 +64,7 @@ impl BegunIndex {
     }
 
     /// Returns the numbers of the lists that may have requests with these keys.
-    fn lists_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<u64> {
+    fn list_numbers_for<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<u64> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -73,7 +73,7 @@ impl BegunIndex {
         lists.map(|list| list.number).collect()
     }
 
-    fn all(&self) -> Vec<u64> {
+    fn all_numbers(&self) -> Vec<u64> {
         self.0.iter().map(|list| list.number).collect()
     }
 }
@@ -93,29 +93,29 @@ impl BegunLists {
         Self { host: host.to_owned(), index, loaded, changed }
     }
 
-    /// Returns what is known of the lists, as they were saved.
+    /// Returns what is known of the lists. What was taken out of them counts only after they are saved.
     pub(super) fn index(&self) -> &BegunIndex {
         &self.index
     }
 
-    /// Returns the keys of the lists that may have requests with these keys.
-    pub(super) fn lists_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<String> {
-        let numbers = self.index.lists_of(keys).into_iter();
+    /// Returns the keys of the values of the lists that may have these requests.
+    pub(super) fn list_keys_for<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<String> {
+        let numbers = self.index.list_numbers_for(keys).into_iter();
         numbers.map(|number| list_key(&self.host, number)).collect()
     }
 
-    /// Returns the keys of all lists.
-    pub(super) fn all_lists(&self) -> Vec<String> {
-        self.index.all().into_iter().map(|number| list_key(&self.host, number)).collect()
+    /// Returns the keys of the values of all lists.
+    pub(super) fn all_list_keys(&self) -> Vec<String> {
+        self.index.all_numbers().into_iter().map(|number| list_key(&self.host, number)).collect()
     }
 
     /// Loads the lists that may have requests with these keys.
-    pub(super) fn load<'k>(
+    pub(super) fn load_lists_for<'k>(
         &mut self,
         keys: impl Iterator<Item = &'k str>,
         state: &ObjectState<'_>,
     ) -> Result<(), Undecided> {
-        let numbers = self.index.lists_of(keys);
+        let numbers = self.index.list_numbers_for(keys);
         self.load_lists(&numbers, state)
     }
 
@@ -153,7 +153,7 @@ impl BegunLists {
         &mut self,
         state: &ObjectState<'_>,
     ) -> Result<Vec<QueuedRequest>, Undecided> {
-        let numbers = self.index.all();
+        let numbers = self.index.all_numbers();
         self.load_lists(&numbers, state)?;
         self.changed.extend(numbers);
         Ok(self.loaded.values_mut().flat_map(std::mem::take).collect())

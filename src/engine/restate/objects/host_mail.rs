@@ -31,6 +31,7 @@ pub(super) fn requests(
     let news = queue.entries.iter().filter(|one| of_host(one) && !one.is_received).take(limit);
     let wanted: Vec<(&str, u64)> = news.map(|one| (one.key.as_str(), one.batch)).collect();
     let open = kept_bodies::load(&wanted, state)?;
+    queue.set_begun_aside();
     queue.save(state)?;
     let open = open.into_iter().map(|(key, body)| OpenRequest { key, body });
     Ok(RunAnswer::Requests(open.collect()))
@@ -48,13 +49,13 @@ pub(super) fn begin(
     for one in queue.entries.iter_mut().filter(|one| of_host(one)) {
         one.is_begun = true;
     }
-    queue.look_for(keys.iter().map(String::as_str), state)?;
-    let open = queue.seen().filter(|one| of_host(one));
+    queue.load_lists_for(keys.iter().map(String::as_str), state)?;
+    let open = queue.loaded().filter(|one| of_host(one));
     let mut may_begin: HashSet<String> = open.map(|one| one.key.clone()).collect();
     if keys.iter().any(|key| !may_begin.contains(key)) {
         // The note of one that has a reply by now is made again.
         let answered = AnsweredList::load_whole(state)?;
-        let replied = answered.seen().filter(|one| one.by == *by);
+        let replied = answered.loaded().filter(|one| one.by == *by);
         may_begin.extend(replied.map(|one| one.key.clone()));
     }
     queue.set_begun_aside();
@@ -71,8 +72,8 @@ pub(super) fn reply(
 ) -> Result<(), Undecided> {
     state.need([queue_key(&by.host), ANSWERED.to_owned()])?;
     let (mut queue, mut answered) = (HostQueue::load(&by.host, state)?, AnsweredList::load(state)?);
-    queue.look_for(replies.iter().map(|one| one.key.as_str()), state)?;
-    let of_host = queue.seen().filter(|one| one.host_epoch == by.epoch);
+    queue.load_lists_for(replies.iter().map(|one| one.key.as_str()), state)?;
+    let of_host = queue.loaded().filter(|one| one.host_epoch == by.epoch);
     let open: HashSet<&str> = of_host.map(|one| one.key.as_str()).collect();
     let (mut taken, mut kept) = (HashSet::new(), Vec::new());
     for CarriedReply { key, body } in replies {

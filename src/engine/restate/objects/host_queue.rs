@@ -1,4 +1,4 @@
-//! The requests that a host has to carry out, in one value; those that were begun are put into lists once they are many.
+//! The queue of a host: one value, and lists for begun requests once there are many.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,7 +13,7 @@ use super::state::{ObjectState, Undecided};
 /// The most begun requests that stay in the value.
 const MOST_BEGUN: usize = 64;
 
-/// The value of a queue.
+/// The queue as it is stored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct StoredQueue {
     /// In the order of sending.
@@ -43,15 +43,15 @@ impl HostQueue {
         Ok(Self { host: host.to_owned(), batches, entries, lists })
     }
 
-    /// Loads the queues of hosts, and all of their lists.
-    pub(super) fn load_whole<'h>(
+    /// Returns all requests of hosts, with those in lists.
+    pub(super) fn all_requests<'h>(
         hosts: impl Iterator<Item = &'h String> + Clone,
         state: &ObjectState<'_>,
     ) -> Result<Vec<QueuedRequest>, Undecided> {
         state.need(hosts.clone().map(|host| queue_key(host)))?;
         let queues = hosts.map(|host| Self::load(host, state));
         let queues: Vec<Self> = queues.collect::<Result<_, _>>()?;
-        state.need(queues.iter().flat_map(|queue| queue.lists.all_lists()))?;
+        state.need(queues.iter().flat_map(|queue| queue.lists.all_list_keys()))?;
         let mut all = Vec::new();
         for mut queue in queues {
             all.append(&mut queue.entries);
@@ -65,13 +65,13 @@ impl HostQueue {
         self.entries.is_empty() && self.lists.index().is_empty()
     }
 
-    /// Returns the keys of the lists that may have requests with these keys.
-    pub(super) fn lists_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<String> {
-        self.lists.lists_of(keys)
+    /// Returns the keys of the values of the lists that may have these requests.
+    pub(super) fn list_keys_for<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<String> {
+        self.lists.list_keys_for(keys)
     }
 
-    /// Looks for requests in the lists, unless they are among the entries.
-    pub(super) fn look_for<'k>(
+    /// Loads the lists that may have these requests, unless they are among the entries.
+    pub(super) fn load_lists_for<'k>(
         &mut self,
         keys: impl Iterator<Item = &'k str>,
         state: &ObjectState<'_>,
@@ -80,15 +80,15 @@ impl HostQueue {
             return Ok(());
         }
         let known: HashSet<&str> = self.entries.iter().map(|one| one.key.as_str()).collect();
-        self.lists.load(keys.filter(|key| !known.contains(key)), state)
+        self.lists.load_lists_for(keys.filter(|key| !known.contains(key)), state)
     }
 
-    /// Returns the entries, and what is in the lists that were looked into.
-    pub(super) fn seen(&self) -> impl Iterator<Item = &QueuedRequest> {
+    /// Returns the entries, and the requests of the lists that are loaded.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = &QueuedRequest> {
         self.entries.iter().chain(self.lists.entries())
     }
 
-    /// Removes requests that were looked for, and returns them.
+    /// Removes requests that are loaded, and returns them.
     pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<QueuedRequest> {
         let mut removed = self.lists.take(keys);
         removed.extend(self.entries.extract_if(.., |one| keys.contains(one.key.as_str())));
@@ -119,15 +119,18 @@ impl HostQueue {
     pub(super) fn bring_back(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
         let mut all = self.lists.take_all(state)?;
         all.append(&mut self.entries);
+        // Batches are numbered in the order of sending.
         all.sort_by_key(|one| one.batch);
         self.entries = all;
         Ok(())
     }
 
-    /// Puts the begun requests into lists if they are many. The host has received them, since it has begun them.
+    /// Puts begun requests into lists if they are many. Those that the host has not received since it started stay: it has to be given
+    /// them.
     pub(super) fn set_begun_aside(&mut self) {
-        // Nobody counts questions, and there are few.
-        let is_begun = |one: &QueuedRequest| one.is_begun && !is_question(&one.key);
+        // A question that is over is removed from the entries alone.
+        let is_begun =
+            |one: &QueuedRequest| one.is_begun && one.is_received && !is_question(&one.key);
         if self.entries.iter().filter(|one| is_begun(one)).count() > MOST_BEGUN {
             let begun: Vec<QueuedRequest> =
                 self.entries.extract_if(.., |one| is_begun(one)).collect();

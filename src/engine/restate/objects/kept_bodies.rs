@@ -8,6 +8,8 @@ use super::state::{ObjectState, Undecided};
 const MOST: usize = 128;
 /// The bytes after which a batch takes no further body.
 const MOST_BYTES: usize = 256 * 1_024;
+/// The most batches that are read for an answer.
+const MOST_READ: usize = 64;
 /// The size at which an answer ends, in bytes.
 const ANSWER: usize = 4 * 1_024 * 1_024;
 
@@ -45,6 +47,13 @@ pub(super) fn load(
     wanted: &[(&str, u64)],
     state: &ObjectState<'_>,
 ) -> Result<Vec<(String, String)>, Undecided> {
+    let mut batches = BTreeSet::new();
+    let is_read = |(_, batch): &&(&str, u64)| {
+        batches.insert(*batch);
+        batches.len() <= MOST_READ
+    };
+    let len = wanted.iter().take_while(is_read).count();
+    let wanted = &wanted[..len];
     let batches: BTreeSet<u64> = wanted.iter().map(|(_, batch)| *batch).collect();
     state.need(batches.iter().map(|batch| batch_key(*batch)))?;
     let mut loaded: BTreeMap<u64, HashMap<String, String>> = BTreeMap::new();

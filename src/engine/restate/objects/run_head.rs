@@ -64,11 +64,12 @@ impl RunHead {
         self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
     }
 
-    /// Notes a sending. Returns whether it comes after a newer one, or is the first one of its sender after those of another.
+    /// Notes a sending. Returns whether it comes after a newer one, comes twice, or is the first one of its sender after those of
+    /// another.
     pub(super) fn note_sending(&mut self, by: &SenderNumber) -> bool {
         let newest = self.newest_sending.as_ref();
         let of_same = newest.filter(|newest| newest.sender == by.sender);
-        let is_overtaken = of_same.is_some_and(|newest| by.number < newest.number);
+        let is_overtaken = of_same.is_some_and(|newest| by.number <= newest.number);
         let is_late = is_overtaken || (newest.is_some() && of_same.is_none());
         if !is_overtaken {
             self.newest_sending = Some(by.clone());

@@ -33,10 +33,11 @@ pub(super) fn send(
     };
     let (mut answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
     let is_late = head.note_sending(by);
-    if is_again || is_late || answered.has_lists_of_earlier(head.epoch) {
-        answered.look_into_lists(state)?;
+    // What an earlier supervisor sent, this one may send for the first time.
+    if is_again || is_late || head.epoch > 1 {
+        answered.load_all_lists(state)?;
     }
-    let answered: HashSet<&str> = answered.seen().map(|one| one.key.as_str()).collect();
+    let answered: HashSet<&str> = answered.loaded().map(|one| one.key.as_str()).collect();
     let (mut new, mut seen) = (Vec::new(), HashSet::new());
     for request in requests.iter().filter(|request| seen.insert(request.key.as_str())) {
         let key = request.key.as_str();
@@ -68,11 +69,11 @@ pub(super) fn enqueue(
     let queues = by_host.keys().map(|host| HostQueue::load(host, state));
     let queues: Vec<HostQueue> = queues.collect::<Result<_, _>>()?;
     let new_keys = by_host.values().map(|new| new.iter().map(|one| one.key.as_str()));
-    state.need(queues.iter().zip(new_keys).flat_map(|(queue, keys)| queue.lists_of(keys)))?;
+    state.need(queues.iter().zip(new_keys).flat_map(|(queue, keys)| queue.list_keys_for(keys)))?;
     for ((host, mut new), mut queue) in by_host.into_iter().zip(queues) {
-        queue.look_for(new.iter().map(|one| one.key.as_str()), state)?;
+        queue.load_lists_for(new.iter().map(|one| one.key.as_str()), state)?;
         {
-            let queued: HashSet<&str> = queue.seen().map(|one| one.key.as_str()).collect();
+            let queued: HashSet<&str> = queue.loaded().map(|one| one.key.as_str()).collect();
             new.retain(|one| !queued.contains(one.key.as_str()));
         }
         // A host that has something to receive in this epoch was told so, and looks until it finds nothing.
@@ -94,7 +95,7 @@ pub(super) fn enqueue(
 
 /// Returns the supervisor's requests that wait for their hosts, or are carried out.
 fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<QueuedRequest>, Undecided> {
-    let mut all = HostQueue::load_whole(head.told.iter(), state)?;
+    let mut all = HostQueue::all_requests(head.told.iter(), state)?;
     all.retain(|one| !is_question(&one.key));
     Ok(all)
 }
@@ -105,7 +106,7 @@ pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String
     state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
     let queued = queued(head, state)?.into_iter().map(|queued| queued.key);
     let answered = AnsweredList::load_whole(state)?;
-    Ok(queued.chain(answered.seen().map(|answered| answered.key.clone())).collect())
+    Ok(queued.chain(answered.loaded().map(|answered| answered.key.clone())).collect())
 }
 
 /// Returns the keys of the requests that were begun and have no reply.
@@ -125,8 +126,8 @@ fn find(
     let own = home.and_then(|(host, _)| head.told.get(host));
     for host in own.into_iter().chain(head.told.iter().filter(|host| Some(*host) != own)) {
         let mut queue = HostQueue::load(host, state)?;
-        queue.look_for([key].into_iter(), state)?;
-        let found = queue.seen().find(|one| one.key == key).map(|one| one.is_begun);
+        queue.load_lists_for([key].into_iter(), state)?;
+        let found = queue.loaded().find(|one| one.key == key).map(|one| one.is_begun);
         if let Some(is_begun) = found {
             return Ok(Some((queue, is_begun)));
         }
@@ -140,7 +141,7 @@ pub(super) fn withdraw(
     key: &str,
     state: &mut ObjectState<'_>,
 ) -> Result<RequestFate, Undecided> {
-    if AnsweredList::load_whole(state)?.seen().any(|one| one.key == key) {
+    if AnsweredList::load_whole(state)?.loaded().any(|one| one.key == key) {
         return Ok(RequestFate::Answered);
     }
     let mut withdrawn = withdrawn(state)?;
@@ -198,7 +199,7 @@ pub(super) fn forget(
     let (mut answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
     let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
     if answered.entries.iter().filter(|one| keys.contains(one.key.as_str())).count() < keys.len() {
-        answered.look_into_lists(state)?;
+        answered.load_all_lists(state)?;
     }
     let replied = answered.remove(&keys).into_iter().map(|one| (one.key, true));
     let taken_back = withdrawn.iter().filter(|one| keys.contains(one.key.as_str()));
@@ -224,10 +225,10 @@ fn forget_queued(
     state.need(head.told.iter().map(|host| queue_key(host)))?;
     let queues = head.told.iter().map(|host| HostQueue::load(host, state));
     let queues: Vec<HostQueue> = queues.collect::<Result<_, _>>()?;
-    state.need(queues.iter().flat_map(|queue| queue.lists_of(keys.iter().copied())))?;
+    state.need(queues.iter().flat_map(|queue| queue.list_keys_for(keys.iter().copied())))?;
     let mut forgotten = Vec::new();
     for mut queue in queues {
-        queue.look_for(keys.iter().copied(), state)?;
+        queue.load_lists_for(keys.iter().copied(), state)?;
         let removed = queue.remove(keys);
         queue.save(state)?;
         forgotten.extend(

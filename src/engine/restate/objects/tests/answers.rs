@@ -96,11 +96,14 @@ fn request_whose_reply_was_received_is_not_begun_again() {
         of_kind(run, "queue/")
     };
     assert_eq!(open(&mut run, 1, late(1, false, "here")), 0, "it was overtaken");
+    assert_eq!(open(&mut run, 1, late(8, false, "here")), 0, "it came twice");
     assert_eq!(open(&mut run, 1, late(200, true, "here")), 0);
     assert_eq!(open(&mut run, 1, late(1, false, "here")), 0, "it was overtaken by that");
     run.run_out_and_claim();
     assert_eq!(open(&mut run, 2, late(1, false, "there")), 0);
     assert_eq!(open(&mut run, 2, late(2, false, "there")), 0, "its lease has received nothing");
+    receive(&mut run, 2, 500);
+    assert_eq!(open(&mut run, 2, late(3, false, "there")), 0, "its lease has received it");
     let fate = run.deed(2, LeasedDeed::Withdraw { key: key(3) });
     assert_eq!(fate, RunAnswer::Fate(RequestFate::Answered));
     assert_eq!(run.call(&begin(&key(3))), RunAnswer::Begun(vec![true]), "the note is made again");

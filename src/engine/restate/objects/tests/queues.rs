@@ -131,6 +131,26 @@ fn worker_that_starts_again_is_given_what_it_had_begun() {
 }
 
 #[test]
+fn worker_that_starts_again_is_given_all_in_parts_while_it_begins_some() {
+    let mut run = begun_many(300);
+    let (mut all, mut received, mut is_first) = (Vec::new(), Vec::new(), true);
+    loop {
+        let call = RunCall::Requests { by: by(1), received, is_first, limit: 90 };
+        let RunAnswer::Requests(open) = run.call(&call) else { panic!("no requests") };
+        if open.is_empty() {
+            break;
+        }
+        received = open.into_iter().map(|one| one.key).collect();
+        is_first = false;
+        all.extend(received.clone());
+        assert!(begin_many(&mut run, &received).iter().all(|&may| may));
+    }
+    all.sort_by_key(|key| number_in(key));
+    assert_eq!(all, keys(0, 300));
+    assert!(of_kind(&run, "begun") > 0, "they are put aside again");
+}
+
+#[test]
 fn bodies_go_with_the_last_request_that_needs_them() {
     for order in 0..3 {
         let mut run = begun_many(400);

@@ -5,7 +5,7 @@
 //!   their errors mean.
 //! - [`deployment`], [`serving`], [`clock`]: who serves the objects, and how another worker takes that over.
 //! - [`log`], [`mailbox`], [`hosts`], [`questions`], [`space`], [`facts`], [`waiting`]: the traits of engines;
-//!   [`mail_looks`], [`seen_news`]: what this process knows of its mail.
+//!   [`mail_looks`], [`seen_news`], [`open_waits`]: what this process knows of its mail.
 
 mod calls;
 mod client;

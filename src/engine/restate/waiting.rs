@@ -63,8 +63,8 @@ impl RestateEngine {
         let call = WaitCall { topic: RunTopic::Mail, seen, longest_ms: MAIL_WAIT_MS };
         let limit = CALL_LIMIT + Duration::from_millis(MAIL_WAIT_MS);
         self.caller.handle.spawn(async move {
-            let called = CalledHandler { service, key: &key, handler: WAIT };
-            caller.ask(called, call, limit).await
+            let handler = CalledHandler { service, key: &key, handler: WAIT };
+            caller.ask(handler, call, limit).await
         })
     }
 

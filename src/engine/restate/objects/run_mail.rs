@@ -73,8 +73,8 @@ pub(super) fn enqueue(
     for ((host, mut new), mut queue) in by_host.into_iter().zip(queues) {
         queue.load_lists_for(new.iter().map(|one| one.key.as_str()), state)?;
         {
-            let queued: HashSet<&str> = queue.loaded().map(|one| one.key.as_str()).collect();
-            new.retain(|one| !queued.contains(one.key.as_str()));
+            let known: HashSet<&str> = queue.loaded().map(|one| one.key.as_str()).collect();
+            new.retain(|one| !known.contains(one.key.as_str()));
         }
         // A host that has something to receive in this epoch was told so, and looks until it finds nothing.
         let unreceived = queue.entries.iter().filter(|one| !one.is_received);

@@ -111,9 +111,9 @@ fn requests_in_lists_are_sent_begun_and_answered_once() {
     reply_many(&mut run, &all[200..300]);
     let replies = run.deed(2, LeasedDeed::Replies { received: Vec::new(), limit: usize::MAX });
     let RunAnswer::Replies(replies) = replies else { panic!("{replies:?}") };
-    let replied: Vec<String> = replies.into_iter().map(|one| one.key).collect();
-    let unique: BTreeSet<&String> = replied.iter().collect();
-    assert_eq!((replied.len(), unique.len()), (300, 300));
+    let answered: Vec<String> = replies.into_iter().map(|one| one.key).collect();
+    let unique: BTreeSet<&String> = answered.iter().collect();
+    assert_eq!((answered.len(), unique.len()), (300, 300));
     let late = RunCall::Begin { by: by(2), keys: vec![key(400)] };
     assert_eq!(run.call(&late), RunAnswer::Begun(vec![false]), "it is that of another epoch");
 }

@@ -16,7 +16,7 @@ use crate::engine::host_mailbox::MailReceiver;
 
 /// The time for which a wait for mail stays open on the server. To open one costs three calls, so it outlives callers that give
 /// up earlier.
-const MAIL_WAIT_MS: u64 = 10_000;
+const MAIL_WAIT_MS: u64 = 5_000;
 
 impl RestateEngine {
     /// Waits for mail that came after the last wait. Returns at once if some was found a moment ago, so that the caller looks again.

@@ -66,12 +66,12 @@ fn other_versions_are_told() {
         "HTTP/1.1 426 Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: 15\r\nconnection: close\r\n\r\n{\"message\":\"7\"}",
     );
     let error = refused(&format!("restate://127.0.0.1:{calls}"));
-    assert!(matches!(error, EngineError::Version { found: 7, known: 5, .. }), "{error}");
+    assert!(matches!(error, EngineError::Version { found: 7, known: 6, .. }), "{error}");
     let objects = answers(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 13\r\nconnection: close\r\n\r\n{\"version\":9}",
     );
     let error = refused(&format!("restate://127.0.0.1:{objects}"));
-    assert!(matches!(error, EngineError::Version { found: 9, known: 5, .. }), "{error}");
+    assert!(matches!(error, EngineError::Version { found: 9, known: 6, .. }), "{error}");
 }
 
 #[test]

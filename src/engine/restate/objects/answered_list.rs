@@ -53,7 +53,7 @@ struct StoredAnswers {
 /// The requests with a reply, until they are saved.
 #[derive(Debug)]
 pub(super) struct AnsweredList {
-    /// What the supervisor has not received, and what it has received last.
+    /// The requests whose replies the supervisor has not received, and the last ones that it has.
     pub(super) entries: Vec<AnsweredRequest>,
     lists: Vec<ReceivedIndex>,
     /// The lists that were loaded or made.

@@ -24,7 +24,7 @@ fn list_key(host: &str, number: u64) -> String {
     format!("begun/{host}/{number}")
 }
 
-/// What the queue of a host knows of a list.
+/// The index of a list, in the queue of its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ListIndex {
     #[serde(rename = "n")]
@@ -48,7 +48,7 @@ impl ListIndex {
     }
 }
 
-/// What the queue of a host knows of its lists.
+/// The index of all lists, in the queue of their host.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct BegunIndex(Vec<ListIndex>);

@@ -1,4 +1,4 @@
-//! The lists of a run's mail: for each host the requests that it has to carry out, the replies, and what was withdrawn.
+//! The keys of the lists of a run's mail, and the entries for requests that are open or were withdrawn.
 //!
 //! Nearly every call reads and writes some of them, so the names in them are short.
 

@@ -1,5 +1,6 @@
 //! Whole runs: one agent forks many, each with some turns of a scripted answerer, and joins them.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
+use raymond::domain::time::Timestamp;
+use serde::Deserialize;
 use tempfile::TempDir;
 
 use crate::servers::MakeServer;
@@ -42,9 +45,9 @@ impl RunSize {
         self.agents * self.turns + 2
     }
 
-    /// Returns the shortest time that the run can take if each agent has a slot, in seconds.
-    pub(crate) fn ideal(self) -> f64 {
-        f64::from(u32::try_from(self.turns).unwrap_or(u32::MAX)) * f64::from(self.seconds)
+    /// Returns the shortest time in which each agent can have so many turns if it has a slot, in seconds.
+    pub(crate) fn ideal(self, turns: usize) -> f64 {
+        f64::from(u32::try_from(turns).unwrap_or(u32::MAX)) * f64::from(self.seconds)
     }
 }
 
@@ -57,11 +60,50 @@ pub(crate) fn on_one_machine(size: RunSize) -> f64 {
 
 /// Returns the steps a second of a run in an engine with two hosts of 8 slots.
 pub(crate) fn on_two_hosts(make: MakeServer, size: RunSize) -> f64 {
-    steps(size) / on_hosts(make, size, (2, 8))
+    steps(size) / on_hosts(make, size, (2, 8)).seconds
 }
 
-/// Returns the seconds of a run in an engine with these hosts, each with so many slots.
-pub(crate) fn on_hosts(make: MakeServer, size: RunSize, (hosts, slots): (usize, usize)) -> f64 {
+/// The part of a record that tells when a turn has ended.
+#[derive(Deserialize)]
+struct TimedRecord {
+    at: Timestamp,
+    event: String,
+    agent: Option<String>,
+}
+
+/// A run that has ended. Its folder is there until all are deleted.
+pub(crate) struct EndedRun {
+    /// The time from the command to its end, in seconds.
+    pub(crate) seconds: f64,
+    journal: PathBuf,
+}
+
+impl EndedRun {
+    /// Returns the time after which each agent had ended so many turns, in seconds.
+    pub(crate) fn seconds_of(&self, turns: usize) -> f64 {
+        let journal = fs::read_to_string(&self.journal).expect("a journal");
+        let records = journal.lines().map(|line| serde_json::from_str(line).expect("a record"));
+        let records: Vec<TimedRecord> = records.collect();
+        let (mut ended, mut last): (HashMap<&str, usize>, _) = (HashMap::new(), None);
+        for record in records.iter().filter(|record| record.event == "step_finished") {
+            let count = ended.entry(record.agent.as_deref().expect("an agent")).or_default();
+            *count += 1;
+            if *count == turns {
+                last = Some(record.at);
+            }
+        }
+        let end = records.last().expect("a record").at;
+        let later = end.since(last.expect("an agent with so many turns"));
+        self.seconds - f64::from(u32::try_from(later).unwrap_or(u32::MAX)) / 1_000.0
+    }
+}
+
+/// Carries a run out in an engine with these hosts, each with so many slots.
+pub(crate) fn on_hosts(
+    make: MakeServer,
+    size: RunSize,
+    (hosts, slots): (usize, usize),
+) -> EndedRun {
     let (place, server) = (BenchPlace::new(size), make());
     let url = server.url();
     let shared = place.path().to_str().expect("a path").to_owned();
@@ -76,7 +118,8 @@ pub(crate) fn on_hosts(make: MakeServer, size: RunSize, (hosts, slots): (usize, 
         .collect();
     let engine = server.engine();
     wait_until("all hosts", || engine.hosts().is_ok_and(|seen| seen.len() == hosts));
-    BenchPlace::timed(place.command("s", &["--shared-dir", &shared], Some(&url)))
+    let seconds = BenchPlace::timed(place.command("s", &["--shared-dir", &shared], Some(&url)));
+    EndedRun { seconds, journal: place.path().join("s/ray/runs/t/journal.jsonl") }
 }
 
 fn steps(size: RunSize) -> f64 {

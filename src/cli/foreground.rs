@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::answer_prompt::{AnswerPrompt, KeyboardGuard};
 use super::args::answers::OnWait;
+use super::counted_times::{CountedTimes, TurnTimesPlugin};
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::on_event;
@@ -50,15 +51,16 @@ pub(super) fn supervise_here(
         tracing::warn!("{warning}");
     }
     let person = person_at(&terminal, options, &mut prepared);
+    let (times_plugin, counted) = CountedTimes::of_new_run(&prepared.run).unzip();
     subreaper::take_orphans();
     let run = actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
-        let watched = (&terminal, person.as_ref());
+        let watched = (&terminal, person.as_ref(), times_plugin);
         let run = Box::pin(supervised(options, root, prepared, watched, &mut interrupts)).await;
         terminal.clear();
         let run = run?;
-        let times = || turn_times(root, &run);
+        let times = || counted.map_or_else(|| turn_times(root, &run), |counted| counted.take());
         let mut last = if json { String::new() } else { summary::results(&run, verbosity, times) };
         last.push_str(&questions::document(&run));
         print_patiently(last, &mut interrupts).await?;
@@ -108,7 +110,7 @@ async fn supervised(
     options: &RunOptions,
     root: &RunsRoot,
     prepared: PreparedRun,
-    (terminal, person): (&Terminal, Option<&KeyboardGuard>),
+    (terminal, person, times): (&Terminal, Option<&KeyboardGuard>, Option<TurnTimesPlugin>),
     interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
     let registry = Arc::new(AgentRegistry::default());
@@ -119,6 +121,9 @@ async fn supervised(
         let (terminal, verbosity) = (terminal.clone(), options.verbosity.verbosity());
         let console = ConsolePlugin::new(terminal, Arc::clone(&registry), &prepared.run, verbosity);
         plugins.add_own("console", console);
+        if let Some(times) = times {
+            plugins.add_own("times", times);
+        }
     }
     if terminal.is_live() {
         let sink = DesktopSink::new(terminal.clone(), &prepared.run.workflow_id);

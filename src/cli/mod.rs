@@ -22,6 +22,7 @@ pub mod color;
 mod completions;
 mod confirm;
 pub mod costs;
+mod counted_times;
 pub mod diagnostics;
 mod diff;
 mod dispatch;

@@ -115,3 +115,20 @@ fn reply_cannot_write_into_runs_the_workflow_or_beyond() {
         .code(65)
         .says("leads out of the agent's working directory");
 }
+
+#[test]
+fn slowest_agents_of_many_are_named_after_the_run_and_after_it_was_resumed() {
+    let items: Vec<String> = (0..20).map(|item| item.to_string()).collect();
+    let fork =
+        format!(r#"<fork next="NEXT.md" each="[{}]" as="item">WORK.md</fork>"#, items.join(","));
+    let replies = format!(
+        "START.md:\n  - {fork}\n\
+         WORK.md:\n  - {{ agent: main.7, reply: <result>late</result>, delay: 30ms }}\n  - {{ reply: <result>done</result>, repeat: true }}\n\
+         NEXT.md: [<result>sent</result>]\n"
+    );
+    let test = test(&replies);
+    let ended = run(&test, &[]).ok().stdout.clone();
+    let of_work = ended.lines().find(|line| line.starts_with("WORK.md")).expect("a line");
+    assert!(of_work.ends_with(" main.7"), "{of_work}");
+    assert_eq!(test.resume(&["t"]).ok().stdout, ended, "it is read from the journal then");
+}

@@ -30,7 +30,7 @@ use servers::{BenchServer, MakeServer};
 /// The agents whose cost of a step the others are compared with.
 const FEW: usize = 100;
 
-/// The turns of long-lived agents that are told apart from all.
+/// The first turns of long-lived agents, which have a figure of their own.
 const FIRST_TURNS: usize = 6;
 
 fn main() {

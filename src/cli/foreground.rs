@@ -60,7 +60,8 @@ pub(super) fn supervise_here(
         let run = Box::pin(supervised(options, root, prepared, watched, &mut interrupts)).await;
         terminal.clear();
         let run = run?;
-        let times = || counted.map_or_else(|| turn_times(root, &run), |counted| counted.take());
+        let times =
+            || counted.and_then(|counted| counted.take()).unwrap_or_else(|| turn_times(root, &run));
         let mut last = if json { String::new() } else { summary::results(&run, verbosity, times) };
         last.push_str(&questions::document(&run));
         print_patiently(last, &mut interrupts).await?;

@@ -117,18 +117,27 @@ fn reply_cannot_write_into_runs_the_workflow_or_beyond() {
 }
 
 #[test]
-fn slowest_agents_of_many_are_named_after_the_run_and_after_it_was_resumed() {
+fn slowest_agent_of_many_is_named_also_if_its_turn_was_before_a_pause() {
     let items: Vec<String> = (0..20).map(|item| item.to_string()).collect();
-    let fork =
-        format!(r#"<fork next="NEXT.md" each="[{}]" as="item">WORK.md</fork>"#, items.join(","));
-    let replies = format!(
-        "START.md:\n  - {fork}\n\
-         WORK.md:\n  - {{ agent: main.7, reply: <result>late</result>, delay: 30ms }}\n  - {{ reply: <result>done</result>, repeat: true }}\n\
-         NEXT.md: [<result>sent</result>]\n"
-    );
-    let test = test(&replies);
-    let ended = run(&test, &[]).ok().stdout.clone();
-    let of_work = ended.lines().find(|line| line.starts_with("WORK.md")).expect("a line");
-    assert!(of_work.ends_with(" main.7"), "{of_work}");
-    assert_eq!(test.resume(&["t"]).ok().stdout, ended, "it is read from the journal then");
+    let items = items.join(",");
+    let fork = format!(r#"<fork next="NEXT.md" each="[{items}]" as="item">WORK.md</fork>"#);
+    let replies = |next: &str| {
+        format!(
+            "START.md:\n  - {fork}\n\
+             WORK.md:\n  - {{ agent: main.7, reply: <result>late</result>, delay: 30ms }}\n  - {{ reply: <result>done</result>, repeat: true }}\n\
+             NEXT.md: [{next} <result>sent</result>]\n"
+        )
+    };
+    let test = |next: &str| test(&replies(next)).prompt("NEXT.md", "---\njoin: all\n---\nsum up");
+    let check = |table: &str| {
+        let of_work = table.lines().find(|line| line.starts_with("WORK.md")).expect("a line");
+        assert!(of_work.ends_with(" main.7"), "{of_work}");
+    };
+    check(&run(&test(""), &[]).ok().stdout);
+
+    let limited = test("{ fail: limit, resets: 20ms },");
+    run(&limited, &["--on-limit", "pause"]).code(75);
+    let resumed = limited.resume(&["--on-limit", "wait"]);
+    check(&resumed.ok().stdout);
+    assert_eq!(limited.resume(&[]).ok().stdout, resumed.stdout, "nothing is left to do");
 }

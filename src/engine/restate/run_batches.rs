@@ -1,17 +1,18 @@
-//! The calls of a run's object, in batches: those that come about while one is under way go together with the next.
+//! The calls of a run's object, in batches: those that have to wait go together with the next.
 //!
-//! The object carries out one call at a time, and each costs the server more than what it carries. So few of one process are under
-//! way for a run, and the others wait here instead of there. A look for mail is patient: it goes with others, or alone
-//! after a while.
+//! The object carries out one call at a time, and each costs the server more than what it carries. So one batch of a process is
+//! under way for a run, or two of its supervisor if the object is busy, and the other calls wait here instead of there. A look for mail is
+//! patient: it goes with others, or alone after a while.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use super::failure::{damaged, refused, unreachable};
@@ -24,11 +25,13 @@ const MOST_CALLS: usize = 64;
 /// The most bytes of a batch of several calls.
 const MOST_BYTES: usize = 2 * 1_024 * 1_024;
 
-/// The most batches of a process that are under way for a run.
+/// The most batches of a host that are under way for a run.
 const UNDER_WAY: usize = 1;
-/// The same for the run's supervisor. Each step needs several calls of it, one after the other, and those of all hosts come
-/// between two of them.
+/// The same for the run's supervisor while the object is busy. Each step needs several calls of it, one after the other, and those
+/// of all hosts come between two of them.
 const UNDER_WAY_OF_SUPERVISOR: usize = 2;
+/// The time after which a batch of the supervisor tells that the object is busy. A second one would only cost more before.
+const SHORT_CALL: Duration = Duration::from_millis(50);
 
 /// The least weight of a batch after which more calls are expected soon.
 const HEAVY: usize = 4;
@@ -60,7 +63,7 @@ struct WaitingRunCalls {
 /// The next thing to do for a run.
 enum NextDeed {
     Make(Vec<WaitingRunCall>),
-    /// No call is due before that time, if one waits at all.
+    /// Waits for another call, for the time at which one is due, or for the end of a batch.
     Wait(Option<Instant>, Arc<Notify>),
     /// No call waits, and none is under way.
     End,
@@ -102,7 +105,7 @@ impl RunBatches {
         outcome.blocking_recv().unwrap_or_else(over)
     }
 
-    /// Makes the calls of a run until none waits.
+    /// Makes the calls of a run until none waits and none is under way.
     async fn drain(&self, caller: &ObjectCaller, run: &str) {
         let mut end = EndOfTask { batches: self, run, is_regular: false };
         let mut under_way = JoinSet::new();
@@ -112,16 +115,18 @@ impl RunBatches {
                     let is_of_supervisor = batch.iter().any(|waiting| waiting.is_of_supervisor);
                     let most = if is_of_supervisor { UNDER_WAY_OF_SUPERVISOR } else { UNDER_WAY };
                     let (caller, run) = (caller.clone(), run.to_owned());
-                    under_way.spawn(async move { make_and_gather(&caller, &run, batch).await });
+                    under_way.spawn(async move { make_and_pause(&caller, &run, batch).await });
+                    if under_way.len() < most {
+                        let _ = timeout(SHORT_CALL, under_way.join_next()).await;
+                    }
                     while under_way.len() >= most {
                         under_way.join_next().await;
                     }
                 }
                 NextDeed::Wait(due, is_new) => {
-                    let due_or_now = due.unwrap_or_else(Instant::now).into();
                     tokio::select! {
                         () = is_new.notified() => {}
-                        () = sleep_until(due_or_now), if due.is_some() => {}
+                        () = until(due) => {}
                         _ = under_way.join_next(), if !under_way.is_empty() => {}
                     }
                 }
@@ -131,7 +136,7 @@ impl RunBatches {
         end.is_regular = true;
     }
 
-    /// Returns what is to be done next, after the end nothing. A batch may be under way.
+    /// Returns what is to be done next. `is_idle`: no batch is under way.
     fn next(&self, run: &str, is_idle: bool) -> NextDeed {
         let mut runs = lock(&self.0);
         let Some(waits) = runs.get_mut(run) else { return NextDeed::End };
@@ -141,13 +146,21 @@ impl RunBatches {
                 runs.remove(run);
                 NextDeed::End
             }
-            Some(now) if now <= Instant::now() => {
+            Some(at) if at <= Instant::now() => {
                 let sizes = waits.calls.iter().map(|waiting| waiting.call.get().len());
                 let len = batch_len(sizes);
                 NextDeed::Make(waits.calls.drain(..len).collect())
             }
             None | Some(_) => NextDeed::Wait(due, Arc::clone(&waits.is_new)),
         }
+    }
+}
+
+/// Waits until a time; without one for ever.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
     }
 }
 
@@ -167,7 +180,7 @@ impl Drop for EndOfTask<'_> {
 }
 
 /// Makes calls, and gives others time to come together after many.
-async fn make_and_gather(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
+async fn make_and_pause(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
     let weight = batch.iter().map(|waiting| waiting.weight).sum::<usize>();
     make(caller, run, batch).await;
     if weight >= HEAVY {

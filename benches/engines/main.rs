@@ -96,7 +96,8 @@ fn long_turns_of(name: &str, make: MakeServer) {
         size.agents, size.seconds
     );
     let part = |turns, time| {
-        format!("{time:.1} s, {:.1} % of the ideal", 100.0 * size.ideal(turns) / time)
+        let ideal = size.ideal(turns);
+        format!("{time:.1} s for {ideal:.0} s of turns, {:.1} % of the ideal", 100.0 * ideal / time)
     };
     println!(
         "  the first {FIRST_TURNS} turns of each: {}",

@@ -79,7 +79,7 @@ pub(crate) struct EndedRun {
 }
 
 impl EndedRun {
-    /// Returns the time after which each agent had ended so many turns, and that which the command takes to end, in seconds.
+    /// Returns the seconds until the last agent had ended so many turns, with those that the command needs to end.
     pub(crate) fn seconds_of(&self, turns: usize) -> f64 {
         let journal = fs::read_to_string(&self.journal).expect("a journal");
         let records = journal.lines().map(|line| serde_json::from_str(line).expect("a record"));

@@ -1,8 +1,8 @@
 //! The calls of a run's object, in batches: those that have to wait go together with the next.
 //!
 //! The object carries out one call at a time, and each costs the server more than what it carries. So one batch of a process is
-//! under way for a run, or two of its supervisor if the object is busy, and the other calls wait here instead of there. A look for mail is
-//! patient: it goes with others, or alone after a while.
+//! under way for a run, or two of the run's supervisor while the object is busy, and the other calls wait here instead of
+//! there. A look for mail is patient: it goes with others, or alone after a while.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout_at};
 
 use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use super::failure::{damaged, refused, unreachable};
@@ -25,12 +25,12 @@ const MOST_CALLS: usize = 64;
 /// The most bytes of a batch of several calls.
 const MOST_BYTES: usize = 2 * 1_024 * 1_024;
 
-/// The most batches of a host that are under way for a run.
+/// The most batches under way for a run, of a process that does not supervise it.
 const UNDER_WAY: usize = 1;
 /// The same for the run's supervisor while the object is busy. Each step needs several calls of it, one after the other, and those
 /// of all hosts come between two of them.
 const UNDER_WAY_OF_SUPERVISOR: usize = 2;
-/// The time after which a batch of the supervisor tells that the object is busy. A second one would only cost more before.
+/// A batch of the supervisor that takes longer shows that the object is busy. Before that, another one would only cost more.
 const SHORT_CALL: Duration = Duration::from_millis(50);
 
 /// The least weight of a batch after which more calls are expected soon.
@@ -116,11 +116,12 @@ impl RunBatches {
                     let most = if is_of_supervisor { UNDER_WAY_OF_SUPERVISOR } else { UNDER_WAY };
                     let (caller, run) = (caller.clone(), run.to_owned());
                     under_way.spawn(async move { make_and_pause(&caller, &run, batch).await });
-                    if under_way.len() < most {
-                        let _ = timeout(SHORT_CALL, under_way.join_next()).await;
-                    }
+                    let busy_from = Instant::now() + SHORT_CALL;
                     while under_way.len() >= most {
                         under_way.join_next().await;
+                    }
+                    if !under_way.is_empty() {
+                        let _ = timeout_at(busy_from.into(), under_way.join_next()).await;
                     }
                 }
                 NextDeed::Wait(due, is_new) => {

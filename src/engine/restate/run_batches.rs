@@ -1,18 +1,16 @@
-//! The calls of a run's object, in batches: those that have to wait go together with the next.
+//! The calls of a run's object, in batches: those that come about while one is under way go together with the next.
 //!
-//! The object carries out one call at a time, and each costs the server more than what it carries. So one batch of a process is
-//! under way for a run, or two of the run's supervisor while the object is busy, and the other calls wait here instead of
-//! there. A look for mail is patient: it goes with others, or alone after a while.
+//! The object carries out one call at a time, and each costs the server more than what it carries. So of one process at most one
+//! is under way for a run, and the others wait here instead of there. A look for mail is patient: it goes with others, or
+//! alone after a while.
 
 use std::collections::HashMap;
-use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until, timeout_at};
+use tokio::time::{sleep, timeout_at};
 
 use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use super::failure::{damaged, refused, unreachable};
@@ -24,14 +22,6 @@ use crate::engine::EngineError;
 const MOST_CALLS: usize = 64;
 /// The most bytes of a batch of several calls.
 const MOST_BYTES: usize = 2 * 1_024 * 1_024;
-
-/// The most batches under way for a run, of a process that does not supervise it.
-const UNDER_WAY: usize = 1;
-/// The same for the run's supervisor while the object is busy. Each step needs several calls of it, one after the other, and those
-/// of all hosts come between two of them.
-const UNDER_WAY_OF_SUPERVISOR: usize = 2;
-/// A batch of the supervisor that takes longer shows that the object is busy. Before that, another one would only cost more.
-const SHORT_CALL: Duration = Duration::from_millis(50);
 
 /// The least weight of a batch after which more calls are expected soon.
 const HEAVY: usize = 4;
@@ -47,7 +37,6 @@ struct WaitingRunCall {
     call: Box<RawValue>,
     /// The number of requests, replies or lines in it.
     weight: usize,
-    is_of_supervisor: bool,
     /// The time at which it goes alone if no other has gone before.
     due: Instant,
     done: oneshot::Sender<CallOutcome>,
@@ -63,9 +52,9 @@ struct WaitingRunCalls {
 /// The next thing to do for a run.
 enum NextDeed {
     Make(Vec<WaitingRunCall>),
-    /// Waits for another call, for the time at which one is due, or for the end of a batch.
-    Wait(Option<Instant>, Arc<Notify>),
-    /// No call waits, and none is under way.
+    /// No call is due before.
+    Wait(Instant, Arc<Notify>),
+    /// There are no calls.
     End,
 }
 
@@ -82,11 +71,10 @@ impl RunBatches {
         run: &str,
         (call, patience): (&RunCall, Duration),
     ) -> CallOutcome {
-        let (weight, is_of_supervisor) = (weight(call), matches!(call, RunCall::Leased { .. }));
+        let weight = weight(call);
         let call = written(caller, call)?;
         let (done, outcome) = oneshot::channel();
-        let due = Instant::now() + patience;
-        let waiting = WaitingRunCall { call, weight, is_of_supervisor, due, done };
+        let waiting = WaitingRunCall { call, weight, due: Instant::now() + patience, done };
         let is_first = {
             let mut runs = lock(&self.0);
             let is_first = !runs.contains_key(run);
@@ -105,31 +93,20 @@ impl RunBatches {
         outcome.blocking_recv().unwrap_or_else(over)
     }
 
-    /// Makes the calls of a run until none waits and none is under way.
+    /// Makes the calls of a run until none waits.
     async fn drain(&self, caller: &ObjectCaller, run: &str) {
         let mut end = EndOfTask { batches: self, run, is_regular: false };
-        let mut under_way = JoinSet::new();
         loop {
-            match self.next(run, under_way.is_empty()) {
+            match self.next(run) {
                 NextDeed::Make(batch) => {
-                    let is_of_supervisor = batch.iter().any(|waiting| waiting.is_of_supervisor);
-                    let most = if is_of_supervisor { UNDER_WAY_OF_SUPERVISOR } else { UNDER_WAY };
-                    let (caller, run) = (caller.clone(), run.to_owned());
-                    under_way.spawn(async move { make_and_pause(&caller, &run, batch).await });
-                    let busy_from = Instant::now() + SHORT_CALL;
-                    while under_way.len() >= most {
-                        under_way.join_next().await;
-                    }
-                    if !under_way.is_empty() {
-                        let _ = timeout_at(busy_from.into(), under_way.join_next()).await;
+                    let weight = batch.iter().map(|waiting| waiting.weight).sum::<usize>();
+                    make(caller, run, batch).await;
+                    if weight >= HEAVY {
+                        sleep(GATHERING_TIME).await;
                     }
                 }
                 NextDeed::Wait(due, is_new) => {
-                    tokio::select! {
-                        () = is_new.notified() => {}
-                        () = until(due) => {}
-                        _ = under_way.join_next(), if !under_way.is_empty() => {}
-                    }
+                    let _ = timeout_at(due.into(), is_new.notified()).await;
                 }
                 NextDeed::End => break,
             }
@@ -137,31 +114,22 @@ impl RunBatches {
         end.is_regular = true;
     }
 
-    /// Returns what is to be done next. `is_idle`: no batch is under way.
-    fn next(&self, run: &str, is_idle: bool) -> NextDeed {
+    /// Returns what is to be done next. After the end the task is over.
+    fn next(&self, run: &str) -> NextDeed {
         let mut runs = lock(&self.0);
         let Some(waits) = runs.get_mut(run) else { return NextDeed::End };
-        let due = waits.calls.iter().map(|waiting| waiting.due).min();
-        match due {
-            None if is_idle => {
+        match waits.calls.iter().map(|waiting| waiting.due).min() {
+            None => {
                 runs.remove(run);
                 NextDeed::End
             }
-            Some(at) if at <= Instant::now() => {
+            Some(due) if due > Instant::now() => NextDeed::Wait(due, Arc::clone(&waits.is_new)),
+            Some(_) => {
                 let sizes = waits.calls.iter().map(|waiting| waiting.call.get().len());
                 let len = batch_len(sizes);
                 NextDeed::Make(waits.calls.drain(..len).collect())
             }
-            None | Some(_) => NextDeed::Wait(due, Arc::clone(&waits.is_new)),
         }
-    }
-}
-
-/// Waits until a time; without one for ever.
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time.into()).await,
-        None => pending().await,
     }
 }
 
@@ -177,15 +145,6 @@ impl Drop for EndOfTask<'_> {
         if !self.is_regular {
             lock(&self.batches.0).remove(self.run);
         }
-    }
-}
-
-/// Makes calls, and gives others time to come together after many.
-async fn make_and_pause(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
-    let weight = batch.iter().map(|waiting| waiting.weight).sum::<usize>();
-    make(caller, run, batch).await;
-    if weight >= HEAVY {
-        sleep(GATHERING_TIME).await;
     }
 }
 
@@ -309,15 +268,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn task_of_a_run_ends_when_no_call_waits_and_none_is_under_way() {
-        let batches = RunBatches::default();
-        lock(&batches.0).insert("r".to_owned(), WaitingRunCalls::default());
-        assert!(matches!(batches.next("r", false), NextDeed::Wait(None, _)));
-        assert!(matches!(batches.next("r", true), NextDeed::End));
-        assert!(lock(&batches.0).is_empty(), "the next call starts another task");
-    }
 
     #[test]
     fn batch_has_at_least_one_call_and_ends_at_its_bounds() {

@@ -18,6 +18,9 @@ const LATEST: Duration = Duration::from_secs(15);
 /// The same for a call that may carry much.
 const LATEST_OF_LARGE: Duration = Duration::from_secs(45);
 
+/// A call of an engine.
+type EngineCall<'e> = &'e (dyn Fn() -> Result<(), EngineError> + Sync);
+
 /// An engine whose connections go through a network that can be broken.
 fn behind_network(database: &Database) -> (Network, Arc<dyn Engine>) {
     let network = Network::to(database.server.port);
@@ -60,7 +63,7 @@ fn a_silent_network_ends_calls_in_time() {
     network.fall_silent();
     let run = &lease.run;
     // One of them takes the connection that is open, and the others wait for new ones.
-    let calls: [(&(dyn Fn() -> Result<(), EngineError> + Sync), Duration); 4] = [
+    let calls: [(EngineCall<'_>, Duration); 4] = [
         (&|| engine.append(&lease, &lines(2, &["b"])), LATEST),
         (&|| engine.renew_lease(&lease, LONG), LATEST),
         (&|| engine.wait_for_mail(MailReceiver::Run(run), LONG), LATEST),

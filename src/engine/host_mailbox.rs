@@ -84,7 +84,8 @@ pub trait HostMailbox {
     fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError>;
 
     /// Returns requests for a host without a reply, oldest first, at most `limit` of them, that were not among `received` in this or an
-    /// earlier call with the same claim since `is_first`, nor begun since. The first call of a worker returns all.
+    /// earlier call with the same claim since `is_first`, nor begun since. The first call of a worker returns all,
+    /// also those that were begun; what does not fit into it follows in the next ones.
     ///
     /// # Errors
     /// [`EngineError::HostFenced`] if the claim is not the newest.

@@ -107,9 +107,10 @@ impl HostMailbox for PostgresEngine {
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
         self.listener.channel(&Topic::Host(&claim.host).channel()).ask();
-        let (known, most) =
+        let (wanted, most) =
             (self.received.requests(claim, received, is_first), stored_limit(limit));
-        let parameters = [numbers(&known), texts(&received), flag(&is_first), number(&most)];
+        let (known, with_begun) = (numbers(&wanted.but_for), flag(&wanted.with_begun));
+        let parameters = [known, texts(&received), with_begun, number(&most)];
         let rows = self.rows_of_host(claim, REQUESTS.call, &parameters)?;
         let (mut requests, mut handed_out) = (Vec::with_capacity(rows.len()), Vec::new());
         let mut unreadable = Vec::new();
@@ -126,7 +127,8 @@ impl HostMailbox for PostgresEngine {
             let (host, body) = (claim.host.clone(), self.column(row, 2)?);
             requests.push(HostRequest { key, run, host, host_epoch: claim.epoch, body });
         }
-        self.received.hand_out(claim, handed_out.into_iter());
+        let is_last = handed_out.len() + unreadable.len() < limit;
+        self.received.hand_out(claim, handed_out, is_last);
         self.received.skip(claim, &unreadable);
         if self.received.has_many(claim) {
             self.drop_begun(claim)?;

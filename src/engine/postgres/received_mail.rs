@@ -21,6 +21,8 @@ const LOOK_AT_ALL: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 struct ReceivedRequests {
     epoch: u64,
+    /// True until all have been handed out that an earlier worker had begun.
+    wants_begun: bool,
     /// The numbers of those that were handed out, and not named as received yet.
     handed_out: HashMap<String, i64>,
     /// The numbers of those that were received, and may not be begun yet.
@@ -57,6 +59,15 @@ impl ReceivedReplies {
     }
 }
 
+/// The requests that are to be asked for.
+#[derive(Debug, PartialEq)]
+pub(super) struct WantedRequests {
+    /// The numbers of those that have been received.
+    pub(super) but_for: Vec<i64>,
+    /// True if those are wanted, too, that were begun.
+    pub(super) with_begun: bool,
+}
+
 /// The replies that are to be asked for.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct WantedReplies {
@@ -74,16 +85,25 @@ pub(super) struct ReceivedMail {
 }
 
 impl ReceivedMail {
-    /// Notes that a host has received requests, and returns the numbers of those that it has received since its first call.
-    pub(super) fn requests(&self, claim: &HostClaim, keys: &[String], is_first: bool) -> Vec<i64> {
+    /// Notes that a host has received requests, and returns which ones it wants next.
+    pub(super) fn requests(
+        &self,
+        claim: &HostClaim,
+        keys: &[String],
+        is_first: bool,
+    ) -> WantedRequests {
         let mut all = lock(&self.requests);
         let own = all.entry(claim.host.as_str().to_owned()).or_default();
         if is_first || own.epoch != claim.epoch.0 {
-            *own = ReceivedRequests { epoch: claim.epoch.0, ..ReceivedRequests::default() };
+            let epoch = claim.epoch.0;
+            *own = ReceivedRequests { epoch, wants_begun: is_first, ..ReceivedRequests::default() };
         }
         let numbers = keys.iter().filter_map(|key| own.handed_out.remove(key));
         own.received.extend(numbers);
-        own.received.iter().copied().collect()
+        WantedRequests {
+            but_for: own.received.iter().copied().collect(),
+            with_begun: own.wants_begun,
+        }
     }
 
     /// Notes that requests cannot be handed out to a host, so that they are not looked at again.
@@ -93,21 +113,21 @@ impl ReceivedMail {
         }
     }
 
-    /// Notes that requests are handed out to a host.
-    pub(super) fn hand_out(
-        &self,
-        claim: &HostClaim,
-        requests: impl Iterator<Item = (String, i64)>,
-    ) {
+    /// Notes that requests are handed out to a host. They are the last ones that there are, or others may follow.
+    pub(super) fn hand_out(&self, claim: &HostClaim, requests: Vec<(String, i64)>, is_last: bool) {
         let mut all = lock(&self.requests);
         if let Some(own) = all.get_mut(claim.host.as_str()) {
             own.handed_out.extend(requests);
+            own.wants_begun &= !is_last;
         }
     }
 
-    /// Returns whether so many requests of a host are noted that those should be dropped which were begun.
+    /// Returns whether so many requests of a host are noted that those should be dropped which were begun. While those are
+    /// wanted, they would be handed out again.
     pub(super) fn has_many(&self, claim: &HostClaim) -> bool {
-        lock(&self.requests).get(claim.host.as_str()).is_some_and(|own| own.received.len() >= MANY)
+        let all = lock(&self.requests);
+        let own = all.get(claim.host.as_str());
+        own.is_some_and(|own| own.received.len() >= MANY && !own.wants_begun)
     }
 
     /// Keeps of the received requests of a host only those that are not begun yet.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use raymond::domain::host::HostStanding;
 use raymond::engine::host_mailbox::{HostReply, HostRequest, Withdrawal};
+use raymond::engine::host_registry::HostClaim;
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{
@@ -49,18 +50,34 @@ pub(crate) fn requests_come_in_parts(one: &dyn Engine, other: &dyn Engine) {
     let sent: Vec<String> = (10..30).map(|number| format!("turn-{number}")).collect();
     let requests: Vec<_> = sent.iter().map(|name| request(&lease, &claim, name)).collect();
     one.send(&lease, &requests).expect("they are sent");
+    assert_eq!(received_in_parts(other, &claim), sent);
+}
+
+pub(crate) fn begun_requests_come_again_in_parts(one: &dyn Engine, other: &dyn Engine) {
+    let (lease, claim) = (begun_run(one), served_host(other));
+    let sent: Vec<String> = (10..30).map(|number| format!("turn-{number}")).collect();
+    let requests: Vec<_> = sent.iter().map(|name| request(&lease, &claim, name)).collect();
+    one.send(&lease, &requests).expect("they are sent");
+    let keys: Vec<String> = requests.iter().map(|request| request.key.clone()).collect();
+    assert_eq!(received_in_parts(other, &claim), sent);
+    assert_eq!(other.begin(&claim, &keys[..18]).expect("they are begun").len(), 18);
+    assert_eq!(received_in_parts(other, &claim), sent, "the next worker takes all of them up");
+    assert_eq!(receive(other, &claim, &[]), [""; 0]);
+}
+
+/// Returns the names of the requests that a new worker is given, a few at a time.
+fn received_in_parts(engine: &dyn Engine, claim: &HostClaim) -> Vec<String> {
     let (mut received, mut last, mut is_first) = (Vec::new(), Vec::new(), true);
     loop {
-        let part = other.requests(&claim, &last, is_first, 6).expect("requests");
+        let part = engine.requests(claim, &last, is_first, 6).expect("requests");
         if part.is_empty() {
-            break;
+            return received;
         }
         assert!(part.len() <= 6);
         received.extend(names(&part, |request| &request.key));
         last = part.into_iter().map(|request| request.key).collect();
         is_first = false;
     }
-    assert_eq!(received, sent);
 }
 
 pub(crate) fn a_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {

@@ -85,6 +85,7 @@ macro_rules! each_property {
                 requests_come_once_and_in_order
                 a_new_worker_gets_all_again
                 requests_come_in_parts
+                begun_requests_come_again_in_parts
                 a_request_is_sent_once
                 requests_for_an_earlier_epoch_are_not_seen
                 a_withdrawn_request_is_gone

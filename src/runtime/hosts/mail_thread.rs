@@ -16,12 +16,17 @@ use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_registry::RegisteredHost;
+use crate::runtime::error::Error;
 use crate::runtime::sharing::{
-    CommandRole, EngineMirror, HeldRun, SilentHosts, sighting, until_mended, until_reached,
+    CommandRole, EngineMirror, HeldRun, PageSize, SilentHosts, ToldError, sighting, until_mended,
+    until_reached,
 };
 
 /// The most requests that are sent at a time.
 const PAGE: usize = 500;
+
+/// The number of bytes after which no further request is added to those that are sent at a time. An engine takes 32 MiB.
+const PAGE_BYTES: usize = 2 << 20;
 
 /// The most answers that are taken at a time. While some wait to be taken, it costs more to add others.
 const ANSWERS: usize = 2_000;
@@ -128,11 +133,14 @@ impl MailSide {
             };
             let (is_idle, end) = (next.is_none(), Instant::now() + LONGEST_GATHERING);
             let mut rest = next;
-            let mut is_over = false;
+            let (mut is_over, mut bytes) = (false, 0);
             while let Some(one) = rest.take() {
                 match one {
                     Outgoing::End => is_over = true,
-                    Outgoing::Send(request) => batch.push(request),
+                    Outgoing::Send(request) => {
+                        bytes += request.body.len();
+                        batch.push(request);
+                    }
                     Outgoing::Forget(key) => over.push(key),
                     Outgoing::Withdraw(key) => {
                         self.flush(&mut batch);
@@ -145,7 +153,8 @@ impl MailSide {
                     }
                 }
                 let left = end.saturating_duration_since(Instant::now()).min(GATHERING_TIME);
-                rest = if batch.len() < PAGE { outgoing.recv_timeout(left).ok() } else { None };
+                let has_room = batch.len() < PAGE && bytes < PAGE_BYTES;
+                rest = if has_room { outgoing.recv_timeout(left).ok() } else { None };
             }
             self.flush(&mut batch);
             if over.len() >= FORGOTTEN || (is_idle && !over.is_empty()) {
@@ -210,12 +219,13 @@ impl MailSide {
 
     /// Brings answers.
     fn receive(&self) {
-        let mut received: Vec<String> = Vec::new();
+        let (mut received, size) = (Vec::<String>::new(), PageSize::new(ANSWERS));
         while !self.has_ended() {
-            let page = self.until_done(|held| held.engine.replies(&held.lease, &received, ANSWERS));
-            let Some(replies) = page else { return };
+            let page = self.until_done(|held| {
+                size.ask(|most| held.engine.replies(&held.lease, &received, most))
+            });
+            let Some((replies, is_full)) = page else { return };
             received = replies.iter().map(|reply| reply.key.clone()).collect();
-            let is_full = replies.len() >= ANSWERS;
             for HostReply { key, body } in replies {
                 let Some(answer) = self.until_done(|held| answer_in(&*held.engine, &body)) else {
                     return;
@@ -234,47 +244,47 @@ impl MailSide {
     /// Watches the hosts, and exchanges commands.
     fn watch(&self, mirror: &EngineMirror, hosts: &mpsc::UnboundedSender<Vec<HostSighting>>) {
         let lease = self.held.lease.clone();
-        let (mut is_reached, mut silent) = (true, SilentHosts::default());
+        let mut silent = SilentHosts::default();
+        let mut unseen = ToldError::about("the hosts are not known");
+        let mut unheard = ToldError::about("commands from other machines wait");
         while !self.has_ended() {
             let began = Instant::now();
-            if let Ok(seen) = self.held.engine.hosts() {
-                self.lose_overdue(&seen);
-                for news in silent.news(&seen, |host| self.calls.waits_for(host)) {
-                    tracing::warn!("{news}");
-                }
-                let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
-                match self.end_lost_calls(&seen) {
-                    Ok(()) => drop(hosts.send(seen)),
-                    // Their agents go nowhere else while the hosts could still begin something.
-                    Err(error) => tracing::debug!("{error}"),
-                }
-            }
+            unseen.note(self.look_at_hosts(&mut silent, hosts).map_err(Error::from));
             if self.calls.awaits_begin()
                 && let Ok(begun) = self.held.engine.begun(&lease.run)
             {
                 self.calls.note_begun(&begun);
             }
             let role = CommandRole::Supervisor(&lease);
-            match mirror.exchange_commands(&lease.run, role) {
-                Ok(()) => is_reached = true,
-                Err(error) if is_reached => {
-                    is_reached = false;
-                    tracing::debug!("{error}");
-                }
-                Err(_) => {}
-            }
+            unheard.note(mirror.exchange_commands(&lease.run, role));
             self.ends.pause(LOOK_INTERVAL.saturating_sub(began.elapsed()));
         }
     }
 }
 
 impl MailSide {
-    /// Declares those hosts lost that have been silent for longer than their workers said.
-    fn lose_overdue(&self, seen: &[RegisteredHost]) {
-        let is_overdue = |host: &&RegisteredHost| {
-            host.standing != HostStanding::Lost && host.report.is_overdue(host.silent_for)
-        };
-        for host in seen.iter().filter(is_overdue) {
+    /// Looks at the hosts once, and tells `hosts` of them.
+    fn look_at_hosts(
+        &self,
+        silent: &mut SilentHosts,
+        hosts: &mpsc::UnboundedSender<Vec<HostSighting>>,
+    ) -> Result<(), EngineError> {
+        let seen = self.held.engine.hosts().inspect_err(|_| silent.start_again())?;
+        for news in silent.news(&seen, |host| self.calls.waits_for(host)) {
+            tracing::warn!("{news}");
+        }
+        self.lose_overdue(&silent.overdue(&seen));
+        let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
+        // If that fails, their agents go nowhere else while the hosts could still begin something.
+        self.end_lost_calls(&seen)?;
+        // Whoever is told has ended with the run.
+        let _ = hosts.send(seen);
+        Ok(())
+    }
+
+    /// Declares hosts lost.
+    fn lose_overdue(&self, overdue: &[&RegisteredHost]) {
+        for host in overdue {
             let (name, seconds) = (&host.host, host.silent_for.as_secs());
             match self.held.engine.set_standing(name, HostStanding::Lost) {
                 Ok(()) => tracing::warn!(
@@ -293,13 +303,17 @@ impl MailSide {
             own.is_none_or(|host| host.epoch > home.epoch || host.standing == HostStanding::Lost)
         };
         let HeldRun { engine, lease } = &self.held;
+        let mut over: Vec<Home> = Vec::new();
         for (host, epoch) in self.calls.awaited() {
-            if is_over(&Home { host: Some(host.clone()), epoch }) {
-                engine.end_epochs(lease, &host, HostEpoch(epoch.0 + 1))?;
+            let home = Home { host: Some(host), epoch };
+            if let Some(host) = home.host.as_ref().filter(|_| is_over(&home)) {
+                engine.end_epochs(lease, host, HostEpoch(epoch.0 + 1))?;
+                over.push(home);
             }
         }
         let why = "the host was declared lost; what it had begun may be done twice".to_owned();
-        self.calls.lose(is_over, &HostAnswer::Lost { why });
+        // A call to another home that was made meanwhile could still be begun.
+        self.calls.lose(|home| over.contains(home), &HostAnswer::Lost { why });
         Ok(())
     }
 }

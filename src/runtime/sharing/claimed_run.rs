@@ -3,6 +3,7 @@
 //! Otherwise a resume that is refused, such as one without a required plug-in, would leave a lease that runs out, and another
 //! machine would take a run over that a person has stopped, or one that has ended.
 
+use super::lease_keeper::LeaseKeeper;
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine, apart};
 use super::shared_terms::terms;
 use crate::domain::id::RunId;
@@ -28,6 +29,8 @@ enum StandingBefore {
 pub struct ClaimedRun {
     held: HeldRun,
     before: StandingBefore,
+    /// Keeps the lease until the run has a supervisor.
+    keeper: Option<LeaseKeeper>,
     is_supervised: bool,
 }
 
@@ -44,7 +47,12 @@ impl StandingBefore {
 impl ClaimedRun {
     /// Returns the claim of a new run.
     pub(super) fn new(held: HeldRun) -> Self {
-        Self { held, before: StandingBefore::GivenBack, is_supervised: false }
+        Self::kept(held, StandingBefore::GivenBack)
+    }
+
+    fn kept(held: HeldRun, before: StandingBefore) -> Self {
+        let keeper = Some(LeaseKeeper::start(&held));
+        Self { held, before, keeper, is_supervised: false }
     }
 
     /// Claims a run.
@@ -55,8 +63,7 @@ impl ClaimedRun {
         let runs = from.engine.runs()?;
         let before = StandingBefore::of(runs.iter().find(|known| known.run == *run));
         let lease = from.engine.claim_run(run, &from.holder, LEASE_TIME)?;
-        let held = HeldRun { engine: from.engine.clone(), lease };
-        Ok(Self { held, before, is_supervised: false })
+        Ok(Self::kept(HeldRun { engine: from.engine.clone(), lease }, before))
     }
 
     /// Returns the right to supervise the run.
@@ -83,8 +90,9 @@ impl ClaimedRun {
         Ok(engine.set_terms(lease, &text)?)
     }
 
-    /// Notes that the run has a supervisor from now on, which gives it back itself.
+    /// Notes that the run has a supervisor from now on, which keeps its lease and gives it back itself.
     pub(in crate::runtime) fn begin(&mut self) {
+        self.keeper = None;
         self.is_supervised = true;
     }
 
@@ -105,6 +113,7 @@ impl ClaimedRun {
 
 impl Drop for ClaimedRun {
     fn drop(&mut self) {
+        self.keeper = None;
         if self.is_supervised {
             return;
         }

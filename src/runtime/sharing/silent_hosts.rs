@@ -1,4 +1,4 @@
-//! Hosts that are silent while they are waited for: people are told, once for each silence.
+//! Hosts that are silent: people are told of those that are waited for, and some count as lost after a while.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,23 @@ use crate::domain::host::{HostName, HostStanding};
 use crate::engine::host_registry::RegisteredHost;
 
 /// The number of looks after which a silence is told. A host is silent at the first ones after the engine was down.
-const LOOKS: u32 = 8;
+const LOOKS_BEFORE_TOLD: u32 = 8;
 
-/// The hosts that are silent, and at how many looks they were.
+/// The number of looks after which a silent host may count as lost: 12 seconds. Within them a worker that could not reach the
+/// engine either notices that its call has failed, makes it again, and is heard.
+const LOOKS_BEFORE_LOST: u32 = 24;
+
+/// The silence of one host.
 #[derive(Debug, Default)]
-pub struct SilentHosts(BTreeMap<HostName, u32>);
+struct HostSilence {
+    /// The number of looks in a row at which the host was silent.
+    looks: u32,
+    is_told: bool,
+}
+
+/// The hosts that are silent, at looks every half second.
+#[derive(Debug, Default)]
+pub struct SilentHosts(BTreeMap<HostName, HostSilence>);
 
 impl SilentHosts {
     /// Notes what the hosts are now, and returns the sentences about those that are waited for, or are heard of again.
@@ -24,21 +36,39 @@ impl SilentHosts {
             let name = &host.host;
             let is_lost = host.standing == HostStanding::Lost;
             if is_lost || host.is_alive() {
-                let was_told = self.0.remove(name).is_some_and(|looks| looks > LOOKS);
+                let was_told = self.0.remove(name).is_some_and(|silence| silence.is_told);
                 if was_told && !is_lost {
                     news.push(format!("host {name} is heard of again"));
                 }
                 continue;
             }
-            let looks = self.0.entry(name.clone()).or_default();
-            if *looks < LOOKS {
-                *looks += 1;
-            } else if *looks == LOOKS && is_waited_for(name) {
-                *looks += 1;
+            let known = self.0.entry(name.clone()).or_default();
+            known.looks = known.looks.saturating_add(1);
+            if known.looks > LOOKS_BEFORE_TOLD && !known.is_told && is_waited_for(name) {
+                known.is_told = true;
                 news.push(silence(host));
             }
         }
         news
+    }
+
+    /// Notes that the engine could not be asked. Nobody could be heard meanwhile, so each silence has to show itself anew.
+    pub(in crate::runtime) fn start_again(&mut self) {
+        for known in self.0.values_mut() {
+            known.looks = 0;
+        }
+    }
+
+    /// Returns those hosts that have been silent for longer than their workers said, also at every look of late.
+    pub(in crate::runtime) fn overdue<'a>(
+        &self,
+        seen: &'a [RegisteredHost],
+    ) -> Vec<&'a RegisteredHost> {
+        let is_overdue = |host: &&RegisteredHost| {
+            let looks = self.0.get(&host.host).map_or(0, |known| known.looks);
+            looks >= LOOKS_BEFORE_LOST && host.report.is_overdue(host.silent_for)
+        };
+        seen.iter().filter(is_overdue).collect()
     }
 }
 
@@ -91,5 +121,39 @@ mod tests {
         assert_eq!(told(HostStanding::Active, 0, true), ["host a is heard of again"]);
         told(HostStanding::Active, 30, true);
         assert_eq!(told(HostStanding::Lost, 50, true), [""; 0]);
+    }
+
+    #[test]
+    fn host_is_overdue_once_it_was_silent_at_every_look_while_the_engine_answered() {
+        let timeout = |silent_for| {
+            let mut host = host(HostStanding::Active, silent_for);
+            host.report.timeout_ms = Some(60_000);
+            [host]
+        };
+        let mut silent = SilentHosts::default();
+        let mut overdue = |seen: &[RegisteredHost; 1], looks| {
+            let mut count = 0;
+            for _ in 0..looks {
+                silent.news(seen, |_| true);
+                count += silent.overdue(seen).len();
+            }
+            count
+        };
+        assert_eq!(overdue(&timeout(700), 23), 0, "the engine may have been down for so long");
+        assert_eq!(overdue(&timeout(0), 1), 0);
+        assert_eq!(overdue(&timeout(59), 40), 0, "it has a minute");
+        assert_eq!(overdue(&timeout(60), 1), 1);
+        assert_eq!(overdue(&[host(HostStanding::Active, 700)], 40), 0, "only a person declares it");
+        let mut lost = timeout(700);
+        lost[0].standing = HostStanding::Lost;
+        assert_eq!(overdue(&lost, 40), 0, "it is already");
+        silent.news(&timeout(60), |_| true);
+        silent.start_again();
+        let mut looks = (0..30).map(|_| {
+            silent.news(&timeout(60), |_| true);
+            silent.overdue(&timeout(60)).len()
+        });
+        assert_eq!(looks.by_ref().take(23).sum::<usize>(), 0, "it is heard anew");
+        assert_eq!(looks.next(), Some(1));
     }
 }

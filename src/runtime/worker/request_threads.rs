@@ -14,6 +14,7 @@ use crate::engine::host_mailbox::{HostRequest, MailReceiver};
 use crate::engine::host_registry::HostClaim;
 use crate::engine::{Engine, EngineError};
 use crate::process::host;
+use crate::runtime::sharing::PageSize;
 
 /// The most requests that are taken at a time.
 const PAGE: usize = 200;
@@ -166,13 +167,13 @@ impl WorkerSide {
     }
 
     fn receive(&self) {
-        let (mut received, mut is_first) = (Vec::new(), true);
+        let (mut received, mut is_first, size) = (Vec::new(), true, PageSize::new(PAGE));
         while !self.has_ended() {
-            let page = || self.engine.requests(&self.claim, &received, is_first, PAGE);
-            let Some(requests) = self.brought(page) else { continue };
+            let page =
+                || size.ask(|most| self.engine.requests(&self.claim, &received, is_first, most));
+            let Some((requests, is_full)) = self.brought(page) else { continue };
             is_first = false;
             received = requests.iter().map(|request| request.key.clone()).collect();
-            let is_full = requests.len() >= PAGE;
             for mut request in requests {
                 while self.brought(|| open_request(&*self.engine, &mut request)).is_none() {
                     if self.has_ended() {

@@ -204,9 +204,11 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             CliExitCode::Unavailable
         }
-        Error::Io { .. } | Error::Broken { .. } | Error::NoSystem | Error::Unsteady { .. } => {
-            CliExitCode::Io
-        }
+        Error::Io { .. }
+        | Error::Broken { .. }
+        | Error::NoSystem
+        | Error::NoThread(_)
+        | Error::Unsteady { .. } => CliExitCode::Io,
         Error::NotTrusted { .. } | Error::NotConfirmed { .. } | Error::Declined => {
             CliExitCode::NotTrusted
         }

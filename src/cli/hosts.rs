@@ -37,6 +37,14 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
         }
         Some(HostsCommand::Drain(one)) => {
             person::must_act("drain a host")?;
+            let hosts = connected.hosts().map_err(refused)?;
+            let is_lost = |host: &RegisteredHost| host.standing == HostStanding::Lost;
+            if hosts.iter().any(|host| host.host == one.host && is_lost(host)) {
+                return Err(Error::Usage(format!(
+                    "the host {} was declared lost, so it has no agents: there is nothing to drain",
+                    one.host
+                )));
+            }
             connected.set_standing(&one.host, HostStanding::Draining).map_err(refused)?;
             format!("{} keeps its agents, and gets no others", one.host)
         }

@@ -6,7 +6,7 @@ use super::args::answerer::{AnswererArg, LiveAnswererArg};
 use super::args::{NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
-use super::{answers, person};
+use super::{answers, engine, person};
 use crate::domain::git_exchange::ExchangeName;
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
@@ -21,6 +21,7 @@ use crate::runtime::{Workflow, directory, replace_own, settings_of};
 /// [`Error::Io`] if the working directory cannot be entered.
 pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     let new_run = &args.new_run;
+    refuse_without_engine(args)?;
     let cwd = new_run.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut settings = Settings {
         cwd: directory(&cwd)?,
@@ -44,6 +45,20 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     answers::add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
     Ok(settings)
+}
+
+/// Refuses options about hosts for a run of this machine alone.
+fn refuse_without_engine(args: &RunArgs) -> Result<(), Error> {
+    let given = [
+        ("--shared-dir", args.new_run.shared_dir.is_some()),
+        ("--git-exchange", args.new_run.git_exchange.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) if engine::address(&args.dir)?.is_none() => Err(Error::Usage(format!(
+            "{option} is for a run on several hosts: name its engine, too, by --engine, RAYMOND_ENGINE, or `engine:` in your config.yaml"
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the repository by which the hosts of a new run exchange work, as the person names it.
@@ -107,6 +122,7 @@ pub fn for_resume(
         ("--replay-until", new_run.replay_until.is_some()),
         ("--then", new_run.then.is_some()),
         ("--no-check", new_run.no_check),
+        ("--shared-dir", new_run.shared_dir.is_some()),
         ("--git-exchange", new_run.git_exchange.is_some()),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {

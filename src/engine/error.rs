@@ -18,7 +18,7 @@ pub enum EngineError {
     },
     /// This raymond was built without that engine.
     #[error(
-        "this raymond was built without the engine {kind}: build it with `cargo install raymond --features {kind}`"
+        "this raymond was built without the engine {kind}: build it with `cargo install --path . --features {kind}` in its source"
     )]
     NotBuilt {
         /// The name of the engine, which is that of the feature.

@@ -35,6 +35,11 @@ pub enum Error {
         "a run needs an actix system on this thread; await it under #[actix::main], or use Builder::run_here"
     )]
     NoSystem,
+    /// The machine has no room for another thread.
+    #[error(
+        "no thread can be started here: {0}; let the user have more processes (`ulimit -u`), and try again"
+    )]
+    NoThread(io::Error),
     /// The engine did not do what it was asked for.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -60,12 +60,12 @@ pub struct NewRunArgs {
 
     /// With --engine: a directory that all hosts have under the same path, so that forks without a worktree may work on
     /// any of them
-    #[arg(long, value_name = "DIR", requires = "engine")]
+    #[arg(long, value_name = "DIR")]
     pub shared_dir: Option<PathBuf>,
 
     /// With --engine: the git repository by which hosts without a common disk exchange the work of agents: an address, or
     /// the name of a remote. Branches raymond/RUN/… are pushed there
-    #[arg(long, value_name = "REMOTE", requires = "engine", conflicts_with = "shared_dir")]
+    #[arg(long, value_name = "REMOTE", conflicts_with = "shared_dir")]
     pub git_exchange: Option<String>,
 
     /// Start the workflow although `raymond check` finds errors in it

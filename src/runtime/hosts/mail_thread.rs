@@ -57,11 +57,14 @@ pub(in crate::runtime) struct HostMailThread {
 
 impl HostMailThread {
     /// Starts the threads. `hosts` is told of all hosts, again and again.
+    ///
+    /// # Errors
+    /// [`Error::NoThread`].
     pub(in crate::runtime) fn start(
         held: &HeldRun,
         mirror: EngineMirror,
         hosts: mpsc::UnboundedSender<Vec<HostSighting>>,
-    ) -> (Self, HostCalls) {
+    ) -> Result<(Self, HostCalls), Error> {
         let (outgoing, sent) = channel();
         let (forgets, forgotten) = channel();
         let calls = HostCalls::new(held.lease.run.clone(), outgoing.clone());
@@ -69,14 +72,18 @@ impl HostMailThread {
         let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: ends.clone() };
         let (receiver, forgetter, watcher) = (sender.clone(), sender.clone(), sender.clone());
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let mut own = Self { ends, outgoing, threads: Vec::new() };
         let threads = [
             named("requests").spawn(move || sender.send(&sent, &forgets)),
             named("forgets").spawn(move || forgetter.forget(&forgotten)),
             named("hosts").spawn(move || watcher.watch(&mirror, &hosts)),
         ];
-        drop(named("answers").spawn(move || receiver.receive()));
-        let threads = threads.into_iter().filter_map(Result::ok).collect();
-        (Self { ends, outgoing, threads }, calls)
+        // Those that were started end with it if another one was not.
+        for thread in threads {
+            own.threads.push(thread.map_err(Error::NoThread)?);
+        }
+        named("answers").spawn(move || receiver.receive()).map_err(Error::NoThread)?;
+        Ok((own, calls))
     }
 }
 

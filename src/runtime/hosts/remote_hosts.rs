@@ -32,7 +32,7 @@ impl RemoteHosts {
     /// Begins to speak with the hosts of a run.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`], [`Error::NoThread`].
     pub(in crate::runtime) fn connect(
         held: &HeldRun,
         mirror: EngineMirror,
@@ -40,7 +40,7 @@ impl RemoteHosts {
     ) -> Result<Self, Error> {
         let sent = apart(|| held.engine.sent(&held.lease))?;
         let (seen, hosts) = mpsc::unbounded_channel();
-        let (threads, calls) = HostMailThread::start(held, mirror, seen);
+        let (threads, calls) = HostMailThread::start(held, mirror, seen)?;
         let mode = match settings.shared_dir {
             Some(_) => PlacementMode::SharedDirectory,
             None => PlacementMode::OwnDirectories,

@@ -10,6 +10,7 @@ use crate::domain::host_work::HostAnswer;
 use crate::engine::host_mailbox::HostReply;
 use crate::engine::host_registry::HostClaim;
 use crate::engine::{Engine, EngineError};
+use crate::runtime::error::Error;
 use crate::runtime::sharing::until_mended;
 
 /// The most notes of one call.
@@ -38,16 +39,23 @@ pub(super) struct MailBatches {
 
 impl MailBatches {
     /// Starts the threads.
-    pub(super) fn start(engine: &Arc<dyn Engine>, claim: &HostClaim) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::NoThread`].
+    pub(super) fn start(engine: &Arc<dyn Engine>, claim: &HostClaim) -> Result<Self, Error> {
         let (begins, begun) = channel();
         let (replies, answered) = channel();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let (to_begin, to_reply) =
             ((engine.clone(), claim.clone()), (engine.clone(), claim.clone()));
-        // Without a thread the notes have no effect, as if the engine could not be reached.
-        let _ = named("begins").spawn(move || tell_begins(&*to_begin.0, &to_begin.1, &begun));
-        let _ = named("replies").spawn(move || tell_replies(&*to_reply.0, &to_reply.1, &answered));
-        Self { begins, replies }
+        let threads = [
+            named("begins").spawn(move || tell_begins(&*to_begin.0, &to_begin.1, &begun)),
+            named("replies").spawn(move || tell_replies(&*to_reply.0, &to_reply.1, &answered)),
+        ];
+        for thread in threads {
+            thread.map_err(Error::NoThread)?;
+        }
+        Ok(Self { begins, replies })
     }
 
     /// Notes that a request begins. Returns false if it was withdrawn, or the host may do nothing more.

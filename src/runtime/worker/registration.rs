@@ -83,6 +83,16 @@ pub(super) async fn take_into_service(
     Ok(None)
 }
 
+/// Has the host of a claim be given no new agents. One that is another worker's by now, or was declared lost, stays as it is.
+pub(super) fn drain(engine: &dyn Engine, claim: &HostClaim) -> Result<(), EngineError> {
+    let seen = engine.hosts()?;
+    let own = seen.iter().find(|now| now.host == claim.host && now.epoch == claim.epoch);
+    match own.map(|now| now.standing) {
+        Some(HostStanding::Active) => engine.set_standing(&claim.host, HostStanding::Draining),
+        Some(HostStanding::Draining | HostStanding::Lost) | None => Ok(()),
+    }
+}
+
 /// Returns the error with which a worker ends that may do nothing more, with its reason if the engine tells it.
 pub(super) fn reason_to_end(engine: &dyn Engine, claim: &HostClaim, error: EngineError) -> Error {
     match error {

@@ -14,6 +14,7 @@ use crate::engine::host_mailbox::{HostRequest, MailReceiver};
 use crate::engine::host_registry::HostClaim;
 use crate::engine::{Engine, EngineError};
 use crate::process::host;
+use crate::runtime::error::Error;
 use crate::runtime::sharing::PageSize;
 
 /// The most requests that are taken at a time.
@@ -89,12 +90,15 @@ impl EngineReached {
 
 impl RequestThreads {
     /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`Error::NoThread`].
     pub(super) fn start(
         engine: &Arc<dyn Engine>,
         claim: &HostClaim,
         mail: UnboundedSender<WorkerMail>,
         (report, counts): (HostReport, Arc<HostCounts>),
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let ends = Arc::new(AtomicBool::new(false));
         let side = WorkerSide {
             engine: Arc::clone(engine),
@@ -106,11 +110,16 @@ impl RequestThreads {
         };
         let beats = side.clone();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let mut own = Self { ends, threads: Vec::new() };
         let threads = [
             named("requests").spawn(move || side.receive()),
             named("heartbeat").spawn(move || beats.beat(&report, &counts)),
         ];
-        Self { ends, threads: threads.into_iter().filter_map(Result::ok).collect() }
+        // One that was started ends with it if the other one was not.
+        for thread in threads {
+            own.threads.push(thread.map_err(Error::NoThread)?);
+        }
+        Ok(own)
     }
 }
 

@@ -16,14 +16,13 @@ use super::hosted_runs::HostedRuns;
 use super::large_mail::stored_if_large;
 use super::mail_batches::MailBatches;
 use super::options::WorkerOptions;
-use super::registration::{first_report, reason_to_end, take_into_service};
+use super::registration::{drain, first_report, reason_to_end, take_into_service};
 use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use super::session_keeper::SessionKeeper;
 use super::transcripts::transcript;
 use super::waiting_turns::WaitingTurns;
 use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
-use crate::domain::host::HostStanding;
 use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::{AgentId, RunId};
 use crate::engine::Engine;
@@ -52,10 +51,10 @@ pub async fn serve(
     tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
     let (mail, mut incoming) = mpsc::unbounded_channel();
     let counts = Arc::new(HostCounts::default());
-    let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)));
+    let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)))?;
     let takeover = options.takeover.clone();
     let takeover = takeover.map(|takeover| AbandonedRuns::watch(takeover, options.policy));
-    let worker = Rc::new(HostWorker::new(engine, claim, &options, counts));
+    let worker = Rc::new(HostWorker::new(engine, claim, &options, counts)?);
     let ended = worker.serve(&mut incoming, interrupts).await;
     drop((threads, takeover));
     ended
@@ -92,7 +91,7 @@ impl HostWorker {
         claim: HostClaim,
         options: &WorkerOptions,
         counts: Arc<HostCounts>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let places = HostPlaces {
             root: options.root.clone(),
             shared_dir: options.shared_dir.clone(),
@@ -102,8 +101,8 @@ impl HostWorker {
             sessions: Arc::new(SessionKeeper::new(Arc::clone(&engine) as _)),
         };
         let runs = HostedRuns::new(&engine, places);
-        let batches = MailBatches::start(&engine, &claim);
-        Self {
+        let batches = MailBatches::start(&engine, &claim)?;
+        Ok(Self {
             engine,
             claim,
             slots: Semaphore::new(usize::try_from(options.slots).unwrap_or(usize::MAX)),
@@ -115,7 +114,7 @@ impl HostWorker {
             waiting: WaitingTurns::default(),
             is_leaving: Cell::new(false),
             idle: Notify::new(),
-        }
+        })
     }
 
     async fn serve(
@@ -155,9 +154,9 @@ impl HostWorker {
     /// Says that the worker ends soon, and has the host be given no new agents.
     fn leave(&self) {
         self.waiting.end_all();
-        let (engine, host) = (Arc::clone(&self.engine), self.claim.host.clone());
+        let (engine, claim) = (Arc::clone(&self.engine), self.claim.clone());
         spawn_blocking(move || {
-            if let Err(error) = engine.set_standing(&host, HostStanding::Draining) {
+            if let Err(error) = drain(&*engine, &claim) {
                 tracing::debug!("the host still counts as active: {error}");
             }
         });

@@ -111,6 +111,10 @@ fn engine_of_the_configuration_is_used_unless_another_is_named() {
     in_config(&[&start[..], &["--engine", "none"]].concat()).ok().says("here");
     assert_eq!(listed(&["list", "--json", "--engine", "none"]), Some(1));
     assert_eq!(cluster.engine.runs().expect("runs").len(), 1);
+    let run = ["run", flow.to_str().expect("a path"), "--shared-dir", "/usr"];
+    in_config(&run).code(64).says("is not below the shared directory");
+    let here = [&run[..], &["--engine", "none"]].concat();
+    in_config(&here).code(64).says("--shared-dir is for a run on several hosts");
     std::fs::write(&file, "engine: a\nengin: b\n").expect("written");
     let refused = in_config(&["list"]);
     refused.code(65).says("config.yaml:2:1").says("engin");

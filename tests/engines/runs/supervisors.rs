@@ -1,9 +1,12 @@
 //! Supervisors that die, or stand still: another machine goes on with their run, and they write nothing more.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use raymond::domain::id::RunId;
 use raymond::engine::shared_log::{LogLine, NewSharedRun};
+use raymond::runtime::sharing::{RunEngine, take_over};
+use raymond::store::layout::RunsRoot;
+use raymond::store::user_state::UserState;
 use rustix::process::Signal;
 
 use super::cluster::{Cluster, RUN};
@@ -11,6 +14,8 @@ use super::ended::Running;
 use super::fake::{answers, holds};
 use super::flows::{TURNS, fork, held_at_work, three};
 use crate::support::wait_until;
+
+const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(8);
 
 /// Starts a host that takes runs over, and a run on another machine, whose first turns are held.
 fn begun<'c>(cluster: &'c Cluster, options: &[&str]) -> (Running<'c>, Running<'c>) {
@@ -65,14 +70,39 @@ fn machine_that_lost_its_state_resumes_its_own_run() {
     machine.lose_state();
     let machine = cluster.machine("s");
     machine.raymond(&["resume", RUN]).code(73).says("is supervised by another raymond");
-    wait_until("the lease runs out", || {
-        let runs = cluster.engine.runs().expect("runs");
-        runs.iter().all(|run| run.is_abandoned)
-    });
+    wait_until("the lease runs out", || is_abandoned(&cluster));
     let resumed = machine.start(&["resume", RUN]);
     cluster.release("go");
     resumed.wait().ok();
     assert_all_done(&cluster);
+}
+
+#[test]
+fn lease_is_kept_while_a_run_loads() {
+    let cluster = three(Cluster::new());
+    let (_worker, supervisor) = begun(&cluster, &[]);
+    supervisor.kill9();
+    wait_until("the lease runs out", || is_abandoned(&cluster));
+    let (root, state) = (cluster.root().join("copies"), cluster.root().join("state"));
+    let from = RunEngine { engine: cluster.engine.clone(), holder: "another".to_owned() };
+    let run = RunId::parse(RUN).expect("an id");
+    let taken = take_over(&from, &run, &RunsRoot::new(root), &UserState::new(state));
+    let (store, _, claimed) = taken.expect("it is taken over");
+    let since = Instant::now();
+    wait_until("a lease that nobody keeps would have run out", || {
+        assert_eq!(cluster.holder().as_deref(), Some("another"));
+        since.elapsed() > LONGER_THAN_A_LEASE
+    });
+    drop((store, claimed));
+    wait_until("nobody keeps it", || is_abandoned(&cluster));
+    let resumed = cluster.machine("s").start(&["resume", RUN]);
+    cluster.release("go");
+    resumed.wait().ok();
+    assert_all_done(&cluster);
+}
+
+fn is_abandoned(cluster: &Cluster) -> bool {
+    cluster.engine.runs().expect("runs").iter().all(|run| run.is_abandoned)
 }
 
 #[test]

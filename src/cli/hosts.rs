@@ -41,7 +41,7 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             let is_lost = |host: &RegisteredHost| host.standing == HostStanding::Lost;
             if hosts.iter().any(|host| host.host == one.host && is_lost(host)) {
                 return Err(Error::Usage(format!(
-                    "the host {} was declared lost, so it has no agents: there is nothing to drain",
+                    "the host {} was declared lost, so its agents go on elsewhere: there is nothing to drain",
                     one.host
                 )));
             }

@@ -55,7 +55,7 @@ fn refuse_without_engine(args: &RunArgs) -> Result<(), Error> {
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) if engine::address(&args.dir)?.is_none() => Err(Error::Usage(format!(
-            "{option} is for a run on several hosts: name its engine, too, by --engine, RAYMOND_ENGINE, or `engine:` in your config.yaml"
+            "{option} is for a run on several hosts: start it with `raymond run`, and name its engine by --engine, RAYMOND_ENGINE, or `engine:` in your config.yaml"
         ))),
         Some(_) | None => Ok(()),
     }

@@ -58,12 +58,12 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 
-    /// With --engine: a directory that all hosts have under the same path, so that forks without a worktree may work on
+    /// With an engine: a directory that all hosts have under the same path, so that forks without a worktree may work on
     /// any of them
     #[arg(long, value_name = "DIR")]
     pub shared_dir: Option<PathBuf>,
 
-    /// With --engine: the git repository by which hosts without a common disk exchange the work of agents: an address, or
+    /// With an engine: the git repository by which hosts without a common disk exchange the work of agents: an address, or
     /// the name of a remote. Branches raymond/RUN/… are pushed there
     #[arg(long, value_name = "REMOTE", conflicts_with = "shared_dir")]
     pub git_exchange: Option<String>,

@@ -130,8 +130,11 @@ impl HostMailbox for PostgresEngine {
         let is_last = handed_out.len() + unreadable.len() < limit;
         self.received.hand_out(claim, handed_out, is_last);
         self.received.skip(claim, &unreadable);
-        if self.received.has_many(claim) {
-            self.drop_begun(claim)?;
+        // The requests are handed out in any case: those that were begun come only once.
+        if self.received.has_many(claim)
+            && let Err(error) = self.drop_begun(claim)
+        {
+            tracing::debug!("{error}");
         }
         Ok(requests)
     }

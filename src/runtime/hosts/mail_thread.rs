@@ -252,8 +252,11 @@ impl MailSide {
     fn watch(&self, mirror: &EngineMirror, hosts: &mpsc::UnboundedSender<Vec<HostSighting>>) {
         let lease = self.held.lease.clone();
         let mut silent = SilentHosts::default();
-        let mut unseen = ToldError::about("the hosts are not known");
-        let mut unheard = ToldError::about("commands from other machines wait");
+        let mut unseen = ToldError::about("no host is given agents", "the hosts are known again");
+        let mut unheard = ToldError::about(
+            "commands from other machines wait",
+            "commands from other machines are taken again",
+        );
         while !self.has_ended() {
             let began = Instant::now();
             unseen.note(self.look_at_hosts(&mut silent, hosts).map_err(Error::from));

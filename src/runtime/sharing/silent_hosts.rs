@@ -8,9 +8,9 @@ use crate::engine::host_registry::RegisteredHost;
 /// The number of looks after which a silence is told. A host is silent at the first ones after the engine was down.
 const LOOKS_BEFORE_TOLD: u32 = 8;
 
-/// The number of looks after which a silent host may count as lost: 12 seconds. Within them a worker that could not reach the
+/// The number of looks after which a silent host may count as lost: 16 seconds. Within them a worker that could not reach the
 /// engine either notices that its call has failed, makes it again, and is heard.
-const LOOKS_BEFORE_LOST: u32 = 24;
+const LOOKS_BEFORE_LOST: u32 = 32;
 
 /// The silence of one host.
 #[derive(Debug, Default)]
@@ -139,7 +139,7 @@ mod tests {
             }
             count
         };
-        assert_eq!(overdue(&timeout(700), 23), 0, "the engine may have been down for so long");
+        assert_eq!(overdue(&timeout(700), 31), 0, "the engine may have been down for so long");
         assert_eq!(overdue(&timeout(0), 1), 0);
         assert_eq!(overdue(&timeout(59), 40), 0, "it has a minute");
         assert_eq!(overdue(&timeout(60), 1), 1);
@@ -149,11 +149,11 @@ mod tests {
         assert_eq!(overdue(&lost, 40), 0, "it is already");
         silent.news(&timeout(60), |_| true);
         silent.start_again();
-        let mut looks = (0..30).map(|_| {
+        let mut looks = (0..40).map(|_| {
             silent.news(&timeout(60), |_| true);
             silent.overdue(&timeout(60)).len()
         });
-        assert_eq!(looks.by_ref().take(23).sum::<usize>(), 0, "it is heard anew");
+        assert_eq!(looks.by_ref().take(31).sum::<usize>(), 0, "it is heard anew");
         assert_eq!(looks.next(), Some(1));
     }
 }

@@ -1,18 +1,30 @@
 //! The error of a call that is made again and again: people are told once, and once when it is over.
 
+use std::collections::BTreeSet;
+
 use crate::runtime::error::Error;
 
-/// The error that people were told last, if it still stands.
+/// The number of calls in a row that have to fail before people are told.
+const FAILURES: u32 = 2;
+
+/// The most errors that are told of the same calls.
+const MOST_TOLD: usize = 3;
+
+/// The errors of a call that stand now. One call may fail by chance, such as when another program writes the same file.
 #[derive(Debug)]
 pub(in crate::runtime) struct ToldError {
-    consequence: &'static str,
-    told: Option<String>,
+    /// What follows from a failure, and what holds once the call succeeds again.
+    sentences: (&'static str, &'static str),
+    /// The number of calls in a row that failed.
+    failures: u32,
+    /// The errors that people were told, until a call succeeds.
+    told: BTreeSet<String>,
 }
 
 impl ToldError {
-    /// Returns one about calls whose failure means that.
-    pub(in crate::runtime) fn about(consequence: &'static str) -> Self {
-        Self { consequence, told: None }
+    /// Returns one about calls whose failure means the first, and whose success the second.
+    pub(in crate::runtime) fn about(failed: &'static str, mended: &'static str) -> Self {
+        Self { sentences: (failed, mended), failures: 0, told: BTreeSet::new() }
     }
 
     /// Notes what came of a call, and warns of an error that is new.
@@ -27,21 +39,21 @@ impl ToldError {
 
     /// Returns what people are to be told now.
     fn news(&mut self, called: Result<(), Error>) -> Option<String> {
-        let consequence = self.consequence;
+        let (failed, mended) = self.sentences;
         let error = match called {
             Ok(()) => {
-                return self.told.take().map(|_| format!("it is no longer so that {consequence}"));
+                self.failures = 0;
+                let was_told = !std::mem::take(&mut self.told).is_empty();
+                return was_told.then(|| mended.to_owned());
             }
             // The writer of the log says that the engine cannot be reached, and that another raymond has the run.
             Err(Error::Engine(error)) if !error.is_mendable() => return None,
             Err(error) => error.to_string(),
         };
-        if self.told.as_ref() == Some(&error) {
-            return None;
-        }
-        let news = format!("{error}; until that is mended, {consequence}");
-        self.told = Some(error);
-        Some(news)
+        self.failures = self.failures.saturating_add(1);
+        let is_news = self.failures >= FAILURES && self.told.len() < MOST_TOLD;
+        let is_news = is_news && self.told.insert(error.clone());
+        is_news.then(|| format!("{error}; until that is mended, {failed}"))
     }
 }
 
@@ -57,17 +69,19 @@ mod tests {
             || Error::from(EngineError::Refused { engine: engine.clone(), why: why.clone() });
         let down =
             || Error::from(EngineError::Unreachable { engine: engine.clone(), why: why.clone() });
-        let mut told = ToldError::about("commands wait");
+        let mut told = ToldError::about("commands wait", "commands are taken");
         let mut news = |called| told.news(called).unwrap_or_default();
         assert_eq!(news(Ok(())), "");
         assert_eq!(news(Err(down())), "", "others tell it");
+        assert_eq!(news(Err(refused())), "", "it may have failed by chance");
         assert_eq!(
             news(Err(refused())),
             "the engine postgres://x refused: no right; until that is mended, commands wait"
         );
         assert_eq!([news(Err(refused())), news(Err(down())), news(Err(refused()))], [""; 3]);
         assert!(news(Err(Error::Nothing)).ends_with("; until that is mended, commands wait"));
-        assert_eq!(news(Ok(())), "it is no longer so that commands wait");
-        assert_eq!(news(Ok(())), "");
+        assert_eq!([news(Err(refused())), news(Err(Error::Nothing))], [""; 2], "both were told");
+        assert_eq!([news(Ok(())), news(Ok(()))], ["commands are taken", ""]);
+        assert_eq!([news(Err(refused())), news(Ok(()))], [""; 2]);
     }
 }

@@ -47,7 +47,10 @@ pub(super) struct AbandonedRuns {
 
 impl AbandonedRuns {
     /// Starts the thread.
-    pub(super) fn watch(takeover: Takeover, policy: HostPolicy) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::NoThread`].
+    pub(super) fn watch(takeover: Takeover, policy: HostPolicy) -> Result<Self, Error> {
         let ends = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ends);
         let thread = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
@@ -62,7 +65,7 @@ impl AbandonedRuns {
                 std::thread::sleep(LOOK_INTERVAL);
             }
         });
-        Self { ends, thread: thread.ok() }
+        Ok(Self { ends, thread: Some(thread.map_err(Error::NoThread)?) })
     }
 }
 

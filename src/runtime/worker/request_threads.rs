@@ -207,8 +207,10 @@ impl WorkerSide {
                 sessions: counts.sessions.load(Ordering::Relaxed),
                 ..report.clone()
             };
-            self.brought(|| self.engine.heartbeat(&self.claim, &report));
-            std::thread::sleep(HEARTBEAT);
+            // One that was not heard is made again at once.
+            if self.brought(|| self.engine.heartbeat(&self.claim, &report)).is_some() {
+                std::thread::sleep(HEARTBEAT);
+            }
         }
     }
 }

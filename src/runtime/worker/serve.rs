@@ -53,7 +53,8 @@ pub async fn serve(
     let counts = Arc::new(HostCounts::default());
     let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)))?;
     let takeover = options.takeover.clone();
-    let takeover = takeover.map(|takeover| AbandonedRuns::watch(takeover, options.policy));
+    let takeover =
+        takeover.map(|takeover| AbandonedRuns::watch(takeover, options.policy)).transpose()?;
     let worker = Rc::new(HostWorker::new(engine, claim, &options, counts)?);
     let ended = worker.serve(&mut incoming, interrupts).await;
     drop((threads, takeover));

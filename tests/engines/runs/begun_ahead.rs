@@ -68,6 +68,11 @@ fn agent_whose_turn_waits_for_a_slot_is_stopped_at_once() {
 fn worker_that_leaves_gives_back_what_has_no_slot() {
     let cluster = cluster();
     let (mut worker, _supervisor) = begun(&cluster);
+    // They are noted as begun before they have slots.
+    wait_until("both slots are taken", || {
+        let hosts = cluster.engine.hosts().unwrap_or_default();
+        hosts.iter().any(|host| host.report.busy == 2)
+    });
     worker.signal(Signal::INT);
     worker.wait_stderr("ends once its 2 running turns");
     wait_until("two turns are left", || keys(&cluster).len() == 2);

@@ -7,7 +7,7 @@ use super::run_engine::{HeldRun, LEASE_TIME, RENEWAL_INTERVAL};
 /// The renewals of a lease, until this is dropped.
 #[derive(Debug)]
 pub(super) struct LeaseKeeper {
-    /// Nothing is sent: the thread ends when it is dropped.
+    /// The thread ends when this is dropped; no message is sent.
     _end: Sender<()>,
 }
 

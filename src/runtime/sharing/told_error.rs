@@ -13,7 +13,7 @@ const MOST_TOLD: usize = 3;
 /// The errors of a call that stand now. One call may fail by chance, such as when another program writes the same file.
 #[derive(Debug)]
 pub(in crate::runtime) struct ToldError {
-    /// What follows from a failure, and what holds once the call succeeds again.
+    /// The consequence of a failure, and the state once the call succeeds again.
     sentences: (&'static str, &'static str),
     /// The number of calls in a row that failed.
     failures: u32,

@@ -61,15 +61,15 @@ impl LiveAgents {
         self.0.is_empty()
     }
 
-    /// Returns all agents, sorted by id.
+    /// Returns all agents, sorted by the numbers of their ids.
     #[must_use]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Agent> {
         let mut agents: Vec<&Agent> = self.0.values().map(Arc::as_ref).collect();
-        agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        agents.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));
         agents.into_iter()
     }
 
-    /// Returns all ids, sorted.
+    /// Returns all ids, sorted by their numbers.
     #[must_use]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &AgentId> {
         self.values().map(|agent| &agent.id)
@@ -101,11 +101,11 @@ impl LiveAgents {
         self.0.remove(id).map(Arc::unwrap_or_clone)
     }
 
-    /// Removes all agents and returns them, sorted by id.
+    /// Removes all agents and returns them, sorted by the numbers of their ids.
     pub(super) fn drain(&mut self) -> Vec<Agent> {
         let mut agents: Vec<Agent> =
             self.0.drain().map(|(_, agent)| Arc::unwrap_or_clone(agent)).collect();
-        agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        agents.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));
         agents
     }
 }

@@ -196,10 +196,10 @@ impl AgentId {
     /// Compares by the numbers of its lineage, so that `main.2` comes before `main.10`.
     #[must_use]
     pub fn cmp_by_number(&self, other: &Self) -> Ordering {
-        let numbers = |id: &Self| -> Vec<u32> {
-            id.0.split('.').map(|part| part.parse().unwrap_or_default()).collect()
-        };
-        numbers(self).cmp(&numbers(other))
+        fn numbers(id: &AgentId) -> impl Iterator<Item = u32> {
+            id.0.split('.').map(|part| part.parse().unwrap_or_default())
+        }
+        numbers(self).cmp(numbers(other))
     }
 
     /// Iterates over its own id, its parent's, and so on up to `main`.

@@ -56,13 +56,14 @@ impl Supervisor {
 }
 
 impl AgentTimers {
-    /// Removes and returns the agents whose time has come, the earliest first.
+    /// Removes and returns the agents whose time has come: the earliest first, those of one time by their numbers.
     fn take_due(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut rung = Vec::new();
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
-            rung.extend(self.due.pop_first().map(|(_, id)| id));
+            rung.extend(self.due.pop_first());
         }
-        rung
+        rung.sort_by(|(at, one), (due, other)| at.cmp(due).then_with(|| one.cmp_by_number(other)));
+        rung.into_iter().map(|(_, id)| id).collect()
     }
 }
 
@@ -83,5 +84,9 @@ mod tests {
         assert_eq!(rung(&mut timers, 30), [2, 3, 1]);
         assert!(rung(&mut timers, 30).is_empty());
         assert_eq!(rung(&mut timers, 100), [4]);
+        for number in [11, 2, 1, 10] {
+            timers.due.insert((Timestamp(200), AgentId::main().child(number)));
+        }
+        assert_eq!(rung(&mut timers, 200), [1, 2, 10, 11]);
     }
 }

@@ -82,6 +82,13 @@ pub struct ChildSpec {
     pub variables: Variables,
 }
 
+/// Returns the number of agents that a step with these groups forks. Without groups, it is the one of a plain fork; a
+/// fork over an empty list has a group without agents.
+#[must_use]
+pub fn forked_count(groups: &[ForkGroup]) -> usize {
+    if groups.is_empty() { 1 } else { agent_count(groups) }
+}
+
 /// Returns the number of agents in all groups together.
 #[must_use]
 pub fn agent_count(groups: &[ForkGroup]) -> usize {

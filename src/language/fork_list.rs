@@ -21,7 +21,8 @@ enum ListFormat {
     Texts,
 }
 
-/// Returns the variables of each agent: the tag's own `variables`, overridden by those of its list entry.
+/// Returns the variables of each agent: the tag's own `variables`, overridden by those of its list entry. A list without
+/// entries forks no agent.
 ///
 /// # Errors
 /// The mistake in the list, its place, and the fix.
@@ -37,11 +38,6 @@ pub fn entries(
         ListFormat::Lines => lines(name, text)?,
         ListFormat::Texts => texts(text),
     };
-    if values.is_empty() {
-        return Err(format!(
-            "{name} has no entry, so no agent would be forked; write at least one"
-        ));
-    }
     Ok(values.into_iter().map(|value| seen(value, &each.name, variables)).collect())
 }
 
@@ -151,6 +147,22 @@ mod tests {
     }
 
     #[test]
+    fn list_without_entries_forks_nobody() {
+        for (list, text) in [
+            ("a.json", "[]"),
+            ("a.json", "\u{feff} [\n]\n"),
+            ("a.txt", " \n\n"),
+            ("a.txt", ""),
+            ("a.jsonl", ""),
+            ("[ ]", "[ ]"),
+        ] {
+            assert!(read(list, text).is_empty(), "{list}: {text:?}");
+        }
+        assert!(wrong("a.json", "").starts_with("a.json is no JSON"));
+        assert!(wrong("a.json", "null").starts_with("a.json holds null"));
+    }
+
+    #[test]
     fn object_fields_become_variables() {
         let [one] = read("a.json", r#"[{"file": "a.rs", "lines": 3}]"#).try_into().expect("one");
         let expected = [("file", "a.rs"), ("item", r#"{"file":"a.rs","lines":3}"#), ("lines", "3")];
@@ -164,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_or_empty_list_is_error_with_location() {
+    fn invalid_list_is_error_with_location() {
         assert_eq!(
             wrong("a.json", "[\"a\",\n  oops]"),
             "a.json is no JSON: 2:3: this is no value; write a text in quotes, a number, true, false or null"
@@ -177,11 +189,6 @@ mod tests {
             wrong("a.ndjson", "1\n\nplain text\n"),
             "a.ndjson is no JSON on each line: 3:1: this is no value; write a text in quotes, a number, true, false or null; lines of plain text belong into a .txt"
         );
-        for (list, text) in [("a.json", "[]"), ("a.txt", " \n\n"), ("a.jsonl", "")] {
-            let message =
-                format!("{list} has no entry, so no agent would be forked; write at least one");
-            assert_eq!(wrong(list, text), message);
-        }
         assert!(
             wrong("[1", "[1").starts_with("the list in the tag is no JSON: 1:2: it ends too early")
         );

@@ -114,9 +114,12 @@ impl ForkPlan {
         }
     }
 
-    /// Returns the children, in groups.
+    /// Returns the children of a fork, in groups. If all its lists are empty, the first target has a group without agents.
     #[must_use]
-    pub fn into_groups(self) -> Vec<ForkGroup> {
+    pub fn into_groups_of(mut self, fork: &Transition) -> Vec<ForkGroup> {
+        if let (true, Some(first)) = (self.groups.is_empty(), fork.forked().first()) {
+            self.begin_group(first, (AgentOptions::default(), None), Vec::new());
+        }
         self.groups
     }
 }
@@ -158,7 +161,7 @@ fn directory(cwd: &str, variables: &Variables) -> Result<Folder, String> {
 mod tests {
     use super::*;
     use crate::domain::id::SessionId;
-    use crate::domain::transition::ForkList;
+    use crate::domain::transition::{ForkList, TagName};
 
     fn tag(target: &str, list: Option<&str>, cwd: Option<&str>) -> ForkTag {
         let list = list.map(|list| ForkList { list: list.to_owned(), name: "item".to_owned() });
@@ -190,7 +193,13 @@ mod tests {
                 plan.extend_group(children(2));
             }
         }
-        let groups = plan.into_groups();
+        let next = [("next".to_owned(), "N.md".to_owned())];
+        let fork = Transition::from_parts(TagName::Fork, next, "W.md").expect("a fork");
+        let empty = ForkPlan::new(fork.states().next().expect("a state").clone(), 1);
+        let empty = empty.into_groups_of(&fork);
+        assert_eq!((empty.len(), empty[0].state.as_str()), (1, "W.md"));
+        assert!(empty[0].agents.is_empty());
+        let groups = plan.into_groups_of(&fork);
         let sizes: Vec<_> =
             groups.iter().map(|own| (own.state.as_str(), own.agents.len())).collect();
         assert_eq!(sizes, [("W.md", 3), ("X.md", 1)]);

@@ -126,13 +126,16 @@ impl ForkPlanner {
             };
             let entries = plan.entries(&forked, listed.as_deref()).map_err(ForkError::Wrong)?;
             let agents = self.children(&forked, entries).await?;
+            if agents.is_empty() {
+                continue;
+            }
             if plan.begins_group(&forked) {
                 plan.begin_group(&forked, self.options(&forked).await?, agents);
             } else {
                 plan.extend_group(agents);
             }
         }
-        Ok(plan.into_groups())
+        Ok(plan.into_groups_of(fork))
     }
 
     /// Returns the text of a list's file.

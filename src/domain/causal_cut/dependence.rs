@@ -12,7 +12,7 @@ use crate::domain::event::{
     ProgramStatus, QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished,
 };
 use crate::domain::fact::FactChange;
-use crate::domain::fork::agent_count;
+use crate::domain::fork::forked_count;
 use crate::domain::id::AgentId;
 use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::program_execution::ProgramSource;
@@ -169,7 +169,7 @@ impl<'event> RecordDependence<'event> {
 
     fn step_finished(&mut self, before: &Run, agent: Option<&Agent>, step: &StepFinished) {
         if step.transition.tag() == TagName::Fork {
-            self.changes_children(agent, agent_count(&step.children).max(1));
+            self.changes_children(agent, forked_count(&step.children));
         }
         let is_result = matches!(step.transition, Transition::Result { .. });
         let is_end = agent.is_some_and(|agent| agent.stack.is_empty()) && step.restarted.is_none();

@@ -3,7 +3,7 @@
 use super::{TurnJudgement, TurnReport, give_up, repair};
 use crate::domain::agent::Agent;
 use crate::domain::event::Event;
-use crate::domain::fork::{ForkGroup, agent_count};
+use crate::domain::fork::{ForkGroup, forked_count};
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation};
 use crate::domain::reminder::reminder;
 use crate::domain::run::{PauseReason, Run};
@@ -35,7 +35,7 @@ pub(super) fn reject_fork(
         let violation = ProtocolViolation::Fork { asked, why };
         return Some(give_up(agent, report, FailureCause::Protocol, violation.to_string()));
     }
-    let pause = no_room(run, agent_count(&report.children).max(1))?;
+    let pause = no_room(run, forked_count(&report.children))?;
     let why = format!("there is no room: {pause} (--max-agents)");
     let violation = ProtocolViolation::Fork { asked: transition.in_short(), why };
     let reminder = reminder(&report.allowed, &violation);

@@ -15,7 +15,7 @@ use crate::actor::registry::AgentActivity;
 use crate::domain::approval::PendingApproval;
 use crate::domain::event::{Event, NextAction, Record};
 use crate::domain::failures::AgentFailures;
-use crate::domain::fork::agent_count;
+use crate::domain::fork::forked_count;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
@@ -261,7 +261,7 @@ impl NotificationTracker {
                 self.ended += 1;
             }
             Event::StepFinished(step) if matches!(step.transition, Transition::Fork { .. }) => {
-                self.live += agent_count(&step.children).max(1);
+                self.live += forked_count(&step.children);
             }
             Event::JoinFinished(joined) => {
                 self.live = self.live.saturating_sub(joined.stopped.len());

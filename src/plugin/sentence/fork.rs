@@ -17,6 +17,7 @@ pub(super) fn forked_agents(event: &StepFinished, folder: Option<&Folder>) -> St
     let mut states: Vec<String> = event.children.iter().map(shown).collect();
     states.dedup();
     match agent_count(&event.children) {
+        0 => format!("no new agent at {}: the list is empty", shown(first)),
         1 => format!("a new agent at {}", shown(first)),
         many => format!("{many} new agents at {}", states.join(", ")),
     }

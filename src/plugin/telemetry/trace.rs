@@ -15,7 +15,7 @@ use super::span::{self, SpanDraft, number};
 use super::turn::{TurnSpanInput, ended_turn};
 use crate::domain::apply::{apply, begin};
 use crate::domain::event::{Event, Record, StepFinished, StoppedChild};
-use crate::domain::fork::agent_count;
+use crate::domain::fork::forked_count;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::retry::RetriedAgent;
 use crate::domain::run::{AgentEnding, Run};
@@ -206,7 +206,7 @@ impl TracedRun {
         };
         state.step = StepSpanState::of(agent);
         if let Transition::Fork { .. } = step.transition {
-            let agent_count = u32::try_from(agent_count(&step.children).max(1)).unwrap_or(u32::MAX);
+            let agent_count = u32::try_from(forked_count(&step.children)).unwrap_or(u32::MAX);
             let first = agent.forked_count.saturating_sub(agent_count) + 1;
             let children = (first..=agent.forked_count).map(|number| id.child(number));
             for child in children.filter_map(|child| self.run.agents.get(&child)) {

@@ -164,3 +164,51 @@ endings:
     ended.ok().stdout_has("terminated with result: honey: [");
     ended.stdout_has("of the fork own small");
 }
+
+#[test]
+fn empty_list_starts_nobody_and_the_agent_goes_on() {
+    let files: [(&str, &str); 4] =
+        [("a.json", "[]"), ("a.txt", "\n \n"), ("a.jsonl", ""), ("[]", "")];
+    for (list, text) in files {
+        for join in ["join: all", "join: any\non_failure: keep", "model: haiku"] {
+            let test = scripted(join, &each(list));
+            let test = if list == "[]" { test } else { test.file(list, text.as_bytes()) };
+            let ended = play(&test, &[]);
+            ended.ok().stderr_has("JOIN.md, no new agent at WORKER.md: the list is empty");
+            assert_eq!(births(&test), [0], "{list}");
+            let expected = if join == "model: haiku" { "{{results}}" } else { "[]" };
+            ended.ended("main", expected);
+        }
+    }
+    let test = scripted("join: any", &each("[]"));
+    play(&test, &[])
+        .code(1)
+        .stderr_has("it waits for any of its forked agents, but has forked none");
+}
+
+#[test]
+fn empty_list_beside_another_one_starts_the_agents_of_the_other() {
+    let tags = [each("[]"), each("[1, 2]"), each("none.txt")].concat();
+    let test = answering(
+        place("join: all").prompt("START.md", "---\nforks: many\n---\nstart"),
+        &tags,
+        &json!({}),
+    );
+    let ended = play(&test.file("none.txt", b""), &[]);
+    assert_eq!(outcomes(&payload(ended.ok(), "main")).len(), 2);
+}
+
+#[test]
+fn workers_start_in_the_order_of_their_numbers() {
+    for stagger in ["0s", "5ms"] {
+        let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]";
+        let test = scripted("join: all", &each(list));
+        let options = ["--agent", "scripted", "--max-procs", "1", "--stagger", stagger];
+        test.run(&[&["START.md"], &options[..]].concat()).ok();
+        let steps = test.events("step_finished");
+        let workers = steps.iter().filter(|step| step["state"] == "WORKER.md");
+        let agents: Vec<&str> = workers.filter_map(|step| step["agent"].as_str()).collect();
+        let expected: Vec<String> = (1..=12).map(|number| format!("main.{number}")).collect();
+        assert_eq!(agents, expected, "{stagger}");
+    }
+}

@@ -8,7 +8,7 @@ use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::call_budget::OpenCalls;
 use crate::domain::event::AgentFailed;
-use crate::domain::fork::agent_count;
+use crate::domain::fork::forked_count;
 use crate::domain::turn_cost::TurnCost;
 
 /// Returns the cost of all agents, live and finished.
@@ -37,7 +37,7 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         && step.transition.tag() == TagName::Fork
     {
         let parent = &before.agents[&step.turn.agent];
-        let born = u32::try_from(agent_count(&step.children).max(1)).expect("a few");
+        let born = u32::try_from(forked_count(&step.children)).expect("a few");
         named.extend((1..=born).map(|number| parent.id.child(parent.forked_count + number)));
     }
     let calls = OpenCalls::of(&before.agents, &before.ended_calls);

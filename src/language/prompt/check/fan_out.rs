@@ -19,6 +19,9 @@ impl FolderDiagnostics<'_> {
             for way in prompt.ways.iter().filter(|way| way.origin != TransitionOrigin::Text) {
                 if let Some(why) = unusable(&way.transition, most) {
                     self.error(name, way.place.entry, "RF206", why);
+                } else if born_of(&way.transition) == Some(0) {
+                    let message = "the list of this fork is empty, so it starts no agent; write its entries, or `each: any`";
+                    self.warning(name, way.place.entry, "RF206", message.to_owned());
                 }
             }
             for shown in &prompt.shown {

@@ -75,6 +75,8 @@ fn fork_options_that_contradict_policy_are_reported() {
         ),
         "{wrong:?}"
     );
+    let empty = start("", "tag: fork, target: W.md, next: END.md, each: '[ ]'", "x", "");
+    assert!(empty[0].starts_with("START.md:3:5: warning: RF206 the list of this fork is empty"));
 }
 
 #[test]

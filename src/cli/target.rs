@@ -8,7 +8,7 @@ use super::args::Cli;
 use super::exit::Error;
 use super::output;
 use crate::domain::id::RunId;
-use crate::language::hint::closest;
+use crate::language::hint::{closest, did_you_mean};
 use crate::runtime::{FIRST_STATE, Workflow, directories};
 use crate::store;
 use crate::store::dataspace::{Dataspace, DefinedProgram};
@@ -107,7 +107,7 @@ fn nothing(target: &str, root: &RunsRoot) -> String {
     let hint = if let Some(id) = closest(target, ids.iter().map(RunId::as_str)) {
         format!("; did you mean the run {id}?")
     } else if let Some(path) = similar_path(Path::new(target)) {
-        format!("; did you mean {}?", path.display())
+        format!("; {}", did_you_mean(target, &path.display().to_string()))
     } else if let Some(command) = misspelt_command(target) {
         format!("; did you mean the command `raymond {command}`?")
     } else {

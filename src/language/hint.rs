@@ -10,13 +10,41 @@ pub fn closest<'names>(
     let wanted = name.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
+        .map(|candidate| {
+            let likeness = strsim::jaro_winkler(&wanted, &candidate.to_lowercase());
+            (if looks_same(name, candidate) { 1.0 } else { likeness }, candidate)
+        })
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|(a, one), (b, other)| {
             let off = |name: &str| wanted.len().abs_diff(name.len());
             a.total_cmp(b).then(off(other).cmp(&off(one))).then(other.cmp(one))
         })
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns the question after a file that does not exist, with the reason why a file that looks the same is another one.
+#[must_use]
+pub fn did_you_mean(wanted: &str, similar: &str) -> String {
+    let [one, other] = [wanted, similar].map(|path| path.rsplit('/').next().unwrap_or_default());
+    let reason = if looks_same(one, other) { SAME_LOOK } else { "" };
+    format!("did you mean {similar}?{reason}")
+}
+
+/// The reason why a file that looks the same is another one.
+const SAME_LOOK: &str = " It looks the same, but one of the two names has composed characters and the other has letters with separate accents (Unicode NFC and NFD): rename the file, or copy its name";
+
+/// Returns whether two different names look the same, as far as is known without tables of Unicode: where one has a
+/// character, the other has a letter with marks.
+fn looks_same(one: &str, other: &str) -> bool {
+    let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}' | '\u{1160}'..='\u{11ff}' | '\u{3099}' | '\u{309a}');
+    let shape = |name: &str| {
+        name.chars().fold(String::new(), |mut shape, c| {
+            is_mark(c).then(|| shape.pop());
+            shape.push(if c.is_ascii() { c } else { char::REPLACEMENT_CHARACTER });
+            shape
+        })
+    };
+    one != other && [one, other].concat().contains(is_mark) && shape(one) == shape(other)
 }
 
 /// Returns whether `name` is a likely misspelling of `meant`: a letter or two missing, extra or out of place, or
@@ -50,6 +78,28 @@ mod tests {
         assert_eq!(closest("zzz", names), None);
         for agents in [["main", "main.1", "main.2"], ["main.2", "main.1", "main"]] {
             assert_eq!(closest("main.7", agents), Some("main.1"));
+        }
+    }
+
+    #[test]
+    fn composed_and_decomposed_names_are_told_apart() {
+        for (one, other) in [
+            ("PRÜFUNG.md", "PRU\u{308}FUNG.md"),
+            ("é.md", "e\u{301}.md"),
+            ("ệ.md", "e\u{323}\u{302}.md"),
+            ("ệ.md", "ẹ\u{302}.md"),
+            ("가각.md", "\u{1100}\u{1161}\u{1100}\u{1161}\u{11a8}.md"),
+            ("が.md", "か\u{3099}.md"),
+            ("ßÅ.md", "ßA\u{30a}.md"),
+        ] {
+            for (wanted, there) in [(one, other), (other, one)] {
+                assert_eq!(closest(wanted, ["a.md", "PROFUNG.md", there]), Some(there));
+                let hint = did_you_mean(&format!("flow/{wanted}"), there);
+                assert!(hint.starts_with(&format!("did you mean {there}? It looks")), "{hint}");
+            }
+        }
+        for (one, other) in [("é.md", "è.md"), ("a.md", "b.md"), ("e\u{301}.md", "e\u{301}.md")] {
+            assert_eq!(did_you_mean(one, other), format!("did you mean {other}?"));
         }
     }
 

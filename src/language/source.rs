@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use super::hint::did_you_mean;
 use super::position::SourcePlace;
 use crate::domain::id::{Folder, ScopePath, StateName};
 
@@ -13,7 +14,7 @@ use crate::domain::id::{Folder, ScopePath, StateName};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no such file.
-    #[error("{path}: there is no such file in the workflow{}", .similar.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
+    #[error("{path}: there is no such file in the workflow{}", .similar.as_ref().map(|name| format!("; {}", did_you_mean(path, name))).unwrap_or_default())]
     Missing {
         /// The path that was looked for.
         path: String,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::FolderDiagnostics;
 use crate::domain::id::{StateKind, StateName};
 use crate::language::diagnostic::Severity;
+use crate::language::hint::did_you_mean;
 use crate::language::manifest::{self, Manifest};
 use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
@@ -222,8 +223,8 @@ fn no_beginning(similar: Option<&str>) -> String {
 /// Returns why a file cannot be a state, as the second half of a sentence.
 pub(super) fn why(error: &Error) -> String {
     match error {
-        Error::Missing { similar, .. } => {
-            let hint = similar.as_ref().map(|name| format!("; did you mean {name}?"));
+        Error::Missing { similar, path } => {
+            let hint = similar.as_ref().map(|name| format!("; {}", did_you_mean(path, name)));
             format!("there is no such file{}", hint.unwrap_or_default())
         }
         other => other.reason(),

@@ -6,7 +6,7 @@
 use super::FolderDiagnostics;
 use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::graph::checked_graph::{GraphNode, SpawnTask};
-use crate::language::hint::closest;
+use crate::language::hint::{closest, did_you_mean};
 use crate::language::prompt::workflow_map::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
 use crate::language::replies::{self, ScriptedReplies, branch_key};
 use crate::language::source::{Error, WorkflowSource};
@@ -162,7 +162,7 @@ fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
 
 fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
     let hint = match similar {
-        Some(name) => format!("did you mean {name}?"),
+        Some(name) => did_you_mean(key, &name),
         None => "no agent is ever given these".to_owned(),
     };
     format!("there is no {kind} {key}; {hint}")

@@ -93,6 +93,11 @@ impl Variables {
         self.list().iter().map(|(_, value)| value)
     }
 
+    /// Returns the values, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.0.iter_mut().flat_map(|list| Arc::make_mut(list)).map(|(_, value)| value)
+    }
+
     fn list(&self) -> &[(String, String)] {
         self.0.as_deref().map_or(&[], Vec::as_slice)
     }

@@ -208,3 +208,93 @@ fn endings_may_be_left_out_and_texts_and_transitions_be_fixed() {
     let outcome = test.raymond(&["run", ".", "--agent", "scripted", "--id", "r"]);
     outcome.ok().stdout_has("DONE");
 }
+
+#[test]
+fn placeholders_of_the_policy_are_filled_for_a_reply_without_tag() {
+    let policy = |entry: &str| format!("---\nallowed_transitions:\n  - {{ {entry} }}\n---\nstart");
+    let hello = ["START.md", "--input", "HELLO \"you\" {{agent_id}}"];
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            &policy("tag: goto, target: NEXT.md, input: \"<{{input}}>\", by: \"{{agent_id}}\""),
+        )
+        .prompt("NEXT.md", "next {{by}} {{input}}")
+        .rule(when("start").reply("no tag"))
+        .rule(when("next").reply("<result>ok</result>"));
+    test.run(&hello).ok().stderr_lacks("nothing fills");
+    assert_eq!(test.calls()[1].prompt.trim(), "next main <HELLO \"you\" {{agent_id}}>");
+
+    let test = Test::new()
+        .prompt("START.md", &policy("tag: result, payload: \"{{input}} done\""))
+        .rule(when("start").once().reply("<result>other</result>"))
+        .rule(when("done").reply("no tag"));
+    test.run(&hello).ok().ended("main", "HELLO \"you\" {{agent_id}} done");
+    assert_eq!(test.events("turn_rejected").len(), 1);
+
+    let test = Test::new()
+        .prompt("START.md", &policy("tag: fork, target: WORKER.md, next: NEXT.md, each: \"{{input}}\", of: \"{{state}}\""))
+        .prompt("WORKER.md", "work on {{item}} of {{of}}")
+        .prompt("NEXT.md", "---\njoin: all\n---\nnext")
+        .rule(when("start").reply("no tag"))
+        .rule(when("work").reply("<result>ok</result>"))
+        .rule(when("next").reply("<result>ok</result>"));
+    test.run(&["START.md", "--input", "[1, 2]", "--stagger", "0s"]).ok();
+    for number in [1, 2] {
+        assert_eq!(test.calls_with(&format!("work on {number} of START.md")).len(), 1);
+    }
+}
+
+#[test]
+fn tag_has_to_have_the_filled_value_of_the_policy() {
+    let entries = "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md, input: \"{{input}}\" }\n  - { tag: result, kind: \"{{gone}}\" }\n---\nstart";
+    let test = Test::new()
+        .prompt("START.md", entries)
+        .prompt("NEXT.md", "next {{input}}")
+        .rule(when("start").once().reply("<goto input=\"{{input}}\">NEXT.md</goto>"))
+        .rule(when("allowed").reply("<goto input=\"HELLO\">NEXT.md</goto>"))
+        .rule(when("next HELLO").reply("<result>ok</result>"));
+    let ended = test.run(&["START.md", "--input", "HELLO"]);
+    ended.ok().ended("main", "ok").stderr_has("START.md:4");
+    assert!(test.calls()[1].prompt.contains("<goto input=\"HELLO\">NEXT.md</goto>"));
+    assert_eq!(test.events("turn_rejected").len(), 1);
+}
+
+#[test]
+fn unreadable_tag_beside_a_single_way_is_a_warning() {
+    let test = Test::new()
+        .prompt("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: NEXT }\n---\nstart <goto target=\"NEXT\">")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<goto target=\"NEXT\">"))
+        .rule(when("next").reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok().ended("main", "ok");
+    let checked = test.raymond(&["check", "."]);
+    checked
+        .ok()
+        .stdout_has("START.md:5:7: warning: RF104")
+        .stdout_has("takes the only way, <goto>NEXT.md</goto>");
+}
+
+#[test]
+fn frontmatter_in_the_text_of_a_prompt_is_warned_of() {
+    let policy = "allowed_transitions:\n  - { tag: result }\n---\n";
+    for (head, keys) in [
+        (
+            format!("budget: 0.10\nmodel: haiku\n{policy}"),
+            "`budget`, `model`, `allowed_transitions`",
+        ),
+        (format!("---\nmodel: haiku\n---\n{policy}"), "`allowed_transitions`"),
+    ] {
+        let warning = format!(
+            "this looks like frontmatter, but it is a part of the prompt and has no effect ({keys}): put"
+        );
+        let test = Test::new()
+            .prompt("START.md", "start <goto>NEXT.md</goto>")
+            .prompt("NEXT.md", &format!("{head}next <result>x</result>"))
+            .rule(when("start").reply("<goto>NEXT.md</goto>"))
+            .rule(when("next").reply("<result>ok</result>"));
+        test.raymond(&["check", "."]).ok().stdout_has(&warning).stdout_has("warning: RF108");
+        for options in [&["START.md"][..], &["START.md", "--no-check", "--id", "u"]] {
+            test.run(options).ok().ended("main", "ok").stderr_has(&warning);
+        }
+    }
+}

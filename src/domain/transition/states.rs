@@ -45,6 +45,26 @@ impl Transition {
     }
 }
 
+impl Transition {
+    /// Changes its texts: the values of its variables, for which `change` gets true, and the payload of a result, the text
+    /// of a question, or the list of a fork.
+    pub fn change_texts(&mut self, mut change: impl FnMut(&mut String, bool)) {
+        let (variables, text) = match self {
+            Self::Result { payload, variables, .. } => (variables, Some(payload)),
+            Self::Ask { question, variables, .. } => (variables, Some(question)),
+            Self::Fork { each, variables, .. } => {
+                (variables, each.as_mut().map(|each| &mut each.list))
+            }
+            Self::Goto { variables, .. }
+            | Self::Reset { variables, .. }
+            | Self::Call { variables, .. }
+            | Self::Function { variables, .. } => (variables, None),
+        };
+        variables.values_mut().for_each(|value| change(value, true));
+        text.into_iter().for_each(|text| change(text, false));
+    }
+}
+
 /// Takes the `keep` of a reset from its attributes.
 pub(super) fn keeps_stack(variables: &mut Variables) -> Result<bool, InvalidTransition> {
     match variables.remove("keep").as_deref() {

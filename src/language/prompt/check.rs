@@ -78,6 +78,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.shown_tags(&workflow_map);
         report.entries(&workflow_map);
         report.tags(&workflow_map);
+        report.lost_frontmatter(&workflow_map);
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.has_budget = manifest.budget.is_some();
@@ -118,17 +119,19 @@ pub fn beginning(
 }
 
 /// Returns the problems, before a run begins, of the states that policies lead to: those that will fail when they
-/// are reached.
+/// are reached. `by_text` also has the states that only texts name; frontmatter that has no effect is warned of there, too.
 #[must_use]
 pub(super) fn check_reachable(
     workflow_map: &WorkflowMap,
+    by_text: &WorkflowMap,
     source: &dyn WorkflowSource,
 ) -> Vec<Diagnostic> {
     let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
     report.files(workflow_map);
     report.ways(workflow_map);
     report.outputs(workflow_map);
-    let worth = ["RF001", "RF002", "RF101", "RF102", "RF402", "RF501"];
+    report.lost_frontmatter(by_text);
+    let worth = ["RF001", "RF002", "RF101", "RF102", "RF108", "RF402", "RF501"];
     report.diagnostics.retain(|diagnostic| worth.contains(&diagnostic.code));
     report.diagnostics.sort();
     report.diagnostics

@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 44] = [
+pub const CODES: [(&str, &str); 45] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -28,6 +28,7 @@ pub const CODES: [(&str, &str); 44] = [
         "the text shows a tag around the name of a state that is refused in a reply (in code, or around anything else: warning)",
     ),
     ("RF107", "a name without an ending fits several states"),
+    ("RF108", "frontmatter that is a part of the prompt: it has no effect (warning)"),
     ("RF110", "nothing leads to a state (warning)"),
     ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
     ("RF202", "an entry of a policy says nothing that another does not (warning)"),

@@ -14,6 +14,7 @@ use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::time::millis;
+use crate::domain::transition::Transition;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::budget::budget;
 use crate::language::keys::unknown_keys;
@@ -123,15 +124,24 @@ pub struct FrontmatterPlaces {
 impl Frontmatter {
     /// Adds the endings to the names of states that have none.
     pub fn resolve_names(&mut self, source: &dyn WorkflowSource) {
-        named::resolve_policy(&mut self.policy, source);
         if let Some(join) = &mut self.join {
             named::resolve_join(join, source);
         }
-        if let Some(Evaluator::Pattern { found, missing, .. }) = &mut self.evaluator {
-            for transition in [found, missing].into_iter().flatten() {
-                named::resolve_transition(transition, source);
-            }
+        for transition in self.transitions_mut() {
+            named::resolve_transition(transition, source);
         }
+    }
+
+    /// Returns all transitions in it: the entries of the policy first, then those of the evaluator and of the output.
+    pub(super) fn transitions_mut(&mut self) -> impl Iterator<Item = &mut Transition> {
+        let of_pattern = match &mut self.evaluator {
+            Some(Evaluator::Pattern { found, missing, .. }) => [found, missing].map(Option::as_mut),
+            Some(Evaluator::Prompt { .. }) | None => [None, None],
+        };
+        let rules = self.output.iter_mut().flat_map(|output| &mut output.rules);
+        let of_policy = self.policy.allowed.iter_mut();
+        let of_pattern = of_pattern.into_iter().flatten().map(Box::as_mut);
+        of_policy.chain(of_pattern).chain(rules.map(|rule| &mut rule.transition))
     }
 }
 

@@ -5,7 +5,6 @@ use super::script::PreparedScript;
 use super::state_error::Error;
 use crate::domain::id::{Folder, ScopePath, StateKind, StateName};
 use crate::domain::join::{Join, JoinFallback};
-use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
 use crate::language::source::WorkflowSource;
 
@@ -115,13 +114,6 @@ pub fn why_no_state(state: &StateName, source: &dyn WorkflowSource) -> Option<St
             PreparedScript::read(state, None, source).err().map(|error| error.to_string())
         }
         None => Some(Error::NotAPrompt { path: source.path(state) }.to_string()),
-    }
-}
-
-/// Adds the endings to the names in a policy.
-pub fn resolve_policy(policy: &mut TransitionPolicy, source: &dyn WorkflowSource) {
-    for entry in &mut policy.allowed {
-        resolve_transition(entry, source);
     }
 }
 

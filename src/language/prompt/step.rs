@@ -8,7 +8,7 @@ use super::document::{self, ExaminedDocument, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
 pub use super::state_error::Error;
-use super::{named, scopes};
+use super::{filled_entries, named, scopes};
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
@@ -119,12 +119,13 @@ pub fn step_with(
     let PromptDocument { mut frontmatter, body, body_line } =
         errors.or_else_first(document).map_err(wrong)?;
     frontmatter.resolve_names(source);
+    let values = position.values();
+    let unfilled_of_entries = filled_entries::fill(&mut frontmatter, &values, &places);
     let output = contract(&frontmatter, &path, source)?;
     let mut options = frontmatter.options;
     let mut faults = YamlErrors::default();
     faults.add(embed_files(&mut options, &places.options, source));
     let options = faults.or_else_first(options).map_err(wrong)?;
-    let values = position.values();
     let filled = template::fill(&body, |name| placeholder(&values, name));
     Ok(PreparedPrompt {
         prompt: filled.text,
@@ -140,10 +141,9 @@ pub fn step_with(
         unfilled: filled
             .unknown
             .into_iter()
-            .map(|(name, line)| UnfilledPlaceholder {
-                name,
-                place: format!("{path}:{}", line + body_line - 1),
-            })
+            .map(|(name, line)| (name, line + body_line - 1))
+            .chain(unfilled_of_entries)
+            .map(|(name, line)| UnfilledPlaceholder { name, place: format!("{path}:{line}") })
             .collect(),
         values,
     })

@@ -18,7 +18,9 @@ pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
     let reach =
         WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
     let workflow_map = WorkflowMap::of(entry, source, reach);
-    check_reachable(&workflow_map, source).iter().map(Diagnostic::without_severity).collect()
+    let by_text = WorkflowMap::of(entry, source, WorkflowMapOptions { by_text: true, ..reach });
+    let found = check_reachable(&workflow_map, &by_text, source);
+    found.iter().map(Diagnostic::without_severity).collect()
 }
 
 #[cfg(test)]

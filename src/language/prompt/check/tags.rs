@@ -30,12 +30,26 @@ impl FolderDiagnostics<'_> {
         }
     }
 
+    /// Warns of frontmatter that is a part of a prompt.
+    pub(super) fn lost_frontmatter(&mut self, workflow_map: &WorkflowMap) {
+        for (name, prompt) in workflow_map.prompts() {
+            if let Some((message, place)) = &prompt.lost_frontmatter {
+                self.warning(name, *place, "RF108", message.clone());
+            }
+        }
+    }
+
     fn misspelt(&mut self, name: &StateName, prompt: &FolderPrompt) {
         for (tag, place) in &prompt.misspelt {
             let is_state =
                 tag.encloses.as_ref().is_some_and(|state| self.source.check(state).is_ok());
-            let message = format!("the text shows {}", tag.mistake);
-            if is_state {
+            // Such a tag counts as none, and a reply without one takes the only way.
+            let implied = prompt.frontmatter.policy.implied().filter(|_| !prompt.is_open());
+            let instead =
+                implied.map(|only| format!("; a reply with it takes the only way, {only}"));
+            let message =
+                format!("the text shows {}{}", tag.mistake, instead.as_deref().unwrap_or(""));
+            if is_state && instead.is_none() {
                 self.error(name, *place, "RF104", message);
             } else {
                 self.warning(name, *place, "RF104", message);

@@ -3,6 +3,7 @@
 mod fan_out;
 mod flow;
 mod folders;
+mod implied;
 mod names;
 mod outputs;
 mod programs;
@@ -267,7 +268,7 @@ fn misspelt_tag_is_error_around_state_and_warning_around_other_text() {
     let found = said(&[
         (
             "START.md",
-            "tag: goto, target: NEXT.md",
+            "tag: goto, target: NEXT.md }\n  - { tag: result",
             "<gotto>NEXT.md</gotto>\n<goto>NEXT.md<goto>\n<gotto>GONE.md</gotto>",
         ),
         ("NEXT.md", "", "<reslt>x</reslt> or <result>x</result>"),
@@ -276,9 +277,9 @@ fn misspelt_tag_is_error_around_state_and_warning_around_other_text() {
         found,
         [
             "NEXT.md:1:1: warning: RF104 the text shows <reslt>, which is not a tag; did you mean <result>?",
-            "START.md:5:1: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?",
-            "START.md:6:1: RF104 the text shows a <goto> without its </goto>",
-            "START.md:7:1: warning: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?",
+            "START.md:6:1: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?",
+            "START.md:7:1: RF104 the text shows a <goto> without its </goto>",
+            "START.md:8:1: warning: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?",
         ]
     );
     let output = "---\noutput: { type: object }\n---\n<gotto>NEXT.md</gotto>";

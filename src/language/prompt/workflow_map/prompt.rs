@@ -13,7 +13,7 @@ use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
 use crate::language::prompt::policy_entry::EntryPlace;
 use crate::language::prompt::quoted::QuotedParts;
-use crate::language::prompt::{mentioned, named};
+use crate::language::prompt::{filled_entries, lost_frontmatter, mentioned, named};
 use crate::language::source::WorkflowSource;
 use crate::language::tag::misspelt::MisspeltTag;
 use crate::language::yaml::YamlErrors;
@@ -30,6 +30,8 @@ pub struct FolderPrompt {
     pub errors: YamlErrors,
     /// The ways to other states: of the policy, the evaluator and the join, and without a policy also of the text.
     pub ways: Vec<TransitionEdge>,
+    /// The warning about frontmatter in its text, which has no effect, and the place.
+    pub lost_frontmatter: Option<(String, SourcePlace)>,
     /// The tags that its text shows.
     pub shown: Vec<ShownTag>,
     /// True if its text shows any tag, also one whose target a placeholder decides.
@@ -110,10 +112,18 @@ impl FolderPrompt {
                 place: place(tag.span.start),
             })
             .partition(ShownTag::is_filled_in);
+        let of_entries = document.frontmatter.policy.allowed.iter().zip(&places.entries);
+        let of_entries = of_entries.flat_map(|(entry, place)| {
+            let names =
+                filled_entries::fill_entry(&mut entry.clone(), &Variables::new()).into_iter();
+            names.map(|name| (name, place.entry))
+        });
+        let of_body = template::placeholders(body);
+        let of_body = of_body.map(|(name, offset)| (name.to_owned(), place(offset)));
         let mut placeholders: Vec<(String, SourcePlace)> = Vec::new();
-        for (name, offset) in template::placeholders(body) {
-            if !placeholders.iter().any(|(known, _)| known == name) {
-                placeholders.push((name.to_owned(), place(offset)));
+        for (name, place) in of_entries.chain(of_body) {
+            if !placeholders.iter().any(|(known, _)| *known == name) {
+                placeholders.push((name, place));
             }
         }
         let misspelt = tag::misspelt::misspelt(body).into_iter().map(|one| {
@@ -124,6 +134,7 @@ impl FolderPrompt {
             shows_tags: !spans.is_empty(),
             shows_filled_tags: !filled.is_empty(),
             words: mentioned::words(body).map(|(_, word)| word.to_owned()).collect(),
+            lost_frontmatter: lost_frontmatter::find(body, document.body_line),
             misspelt: misspelt.collect(),
             mentioned: mentioned::names(body, &spans),
             frontmatter: document.frontmatter,

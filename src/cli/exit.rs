@@ -188,6 +188,7 @@ pub(super) fn of_runtime(error: &runtime::Error) -> CliExitCode {
         | Error::NoApprovals(_)
         | Error::Visit(_)
         | Error::NotExchanged { .. }
+        | Error::NoWorktrees { .. }
         | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }

@@ -11,6 +11,9 @@ use super::run::Run;
 /// The namespace of the branches, and of the refs that keep the content of removed worktrees.
 const NAMESPACE: &str = "raymond";
 
+/// The warning about worktrees of a repository with submodules.
+pub const EMPTY_SUBMODULES: &str = "the repository has submodules, and git leaves them empty in the worktrees of agents: where they are needed, have the prompt begin with `git submodule update --init --recursive`";
+
 /// Returns the branch of an agent's worktree.
 ///
 /// # Errors
@@ -27,6 +30,14 @@ pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     Err(format!(
         "git takes no branch {NAMESPACE}/{id}/{agent}, because the run's id {wrong}: choose another --id"
     ))
+}
+
+/// Returns the branches beside which git cannot have this one, because it continues their names, each with the reason and
+/// the remedy.
+pub fn blocking_branches(branch: &str) -> impl Iterator<Item = (&str, String)> {
+    branch.match_indices('/').map(|(at, _)| &branch[..at]).map(move |other| {
+        (other, format!("the repository has a branch `{other}`, and git cannot have the branch {branch} beside it: rename it with `git branch -m {other} NAME`"))
+    })
 }
 
 /// Returns the ref that keeps the content of an agent's removed worktree; `number` counts earlier ones. Git
@@ -277,6 +288,20 @@ mod tests {
         for (id, wrong) in [("a..b", "has `..` in it"), ("a.lock", "ends in `.lock`")] {
             let why = branch(&run(id), &agent).expect_err("refused");
             assert!(why.contains(wrong) && why.ends_with("choose another --id"), "{why}");
+        }
+    }
+
+    #[test]
+    fn blocking_branch_is_named_with_remedy() {
+        let all: Vec<(&str, String)> = blocking_branches("raymond/x/main.1").collect();
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["raymond", "raymond/x"]);
+        for (name, why) in all {
+            assert!(
+                why.starts_with(&format!("the repository has a branch `{name}`, and")),
+                "{why}"
+            );
+            assert!(why.ends_with(&format!("rename it with `git branch -m {name} NAME`")), "{why}");
         }
     }
 

@@ -19,6 +19,7 @@ use super::request::RunRequest;
 use super::sharing::{self, SharedFiles, first_home, publish};
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
+use super::worktree_check;
 use crate::actor::clock::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::event::{Event, Record, RunStarted};
@@ -76,6 +77,7 @@ pub fn create(
     let asks = asks && settings.answerer != AnswererKind::Replay;
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
+    warnings.extend(worktree_check::check(root, workflow, &workflow_id, &settings)?);
     let named = request.git_exchange.as_ref();
     let begun = exchange::begin(root, &workflow_id, &mut settings, named)?;
     warnings.extend(begun.as_ref().and_then(PushedBase::warning));

@@ -62,6 +62,14 @@ pub enum Error {
         /// The reason, and the remedy.
         why: String,
     },
+    /// Git cannot make the worktrees of a run's agents.
+    #[error("git cannot make worktrees for the agents of the run {run}: {why}")]
+    NoWorktrees {
+        /// The run.
+        run: RunId,
+        /// The reason, and the remedy.
+        why: String,
+    },
     /// A person cannot work on an agent.
     #[error(transparent)]
     Visit(#[from] VisitError),

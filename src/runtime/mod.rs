@@ -60,6 +60,7 @@ pub mod worker;
 mod workflow;
 pub mod workflow_errors;
 mod workflow_starter;
+mod worktree_check;
 
 pub use answerer::{OTHER_SCRIPT, build_runner};
 pub use builder::{Builder, Runtime};

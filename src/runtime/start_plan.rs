@@ -11,7 +11,7 @@ use super::reachable_errors::read_graph;
 use super::request::RunRequest;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
-use super::{answerer, plugin_programs, replay};
+use super::{answerer, plugin_programs, replay, worktree_check};
 use crate::domain::id::{AgentId, RunId, StateKind, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -119,11 +119,13 @@ pub fn plan(
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
     check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
-    let PreflightResult { warnings, asks, budget, .. } =
+    let PreflightResult { mut warnings, asks, budget, .. } =
         preflight::check_entry(workflow, &id, request, &trusting, graphs)
             .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))?;
     let mut refusals = Vec::new();
     refusals.extend(check_place(root, request.id.as_ref()).err().map(Error::from));
+    let checked = worktree_check::check(root, workflow, &id, &settings);
+    refusals.extend(checked.map(|warning| warnings.extend(warning)).err());
     replay::taken_in(workflow, &mut settings)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     let trust =

@@ -30,7 +30,7 @@ use super::git::{GitRunner, refusal};
 use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
-use crate::domain::worktree::RemovalRefusal;
+use crate::domain::worktree::{EMPTY_SUBMODULES, RemovalRefusal, branch};
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::orphans;
@@ -67,6 +67,22 @@ impl WorkspaceExecutor {
             other => other,
         };
         made.map_err(described).into()
+    }
+
+    /// Checks, before a run begins, that git can make worktrees for its agents. Returns the reason why it cannot, or what
+    /// people should know: nothing is in the submodules there.
+    pub async fn check_worktrees(&self) -> InspectionOutcome<Result<Option<String>, String>> {
+        let git = GitRunner { shared: &self.0, stem: INSPECTION_NAME };
+        let checked = async {
+            let repository = GitRepository::of(git, self.root()).await?;
+            let branch = branch(&self.0.place.marker.run, &AgentId::main())?;
+            if let Some(why) = repository.obstacle(git, &branch).await? {
+                return Ok(Err(why));
+            }
+            let listed = git.inspect(self.root(), &["cat-file", "-e", "HEAD:.gitmodules"]).await?;
+            Ok(Ok((listed.exit == ProcessExit::Code(0)).then(|| EMPTY_SUBMODULES.to_owned())))
+        };
+        checked.await.into()
     }
 
     /// Returns all worktrees of the run, each with its inspection or the reason why there is none.

@@ -61,6 +61,7 @@ mod reference;
 mod refused_start;
 mod refused_tools;
 mod released;
+mod repositories;
 mod retried_results;
 mod retry;
 mod samples;

@@ -62,6 +62,9 @@ impl WorktreeCreator<'_> {
         let (git, working_dirs) = (self.git, self.working_dirs());
         let branch = branch(&git.shared.place.marker.run, self.agent)?;
         let repository = GitRepository::of(git, working_dirs.root()).await?;
+        if let Some(why) = repository.obstacle(git, &branch).await? {
+            return Err(why.into());
+        }
         let pushed = pushed_work(git, &repository, self.agent, &branch).await?;
         let (snapshot, base) = match pushed {
             Some(PushedWork { commit, snapshot }) => (snapshot, commit),

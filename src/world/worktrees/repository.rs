@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::domain::worktree::blocking_branches;
 use crate::process::child::exit::ProcessExit;
 use crate::world::git::{GitRunner, refusal};
 use crate::world::outcome::OperationError;
@@ -57,6 +58,31 @@ impl GitRepository {
         }
         let prefix = prefix.trim_end_matches('/').to_owned();
         Ok(Self { at: at.to_owned(), common: PathBuf::from(common), prefix })
+    }
+
+    /// Returns why git cannot make worktrees in it, if it cannot: another branch is in the way of the one that is needed,
+    /// or a setting of its main worktree counts for each of them, so that git would work elsewhere.
+    pub(in crate::world) async fn obstacle(
+        &self,
+        git: GitRunner<'_>,
+        branch: &str,
+    ) -> Result<Option<String>, OperationError> {
+        for (other, why) in blocking_branches(branch) {
+            if git.resolve_commit(&self.at, &format!("refs/heads/{other}")).await?.is_some() {
+                return Ok(Some(why));
+            }
+        }
+        let config = self.common.join("config").display().to_string();
+        let keys = r"^(core\.worktree|extensions\.worktreeconfig)$";
+        let words = ["config", "--file", &config, "--type=bool-or-str", "--get-regexp", keys];
+        let found = git.inspect(&self.at, &words).await?;
+        let is_set = |key: &str| found.stdout.text().lines().any(|line| line.starts_with(key));
+        let is_elsewhere = is_set("core.worktree ") && is_set("extensions.worktreeconfig true");
+        Ok(is_elsewhere.then(|| {
+            format!(
+                "git would work elsewhere in it, because {config} has `extensions.worktreeConfig`, so that its `core.worktree` counts for each worktree: run `git config --worktree core.worktree DIR` and `git config --file {config} --unset core.worktree`, or unset the extension"
+            )
+        }))
     }
 
     /// Returns the commit it is at.

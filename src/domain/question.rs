@@ -143,21 +143,47 @@ impl Question {
     }
 }
 
+/// An answer as a graph stores it: `{id, raw}`, perhaps with `is_option` and the `selected` element of a list.
+struct StoredAnswer<'value> {
+    id: &'value Value,
+    raw: &'value Value,
+    is_option: bool,
+    has_element: bool,
+}
+
+impl<'value> StoredAnswer<'value> {
+    fn of(value: &'value Value) -> Option<Self> {
+        const KEYS: [&str; 4] = ["id", "raw", "is_option", "selected"];
+        let fields = value.as_object()?;
+        let (id, raw) = (fields.get("id")?, fields.get("raw")?);
+        if !raw.is_string() || !fields.keys().all(|key| KEYS.contains(&&**key)) {
+            return None;
+        }
+        let has_element = fields.contains_key("selected");
+        let is_option = fields.get("is_option").and_then(Value::as_bool);
+        Some(Self { id, raw, is_option: is_option.unwrap_or(id != OTHER), has_element })
+    }
+}
+
 /// Returns a part of `raw` in a stored answer `{id, raw}`: `text` is a text of the person's own, `selected` the id of
 /// the chosen option. `None` if the value is no such answer, or if it has no such part.
 #[must_use]
 pub fn raw_part<'value>(answer: &'value Value, part: &str) -> Option<&'value Value> {
-    let fields = answer.as_object()?;
-    let (id, raw) = (fields.get("id")?, fields.get("raw")?);
-    if !raw.is_string() || fields.keys().any(|key| !["id", "raw", "is_option"].contains(&&**key)) {
-        return None;
-    }
-    let is_option = fields.get("is_option").and_then(Value::as_bool).unwrap_or(id != OTHER);
+    let answer = StoredAnswer::of(answer).filter(|answer| !answer.has_element)?;
     match part {
-        "text" if !is_option => Some(raw),
-        "selected" if is_option => Some(id),
+        "text" if !answer.is_option => Some(answer.raw),
+        "selected" if answer.is_option => Some(answer.id),
         _ => None,
     }
+}
+
+/// Returns the text that a stored answer `{id, raw}` stands for: the id of the chosen option, or a text of the person's
+/// own. `None` if the value is no such answer.
+#[must_use]
+pub fn answer_text(answer: &Value) -> Option<&str> {
+    let answer = StoredAnswer::of(answer)?;
+    let is_chosen = answer.is_option || answer.has_element;
+    if is_chosen { answer.id } else { answer.raw }.as_str()
 }
 
 #[cfg(test)]
@@ -210,5 +236,21 @@ mod tests {
         assert_eq!(raw_part(&option, "selected"), Some(&"other".into()));
         let map = serde_json::json!({"id": "a", "raw": "b", "more": 1});
         assert_eq!(raw_part(&map, "selected"), None);
+    }
+
+    #[test]
+    fn answer_stands_for_its_option_or_its_own_text() {
+        use serde_json::json;
+        for (answer, text) in [
+            (json!({"id": "git", "raw": "1"}), Some("git")),
+            (json!({"id": "other", "raw": "svn"}), Some("svn")),
+            (json!({"id": "other", "raw": "2", "is_option": true}), Some("other")),
+            (json!({"id": "a", "raw": "A", "selected": {"id": "a", "n": 1}}), Some("a")),
+            (json!({"id": "a", "raw": "b", "more": 1}), None),
+            (json!({"id": "a", "raw": 1}), None),
+            (json!("a"), None),
+        ] {
+            assert_eq!(answer_text(&answer), text, "{answer}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod journal;
 mod others;
 mod parallel;
 mod references;
+mod responses;
 mod site;
 mod together;
 mod world;

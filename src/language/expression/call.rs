@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::method::wrong_number;
-use super::value::{self, kind};
+use super::value::{self, as_text, kind};
 
 /// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,11 +142,11 @@ impl BuiltinFunction {
     }
 
     fn text(self, value: &Value) -> Result<&str, Error> {
-        value.as_str().ok_or_else(|| self.refuse("two texts", value))
+        as_text(value).ok_or_else(|| self.refuse("two texts", value))
     }
 
     fn text_of(self, value: &Value) -> Result<&str, Error> {
-        value.as_str().ok_or_else(|| self.refuse("a text", value))
+        as_text(value).ok_or_else(|| self.refuse("a text", value))
     }
 
     fn refuse(self, takes: &str, given: &Value) -> Error {
@@ -174,11 +174,11 @@ fn from_entries(entries: &Value, fuel: &mut Fuel) -> Result<Value, Error> {
 
 /// Returns whether a text has a part, a list an element, or a map a key.
 fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
+    if let (Some(text), Some(part)) = (as_text(whole), as_text(part)) {
+        fuel.read(text.len())?;
+        return Ok(text.contains(part));
+    }
     match (whole, part) {
-        (Value::String(text), Value::String(part)) => {
-            fuel.read(text.len())?;
-            Ok(text.contains(part.as_str()))
-        }
         (Value::Array(list), part) => Ok(position(list, part, fuel)?.is_some()),
         (Value::Object(map), Value::String(key)) => Ok(map.contains_key(key)),
         (Value::String(_) | Value::Object(_), part) => Err(Error::Evaluation(format!(

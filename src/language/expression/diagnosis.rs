@@ -1,5 +1,6 @@
 //! Explains why a text is no expression: names the mistake where the parser stopped, and a correct form.
 
+use super::ast::Expression;
 use super::flaw::SyntaxError;
 
 /// The words of other languages for operators, with the form to write here.
@@ -36,18 +37,25 @@ pub(super) fn diagnose(text: &str, at: usize) -> SyntaxError {
         return SyntaxError::syntax(0, "there is no expression");
     }
     let failure = ParseFailure {
+        start: text.len() - text.trim_start().len(),
         text: trimmed,
         at,
         before: text[..at].trim_end(),
         rest: text[at..].trim_end(),
     };
     let prose = || failure.prose();
-    let specific = prose().or_else(|| failure.other_language()).or_else(|| failure.javascript());
+    let specific = failure
+        .statement()
+        .or_else(prose)
+        .or_else(|| failure.other_language())
+        .or_else(|| failure.javascript());
     specific.unwrap_or_else(|| failure.plain())
 }
 
 /// A place where the parser stopped.
 struct ParseFailure<'text> {
+    /// Where the text begins.
+    start: usize,
     text: &'text str,
     at: usize,
     before: &'text str,
@@ -55,6 +63,31 @@ struct ParseFailure<'text> {
 }
 
 impl ParseFailure<'_> {
+    /// Recognizes a statement of JavaScript, which only the body of a function can have.
+    fn statement(&self) -> Option<SyntaxError> {
+        let end = self.text.find(|c: char| !c.is_alphanumeric()).unwrap_or(self.text.len());
+        let (word, rest) = self.text.split_at(end);
+        let rest = rest.trim();
+        let is_statement = match word {
+            "const" | "let" | "var" => {
+                let name = rest.split(['=', ';', '\n']).next().unwrap_or_default().trim();
+                rest.contains('=') && (!name.contains(' ') || name.starts_with(['{', '[']))
+            }
+            "if" | "for" | "while" | "switch" => {
+                rest.starts_with('(') && (rest.contains(['{', ';']) || rest.contains("return"))
+            }
+            "function" => rest.contains('(') && rest.contains('{'),
+            "return" => Expression::parse(rest.trim_end_matches(';')).is_ok(),
+            _ => false,
+        };
+        is_statement.then(|| {
+            let why = format!(
+                "`{word}` begins a statement, and a statement stands only in the braces of a function, as in `list.map(x => {{ const y = x.id; return y }})`; write one expression here, and compute values for it in actions before"
+            );
+            SyntaxError::syntax(self.start, why)
+        })
+    }
+
     fn prose(&self) -> Option<SyntaxError> {
         let start = self.text.starts_with('#');
         let word = |word: &str| word.chars().all(char::is_alphabetic);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::token::RegexPattern;
-use super::value::{self, kind, whole};
+use super::value::{self, as_text, kind, whole};
 
 mod list;
 mod replacement;
@@ -185,14 +185,13 @@ impl BuiltinMethod {
 
     /// Checks that it can be applied to this value.
     pub(super) fn is_of(self, value: &Value) -> Result<(), Error> {
+        let is_text = as_text(value).is_some();
         let (right, of) = match self.row().map(|row| row.2) {
-            Some(MethodReceiver::Text) => (value.is_string(), "a text"),
+            Some(MethodReceiver::Text) => (is_text, "a text"),
             Some(MethodReceiver::List) => (value.is_array(), "a list"),
-            Some(MethodReceiver::Both) => {
-                (value.is_string() || value.is_array(), "a text or a list")
-            }
+            Some(MethodReceiver::Both) => (is_text || value.is_array(), "a text or a list"),
             _ => (
-                value.is_string() || value.is_number() || value.is_boolean(),
+                is_text || value.is_number() || value.is_boolean(),
                 "a text, a number or a boolean",
             ),
         };
@@ -224,9 +223,11 @@ impl BuiltinMethod {
                 fuel.text(text.len())?;
                 Ok(Value::String(text.into_owned()))
             }
-            Value::String(text) => text::apply(self, text, arguments, fuel),
             Value::Array(list) => list::apply(self, list, arguments, fuel),
-            _ => self.is_of(of).map(|()| Value::Null),
+            _ => match as_text(of) {
+                Some(text) => text::apply(self, text, arguments, fuel),
+                None => self.is_of(of).map(|()| Value::Null),
+            },
         }
     }
 }
@@ -270,10 +271,8 @@ impl<'given> MethodArguments<'given> {
     }
 
     fn text(self, place: usize) -> Result<&'given str, Error> {
-        match self.get(place) {
-            Some(Value::String(text)) => Ok(text),
-            other => Err(self.refuse("a text", other)),
-        }
+        let given = self.get(place);
+        given.and_then(as_text).ok_or_else(|| self.refuse("a text", given))
     }
 
     /// Returns a whole number, or `missing` if it is not given.

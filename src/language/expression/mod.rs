@@ -34,7 +34,7 @@ pub use fuel::Fuel;
 pub use method::method_names;
 pub use reads::PathRead;
 pub use template::ValueTemplate;
-pub use value::{text, truth};
+pub use value::{COMMAND_RESULT, as_text, same, text, truth};
 
 #[cfg(test)]
 mod tests;

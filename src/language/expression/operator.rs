@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use super::ast::{ArithmeticOperator, ComparisonOperator};
 use super::flaw::Error;
 use super::fuel::Fuel;
-use super::value::{self, kind, whole};
+use super::value::{self, as_text, kind, whole};
 
 fn error(message: impl Into<String>) -> Error {
     Error::Evaluation(message.into())
@@ -33,7 +33,7 @@ impl ArithmeticOperator {
     ) -> Result<Value, Error> {
         match (self, left, right) {
             (_, Value::Number(left), Value::Number(right)) => self.calculate(left, right),
-            (Self::Add, Value::String(_), _) | (Self::Add, _, Value::String(_)) => {
+            (Self::Add, ..) if as_text(left).or(as_text(right)).is_some() => {
                 let (left, right) = (value::text(left), value::text(right));
                 fuel.text(left.len() + right.len())?;
                 Ok(Value::String(left.into_owned() + &right))
@@ -112,12 +112,12 @@ impl ComparisonOperator {
 
 /// Returns the order of two numbers or two texts.
 fn order(left: &Value, right: &Value, fuel: &mut Fuel) -> Result<Ordering, Error> {
+    if let (Some(left), Some(right)) = (as_text(left), as_text(right)) {
+        fuel.read(left.len().min(right.len()))?;
+        return Ok(left.cmp(right));
+    }
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => Ok(value::order(left, right)),
-        (Value::String(left), Value::String(right)) => {
-            fuel.read(left.len().min(right.len()))?;
-            Ok(left.cmp(right))
-        }
         _ => Err(error(format!(
             "only two numbers or two texts have an order, but got {} and {}",
             kind(left),

@@ -6,6 +6,7 @@ mod row;
 mod statement;
 mod steps;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pest::Parser;
@@ -29,12 +30,13 @@ use grammar::{Grammar, Rule};
 type RulePair<'text> = Pair<'text, Rule>;
 
 impl Expression {
-    /// Parses an expression. One that is wrong only because the backslashes of its regular expressions are doubled, as
+    /// Parses an expression, without the comment lines before it. One that is wrong only because the backslashes of its regular expressions are doubled, as
     /// in `/\\\\//`, is read with single ones.
     ///
     /// # Errors
     /// The first [`SyntaxError`].
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
+        let text = &*without_comments(text);
         Self::parse_exactly(text).or_else(|flaw| {
             let once = token::with_single_backslashes(text);
             once.and_then(|once| Self::parse_exactly(&once).ok()).ok_or(flaw)
@@ -55,6 +57,19 @@ impl Expression {
         let root = whole.map_or_else(|| Err(diagnose(text, 0)), expression)?;
         Ok(Self { text: text.into(), root: Arc::new(root) })
     }
+}
+
+/// Returns a text with blanks instead of the lines at its beginning that are comments, if anything follows them. All
+/// places stay the same.
+fn without_comments(text: &str) -> Cow<'_, str> {
+    let is_comment = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let lines = text.split_inclusive('\n').take_while(is_comment);
+    let (comments, rest) = text.split_at(lines.map(str::len).sum());
+    if rest.trim().is_empty() || comments.trim().is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
+    Cow::Owned(comments.bytes().map(blank).chain(rest.chars()).collect())
 }
 
 /// Returns the pieces inside the given ones.

@@ -8,7 +8,7 @@ use super::ast::{Expression, ExpressionNode, PathAccess, PathStep, PrefixOperato
 use super::environment::NameScope;
 use super::flaw::Error;
 use super::fuel::Fuel;
-use super::value::{self, kind, place};
+use super::value::{self, as_text, kind, place};
 use crate::domain::question::raw_part;
 
 /// The name that the fields of the state stand below, unless there is a variable of this name.
@@ -21,9 +21,13 @@ pub(super) fn member<'value>(
     fuel: &mut Fuel,
 ) -> Result<Cow<'value, Value>, Error> {
     let found = match of {
-        Cow::Borrowed(Value::Object(map)) => map.get(name).map(Cow::Borrowed),
-        Cow::Owned(Value::Object(mut map)) => map.remove(name).map(Cow::Owned),
-        other if name == "length" => {
+        Cow::Borrowed(Value::Object(map)) if name != "length" || map.contains_key(name) => {
+            map.get(name).map(Cow::Borrowed)
+        }
+        Cow::Owned(Value::Object(mut map)) if name != "length" || map.contains_key(name) => {
+            map.remove(name).map(Cow::Owned)
+        }
+        other if name == "length" && (as_text(&other).is_some() || !other.is_object()) => {
             value::length(&other, fuel)?.map(|length| Cow::Owned(value::count(length)))
         }
         _ => None,
@@ -68,7 +72,9 @@ pub(super) fn index<'value>(
                 of.as_str().zip(place(number, length)).and_then(|(of, at)| of.chars().nth(at));
             char.map(|char| Cow::Owned(Value::from(char.to_string())))
         }
-        (of, Value::String(name)) if of.is_object() => return member(of, name, fuel),
+        (of, at) if of.is_object() && as_text(at).is_some() => {
+            return member(of, as_text(at).unwrap_or_default(), fuel);
+        }
         (of, Value::Number(number)) if of.is_object() => {
             return member(of, &number.to_string(), fuel);
         }
@@ -156,7 +162,9 @@ impl PlainPath {
                 continue;
             }
             let there = match (&*found, key) {
-                (Value::Object(map), PathKey::Name(name)) => map.contains_key(name),
+                (Value::Object(map), PathKey::Name(name)) => {
+                    map.contains_key(name) || (name == "length" && as_text(&found).is_some())
+                }
                 (Value::Array(_) | Value::String(_), PathKey::Name(name)) => name == "length",
                 (Value::Array(list), PathKey::Place(Value::Number(number))) => {
                     place(number, list.len()).is_some()

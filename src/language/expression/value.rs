@@ -7,16 +7,17 @@ use serde_json::{Map, Number, Value};
 
 use super::flaw::Error;
 use super::fuel::Fuel;
+use crate::domain::question::answer_text;
 
-/// Returns whether a value counts as true: all but null, false, 0 and the empty text.
+/// Returns whether a value counts as true: all but null, false, 0 and what [is](as_text) the empty text.
 #[must_use]
 pub fn truth(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(bool) => *bool,
         Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(_) | Value::Object(_) => true,
+        Value::Array(_) => true,
+        Value::String(_) | Value::Object(_) => as_text(value).is_none_or(|text| !text.is_empty()),
     }
 }
 
@@ -32,35 +33,49 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns a value as text: a text as it is, the result of a command as its output without the line breaks at its
-/// end, everything else as JSON.
+/// Returns a value as text: what it [stands for](as_text), everything else as JSON.
 #[must_use]
 pub fn text(value: &Value) -> Cow<'_, str> {
+    as_text(value).map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
+}
+
+/// Returns the text that a value stands for wherever a text is used: a text itself, the output of a command without the
+/// line breaks at its end for the command's result, and the answer for a person's response. `None` for all others.
+#[must_use]
+pub fn as_text(value: &Value) -> Option<&str> {
     match value {
-        Value::String(text) => Cow::Borrowed(text),
-        Value::Object(map) if is_command_result(map) => {
-            let stdout = map.get("stdout").and_then(Value::as_str).unwrap_or_default();
-            Cow::Borrowed(stdout.trim_end_matches(['\n', '\r']))
-        }
-        other => Cow::Owned(other.to_string()),
+        Value::String(text) => Some(text),
+        Value::Object(map) => command_output(map).or_else(|| answer_text(value)),
+        _ => None,
     }
 }
 
-/// Returns whether a map is the result of a command: `{exit_code, stdout, stderr}`.
-fn is_command_result(map: &Map<String, Value>) -> bool {
-    let names = ["exit_code", "stdout", "stderr"];
-    names.iter().all(|name| map.contains_key(*name))
-        && map.keys().all(|key| names.contains(&key.as_str()) || key == "skipped")
+/// The keys of the result of a command; `skipped` only says that it was done before.
+pub const COMMAND_RESULT: [&str; 4] = ["exit_code", "stdout", "stderr", "skipped"];
+
+/// Returns the output in the result of a command.
+fn command_output(map: &Map<String, Value>) -> Option<&str> {
+    let is_result = COMMAND_RESULT[..3].iter().all(|name| map.contains_key(*name))
+        && map.keys().all(|key| COMMAND_RESULT.contains(&key.as_str()));
+    let stdout = map.get("stdout").filter(|_| is_result)?.as_str()?;
+    Some(stdout.trim_end_matches(['\n', '\r']))
 }
 
-/// Returns whether two values are equal: numbers by value, lists and maps by content.
+/// Returns whether two values are equal, or one is the text that the other stands for.
+#[must_use]
+pub fn same(one: &Value, other: &Value) -> bool {
+    one == other || as_text(one).is_some_and(|one| as_text(other) == Some(one))
+}
+
+/// Returns whether two values are equal: texts and what [stands for one](as_text), numbers by value, lists and maps by
+/// content.
 pub(super) fn equal(one: &Value, other: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
+    if let (Some(one), Some(other)) = (as_text(one), as_text(other)) {
+        fuel.read(if one.len() == other.len() { one.len() } else { 0 })?;
+        return Ok(one == other);
+    }
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => Ok(order(one, other).is_eq()),
-        (Value::String(one), Value::String(other)) => {
-            fuel.read(if one.len() == other.len() { one.len() } else { 0 })?;
-            Ok(one == other)
-        }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
             fuel.spend(1)?;
             all(one.iter().zip(other), |(one, other)| equal(one, other, fuel))
@@ -120,11 +135,11 @@ pub(super) fn count(count: usize) -> Value {
 
 /// Returns the number of elements, entries or characters; `None` for values without any of these.
 pub(super) fn length(value: &Value, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
+    if let Some(text) = as_text(value) {
+        fuel.read(text.len())?;
+        return Ok(Some(text.chars().count()));
+    }
     Ok(match value {
-        Value::String(text) => {
-            fuel.read(text.len())?;
-            Some(text.chars().count())
-        }
         Value::Array(list) => Some(list.len()),
         Value::Object(map) => Some(map.len()),
         _ => None,

@@ -270,7 +270,11 @@ impl GraphReader<'_> {
         if given.node("store_as").is_none() {
             return Some(None);
         }
-        self.variables.stores(given.written("store_as"));
+        let path = given.written("store_as");
+        match given.kind {
+            "bash_exec" | "run_command" => self.variables.stores_command(path),
+            _ => self.variables.stores(path),
+        }
         given.template("store_as").map(Some)
     }
 }

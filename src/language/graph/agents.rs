@@ -103,8 +103,8 @@ impl GraphReader<'_> {
         read
     }
 
-    /// Returns a section of a document. Without a heading of this title or one like it, it is the whole document: the
-    /// authors of documents name parts that no heading names.
+    /// Returns a section of a document. Without a heading of this title it is the whole document: the authors of documents
+    /// name parts that no heading names.
     fn section<'text>(
         &mut self,
         node: &YamlValue,
@@ -122,18 +122,16 @@ impl GraphReader<'_> {
             many => format!("; it has {many} others"),
         };
         let hint = self.report.hint(title, titles.iter().copied(), otherwise);
-        let path = quoted(path);
-        let (whole, name) = (Cow::Owned(contract::without_heading(text, title)), quoted(title));
-        if hint.ends_with('?') || self.profile == GraphProfile::Seed {
-            let message = format!("the document {path} has no section {name}{hint}");
-            self.report.error(node.at, "WF321", message);
+        let missing =
+            format!("the document {} has no section {}{hint}", quoted(path), quoted(title));
+        if self.profile == GraphProfile::Seed {
+            self.report.error(node.at, "WF321", missing);
             return None;
         }
-        let message = format!(
-            "the document {path} has no section {name}{hint}; Claude Code gets the whole document"
-        );
+        let dash = if hint.ends_with('?') { " Until then" } else { ";" };
+        let message = format!("{missing}{dash} Claude Code gets the whole document");
         self.report.warning(node.at, "WF321", message);
-        Some(whole)
+        Some(Cow::Owned(contract::without_heading(text, title)))
     }
 
     /// Reads `spawn_agent`, `run_folder`, and `run_state`.

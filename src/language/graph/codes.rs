@@ -36,6 +36,6 @@ pub const CODES: [(&str, &str); 33] = [
         "a text is prose, or a form of a shell or of jq, where an expression is meant (comments in a `compute`: warning)",
     ),
     ("WF320", "a document is missing, its path has `${…}`, or all are too large"),
-    ("WF321", "a document has no such section (unlike any heading: warning)"),
+    ("WF321", "a document has no such section (warning)"),
     ("WF330", "nothing writes a variable that is read (some: warning)"),
 ];

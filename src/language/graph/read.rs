@@ -29,6 +29,9 @@ use crate::language::yaml::tree::{self, YamlFileKind};
 /// The largest number of nodes, and of endings, in a graph.
 const MAX_ENTRIES: usize = 10_000;
 
+/// The beginning of the directories of skills whose graphs are named without it.
+const SKILL_PREFIX: &str = "hiivmind-corpus-";
+
 /// The default limit of the nodes that a graph may execute.
 const DEFAULT_MAX_STEPS: u64 = 10_000;
 
@@ -195,7 +198,9 @@ impl GraphReader<'_> {
             longer.strip_suffix(shorter).is_some_and(|prefix| prefix.ends_with('-'))
         };
         let same = |directory: &str| {
-            directory == name || !strict && (ends(directory, &name) || ends(&name, directory))
+            directory.strip_prefix(SKILL_PREFIX).unwrap_or(directory) == name
+                || directory == name
+                || !strict && (ends(directory, &name) || ends(&name, directory))
         };
         if let Some(directory) = directory.filter(|directory| !same(directory)) {
             let message = format!(

@@ -2,11 +2,12 @@
 //!
 //! The order does not matter: in a loop, a later node may write what an earlier one reads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 use crate::language::diagnostic::Severity;
+use crate::language::expression::COMMAND_RESULT;
 use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
@@ -55,6 +56,10 @@ pub(super) struct VariableUses {
     flags: BTreeSet<String>,
     prompts: BTreeSet<String>,
     fields: BTreeSet<String>,
+    /// How often each name below `computed` is written after the beginning.
+    writes: BTreeMap<String, usize>,
+    /// How often each name below `computed` is given the result of a command.
+    commands: BTreeMap<String, usize>,
     /// The first names of the paths in parameters that are read.
     paths: BTreeSet<String>,
     /// True if something writes below `computed` under a name known only at run time.
@@ -89,6 +94,17 @@ impl VariableUses {
             for below in value.as_object().into_iter().flat_map(Map::keys) {
                 self.write(&format!("{name}.{below}"));
             }
+        }
+        self.writes.clear();
+    }
+
+    /// Notes that the result of a command is stored at a path.
+    pub(super) fn stores_command(&mut self, path: &str) {
+        self.stores(path);
+        let path = path.trim().trim_start_matches('.');
+        let (name, below) = split(path.strip_prefix("computed.").unwrap_or(path));
+        if below.is_empty() && !name.contains("${") {
+            *self.commands.entry(name.to_owned()).or_default() += 1;
         }
     }
 
@@ -129,7 +145,10 @@ impl VariableUses {
         let (name, rest) = split(known);
         match (name, split(rest).0) {
             ("computed", "") => self.any_computed |= !whole,
-            ("computed", below) => drop(self.computed.insert(below.to_owned())),
+            ("computed", below) => {
+                self.computed.insert(below.to_owned());
+                *self.writes.entry(below.to_owned()).or_default() += 1;
+            }
             ("flags", below) if !below.is_empty() => drop(self.flags.insert(below.to_owned())),
             ("user_responses", below) if !below.is_empty() => self.asks(below),
             _ if !whole => self.anything = true,
@@ -211,6 +230,15 @@ impl VariableUses {
                 name => (self.is_known(name), self.any_computed),
             };
             if known || name.is_empty() {
+                if let Some(key) = self.no_part_of_command(path) {
+                    let severity = if *optional { Severity::Warning } else { Severity::Error };
+                    let message = format!(
+                        "variable {}: the result of a command has no {}; it has `exit_code`, `stdout` and `stderr`, and is its output where a text is used",
+                        quoted(path),
+                        quoted(key)
+                    );
+                    report.add(*at, "WF330", severity, message);
+                }
                 continue;
             }
             let perhaps = perhaps || self.anything;
@@ -230,6 +258,20 @@ impl VariableUses {
             }
             report.add(*at, "WF330", severity, format!("variable {}: {why}{hint}", quoted(path)));
         }
+    }
+
+    /// Returns the part of a command's result that a path reads, if there is no such part. Of a name that something else
+    /// may write, too, nothing is known.
+    fn no_part_of_command<'path>(&self, path: &'path str) -> Option<&'path str> {
+        let (name, rest) = split(path.strip_prefix("computed.").unwrap_or(path));
+        let is_open = self.any_computed
+            || self.anything
+            || !path.starts_with("computed.") && self.fields.contains(name);
+        let is_result = !is_open
+            && self.commands.get(name).is_some_and(|count| self.writes.get(name) == Some(count));
+        let key = split(rest).0;
+        let is_part = key.is_empty() || key == "length" || COMMAND_RESULT.contains(&key);
+        (is_result && !is_part).then_some(key)
     }
 
     /// Returns whether a name is a field of the state, or one that every state has.

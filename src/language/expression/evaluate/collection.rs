@@ -9,7 +9,7 @@ use crate::language::expression::ast::{EntryNode, ItemNode};
 use crate::language::expression::environment::ExpressionEnvironment;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
-use crate::language::expression::value::kind;
+use crate::language::expression::value::{as_text, kind};
 
 /// Makes a list.
 pub(super) fn list<'value>(
@@ -94,7 +94,7 @@ pub(super) fn map<'value>(
 /// Returns a computed key as text.
 pub(super) fn key_of(key: &Value, fuel: &mut Fuel) -> Result<String, Error> {
     match key {
-        Value::String(text) => fuel.text(text.len()).map(|()| text.clone()),
+        key if let Some(text) = as_text(key) => fuel.text(text.len()).map(|()| text.to_owned()),
         Value::Number(number) => Ok(number.to_string()),
         other => {
             Err(Error::Evaluation(format!("the key of a map is a text, but got {}", kind(other))))

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::lambda::LambdaIteration;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
-use crate::language::expression::value::{kind, order};
+use crate::language::expression::value::{as_text, kind, order};
 
 /// Returns the elements in the order of `compare`; equal ones keep their order.
 fn sorted<'value>(
@@ -52,7 +52,7 @@ pub(in crate::language::expression) fn sort(
 ) -> Result<Value, Error> {
     sorted(list, fuel, |one, other, fuel| match (one, other) {
         (Value::Number(one), Value::Number(other)) => Ok(order(one, other)),
-        (Value::String(one), Value::String(other)) => {
+        (one, other) if let (Some(one), Some(other)) = (as_text(one), as_text(other)) => {
             fuel.read(one.len().min(other.len()))?;
             Ok(one.cmp(other))
         }

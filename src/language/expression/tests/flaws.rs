@@ -200,3 +200,40 @@ fn prose_shell_and_jq_syntax_is_error_with_hint() {
         ],
     );
 }
+
+#[test]
+fn statement_outside_of_a_function_is_named() {
+    for text in [
+        "const a = list.map(x => x.id); a.length",
+        "let a = 1\na",
+        "const { id } = map; id",
+        "# first\n\n  var a = 1;",
+        "if (a) { return b }",
+        "if (a) return b; return c",
+        "for (const x of list) { n += x }",
+        "function f(x) { return x }",
+        "return len(files) > 0;",
+    ] {
+        let flaw = Expression::parse(text).expect_err(text);
+        assert_eq!(flaw.code, "WF310", "{text}: {flaw:?}");
+        assert!(flaw.message.contains("stands only in the braces of a function"), "{flaw:?}");
+    }
+    for prose in ["return the list of files", "if the config exists", "let people choose"] {
+        let flaw = Expression::parse(prose).expect_err(prose);
+        assert!(!flaw.message.contains("a statement"), "{flaw:?}");
+    }
+}
+
+#[test]
+fn comment_lines_before_an_expression_are_skipped() {
+    for text in ["# keep a note\n1 + 1", "\n  # a\n\n# ü\n  1 + 1\n", "# a\r\n1 + 1"] {
+        let value = super::evaluate(text);
+        assert_eq!(value, Ok(2.into()), "{text:?}");
+    }
+    let flaw = Expression::parse("# ü\n1 +").expect_err("no expression");
+    assert_eq!(flaw.offset, 8, "{flaw:?}");
+    assert_flaws(
+        "WF312",
+        &[("# only this", 0, "this is prose; write an expression, such as `len(files) > 0`")],
+    );
+}

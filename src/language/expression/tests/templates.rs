@@ -140,3 +140,38 @@ fn template_reads_are_listed_as_required_or_optional() {
     let optional = ValueTemplate::parse(&json!("${x ?? y}")).expect("a template").reads();
     assert!(optional.len() == 2 && optional.iter().all(|read| read.optional));
 }
+
+#[test]
+fn answer_and_result_of_command_are_texts_wherever_one_is_used() {
+    let scope = Names(json!({
+        "out": {"exit_code": 0, "stdout": "a b\n", "stderr": "e"},
+        "none": {"exit_code": 0, "stdout": "\n", "stderr": "", "skipped": true},
+        "chosen": {"id": "git", "raw": "1"}, "typed": {"id": "other", "raw": "a b"},
+        "plain": {"stdout": "x"}, "list": ["git", "svn"], "map": {"git": 1},
+    }));
+    for (text, value) in [
+        ("out == 'a b' && 'a b' == out && out != 'a b\\n'", json!(true)),
+        ("out == typed && chosen != typed", json!(true)),
+        ("out + '!' + chosen", json!("a b!git")),
+        ("out + typed", json!("a ba b")),
+        ("out.split(' ')", json!(["a", "b"])),
+        ("chosen.toUpperCase()", json!("GIT")),
+        ("'git-x'.startsWith(chosen)", json!(true)),
+        ("list.includes(chosen)", json!(true)),
+        ("contains(list, chosen) && contains(out, 'b')", json!(true)),
+        ("startswith(out, 'a') && endswith(typed, 'b')", json!(true)),
+        ("[len(out), out.length, typed.length]", json!([3, 3, 3])),
+        ("[out ? 1 : 0, none ? 1 : 0, !chosen]", json!([1, 0, false])),
+        ("out < chosen", json!(true)),
+        ("[out.exit_code, out.stderr, chosen.id, chosen.raw]", json!([0, "e", "git", "1"])),
+        ("`${out}, ${typed}`", json!("a b, a b")),
+        ("parseInt(chosen.raw) + 1", json!(2)),
+        ("JSON.stringify(chosen)", json!("{\"id\":\"git\",\"raw\":\"1\"}")),
+        ("[plain == 'x', plain.length, Object.keys(plain)]", json!([false, null, ["stdout"]])),
+        ("{[chosen]: 1}", json!({"git": 1})),
+        ("map[chosen]", json!(1)),
+    ] {
+        let expression = Expression::parse(text).expect(text);
+        assert_eq!(expression.evaluate(&scope, &mut Fuel::default()), Ok(value), "{text}");
+    }
+}

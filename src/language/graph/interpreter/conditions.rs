@@ -6,7 +6,7 @@ use super::GraphInterpreter;
 use super::operations::number;
 use crate::domain::operation::Operation;
 use crate::domain::value_path::{PathSegment, ValuePath};
-use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
+use crate::language::expression::{Expression, Fuel, ValueTemplate, as_text, same, truth};
 use crate::language::graph::checked_graph::{ConditionTest, GraphCondition, NumberComparison};
 
 /// The outcome of a list of conditions.
@@ -96,7 +96,7 @@ impl GraphInterpreter<'_> {
                 let value = self.fill(value)?;
                 // A field may be missing where null is meant.
                 let found = if value.is_null() { self.found(field)? } else { self.field(field)? };
-                found == value
+                same(&found, &value)
             }
             ConditionTest::Null { field, null } => self.found(field)?.is_null() == *null,
             ConditionTest::Count { field, compare, number } => {
@@ -204,12 +204,12 @@ fn may_be_missing(path: &ValuePath) -> bool {
 }
 
 fn count(value: &Value) -> Result<f64, String> {
-    let count = match value {
-        Value::Null => 0,
-        Value::Array(list) => list.len(),
-        Value::Object(map) => map.len(),
-        Value::String(text) => text.chars().count(),
-        other => return Err(format!("WF403 {other} has no elements to count")),
+    let count = match (value, as_text(value)) {
+        (_, Some(text)) => text.chars().count(),
+        (Value::Null, _) => 0,
+        (Value::Array(list), _) => list.len(),
+        (Value::Object(map), _) => map.len(),
+        (other, _) => return Err(format!("WF403 {other} has no elements to count")),
     };
     Ok(u32::try_from(count).map_or(f64::INFINITY, f64::from))
 }

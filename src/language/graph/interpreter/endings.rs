@@ -106,8 +106,5 @@ fn listed(summary: Option<&Value>) -> Vec<String> {
 }
 
 fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    text(value).into_owned()
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::language::expression::text;
+
 /// The number of rules that are listed as the best.
 const MAX_TOP: usize = 3;
 
@@ -13,8 +15,7 @@ const CLEAR_LEAD: i64 = 2;
 pub(super) fn flags_of(input: &Value, definitions: &Value) -> Result<Value, String> {
     let input = match input {
         Value::Null => String::new(),
-        Value::String(text) => text.to_lowercase(),
-        other => other.to_string().to_lowercase(),
+        other => text(other).to_lowercase(),
     };
     let Value::Object(definitions) = definitions else {
         return Err("WF403 `flag_definitions` is not a map".to_owned());

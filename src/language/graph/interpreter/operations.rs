@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use super::GraphInterpreter;
 use crate::domain::operation::Operation;
-use crate::language::expression::{ValueTemplate, text, truth};
+use crate::language::expression::{ValueTemplate, as_text, truth};
 use crate::language::graph::checked_graph::OperationTemplate;
 use crate::language::graph::vocabulary::{ParameterKind, parameter_kind};
 
@@ -36,10 +36,10 @@ impl GraphInterpreter<'_> {
         if let Some(class) = work.own {
             return Ok(Operation::Own { name: work.kind.clone(), parameters, class });
         }
-        let empty = |key: &&&str| match parameters.get(**key) {
-            Some(Value::Null) => true,
-            Some(Value::String(text)) => text.trim().is_empty(),
-            _ => false,
+        let empty = |key: &&&str| {
+            parameters.get(**key).is_some_and(|value| {
+                value.is_null() || as_text(value).is_some_and(|text| text.trim().is_empty())
+            })
         };
         if let Some(key) = FILLED.iter().find(empty) {
             return Err(format!("`{key}` is empty"));
@@ -85,13 +85,9 @@ fn said_once(parameters: &Map<String, Value>) -> Result<(), String> {
 fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), String> {
     let takes = match kind {
         ParameterKind::Text | ParameterKind::Filled | ParameterKind::Path => {
-            // The result of a command is its output.
-            if value.is_object() {
-                let (said, json) = (text(value).into_owned(), value.to_string());
-                if said != json {
-                    *value = said.into();
-                    return Ok(());
-                }
+            if let Some(said) = as_text(value) {
+                *value = said.into();
+                return Ok(());
             }
             let is_word = !value.is_array() && !value.is_object();
             if value.is_null() {
@@ -149,12 +145,11 @@ fn whole(number: &Number) -> Option<u32> {
 fn boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(value) => Some(*value),
-        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+        other => match as_text(other)?.trim().to_ascii_lowercase().as_str() {
             "true" => Some(true),
             "false" => Some(false),
             _ => None,
         },
-        _ => None,
     }
 }
 
@@ -167,8 +162,7 @@ pub(super) fn is_true(value: &Value) -> bool {
 pub(super) fn number(value: &Value) -> Option<Number> {
     match value {
         Value::Number(number) => Some(number.clone()),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
+        other => as_text(other)?.trim().parse().ok(),
     }
 }
 

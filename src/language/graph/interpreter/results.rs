@@ -9,7 +9,7 @@ use super::super::table::table;
 use super::{GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopItems};
-use crate::language::expression::ValueTemplate;
+use crate::language::expression::{ValueTemplate, as_text};
 
 /// The outcome of one action.
 pub(super) enum ActionOutcome {
@@ -102,9 +102,10 @@ impl GraphInterpreter<'_> {
         json: bool,
     ) -> Result<String, String> {
         let title = title.map(|title| self.text(title)).transpose()?;
-        let content = match self.fill(content)? {
-            Value::String(text) if !json => text,
-            other => serde_json::to_string_pretty(&other).unwrap_or_default(),
+        let content = self.fill(content)?;
+        let content = match as_text(&content).filter(|_| !json) {
+            Some(text) => text.to_owned(),
+            None => serde_json::to_string_pretty(&content).unwrap_or_default(),
         };
         Ok(title.into_iter().chain([content]).collect::<Vec<_>>().join("\n\n"))
     }
@@ -134,14 +135,14 @@ fn as_value(value: Value) -> Value {
 
 /// Returns the checksum of a text, or of a value as JSON. Equal maps have one checksum, whatever the order of their keys.
 pub(super) fn hash(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => {
-            let mut sorted = other.clone();
+    let text = as_text(value).map_or_else(
+        || {
+            let mut sorted = value.clone();
             sorted.sort_all_objects();
             sorted.to_string()
-        }
-    };
+        },
+        str::to_owned,
+    );
     let digest = Sha256::digest(text.as_bytes());
     let mut hash = String::from("sha256:");
     for byte in digest {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::GraphInterpreter;
 use super::scope::GraphScope;
 use crate::domain::question::{OTHER, QuestionOption};
-use crate::language::expression::{Error, Fuel, NameScope};
+use crate::language::expression::{Error, Fuel, NameScope, as_text, text};
 use crate::language::graph::checked_graph::{ElementText, OptionsFromState};
 
 /// The fields of an element that may be the text of its option, the first one that it has.
@@ -53,10 +53,14 @@ impl GraphInterpreter<'_> {
         let elements = match elements {
             Value::Array(elements) => elements,
             // The output of a command is a list of lines.
-            Value::String(lines) => {
-                lines.lines().filter(|line| !line.is_empty()).map(Value::from).collect()
-            }
-            _ => return Err("WF403 `options_from_state` is the path of no list".to_owned()),
+            other => match as_text(&other) {
+                Some(lines) => {
+                    lines.lines().filter(|line| !line.is_empty()).map(Value::from).collect()
+                }
+                None => {
+                    return Err("WF403 `options_from_state` is the path of no list".to_owned());
+                }
+            },
         };
         if elements.is_empty() {
             return Err("WF403 the list of `options_from_state` is empty, so there is nothing to choose from; check it before, as with `count_above`".to_owned());
@@ -125,8 +129,5 @@ impl GraphInterpreter<'_> {
 }
 
 fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    text(value).into_owned()
 }

@@ -11,7 +11,7 @@ use crate::domain::graph_execution::{OutputFormat, PromptTask};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::domain::transition::Variables;
-use crate::language::expression::ValueTemplate;
+use crate::language::expression::{ValueTemplate, text};
 use crate::language::graph::begun_states::FIRST_STATE;
 use crate::language::graph::checked_graph::{
     AgentSpawn, NodeTurn, ReferenceNode, ReferenceText, SpawnTask, UserPrompt,
@@ -163,6 +163,5 @@ fn texts(map: &Value) -> Result<Variables, String> {
         Value::Object(map) => map,
         _ => return Err("`variables` is not a map".to_owned()),
     };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    Ok(map.iter().map(|(name, value)| (name.clone(), text(value))).collect())
+    Ok(map.iter().map(|(name, value)| (name.clone(), text(value).into_owned())).collect())
 }

@@ -123,7 +123,7 @@ fn expression_error_is_located_within_text() {
 }
 
 #[test]
-fn missing_document_or_section_is_error_with_suggestion() {
+fn missing_document_is_error_and_missing_section_warning_with_suggestion() {
     let refer = |rest: &str| graph(&format!("  a: {{ type: reference, next_node: done, {rest} }}"));
     let missing = said(&refer("doc: lib/gti.md"), GraphProfile::Lenient);
     assert_eq!(
@@ -140,8 +140,11 @@ fn missing_document_or_section_is_error_with_suggestion() {
     );
     assert_one(
         &refer("doc: lib/git.md, section: Clone"),
-        "9:68: WF321 the document `lib/git.md` has no section `Clone`; did you mean `Clone Repository`?",
+        "9:68: warning: WF321 the document `lib/git.md` has no section `Clone`; did you mean `Clone Repository`? Until then Claude Code gets the whole document",
     );
+    let strict = said(&refer("doc: lib/git.md, section: Clone"), GraphProfile::Seed);
+    let error = "9:68: WF321 the document `lib/git.md` has no section `Clone`; did you mean `Clone Repository`?";
+    assert!(strict.iter().any(|said| said == error), "{strict:#?}");
     assert_one(
         &acting("      - { type: invoke_pattern, path: lib/git.md, section: Zzz }"),
         "12:60: warning: WF321 the document `lib/git.md` has no section `Zzz`; it has Git, Clone Repository, Fetch; Claude Code gets the whole document",
@@ -195,8 +198,14 @@ fn prose_in_place_of_expression_is_task_for_claude() {
     assert_eq!(said(&prose("compute"), GraphProfile::Seed), [why.replace("warning: ", "")]);
     let found = said(&prose("evaluate"), GraphProfile::Lenient);
     assert!(found[0].contains("WF312 this is prose; write an expression"), "{found:?}");
-    let mixed =
-        acting("      - { type: compute, expression: \"# Count.\\nlen(known)\", store_as: x }");
-    let found = said(&mixed, GraphProfile::Lenient);
+    let mixed = |rest: &str| {
+        let expression = format!("\"# Count.\\n{rest}\"");
+        said(
+            &acting(&format!("      - {{ type: compute, expression: {expression}, store_as: x }}")),
+            GraphProfile::Lenient,
+        )
+    };
+    assert_eq!(mixed("len(known)"), Vec::<String>::new());
+    let found = mixed("count all words");
     assert!(found[0].contains(": WF312 this is prose; write an expression"), "{found:?}");
 }

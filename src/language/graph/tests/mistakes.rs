@@ -136,6 +136,8 @@ fn name_that_differs_from_directory_is_reported() {
     assert!(named("plugin-g", GraphProfile::Lenient).is_empty());
     assert_eq!(named("plugin-g", GraphProfile::Seed).len(), 1);
     assert!(named("g", GraphProfile::Seed).is_empty());
+    assert!(named("hiivmind-corpus-g", GraphProfile::Seed).is_empty());
+    assert_eq!(named("hiivmind-corpus-h", GraphProfile::Seed).len(), 1);
 }
 
 #[test]

@@ -160,3 +160,30 @@ fn boolean_parameter_is_read_from_text_and_may_be_filled_in() {
     let found = said(&both, GraphProfile::Lenient);
     assert!(found[0].contains("has `idempotent` and `once`"), "{found:?}");
 }
+
+#[test]
+fn part_that_no_result_of_a_command_has_is_reported() {
+    let shows = |before: &str, message: &str| {
+        acting(&format!(
+            "{before}      - {{ type: bash_exec, command: ls, store_as: out }}\n      - {{ type: display_message, message: '{message}' }}"
+        ))
+    };
+    let why = "the result of a command has no `output`; it has `exit_code`, `stdout` and `stderr`, and is its output where a text is used";
+    let found = |text: &str| said(text, GraphProfile::Lenient);
+    let plain = found(&shows("", "${computed.out.output}"));
+    assert!(
+        plain.len() == 1
+            && plain[0].ends_with(&format!("WF330 variable `computed.out.output`: {why}")),
+        "{plain:?}"
+    );
+    let bare = found(&shows("", "${out.output + 1}"));
+    assert!(
+        bare.len() == 1 && bare[0].contains(": warning: WF330 variable `out.output`"),
+        "{bare:?}"
+    );
+    for sound in ["out.stdout", "computed.out.exit_code", "out.length", "out.trim()", "out"] {
+        assert!(found(&shows("", &format!("${{{sound}}}"))).is_empty(), "{sound}");
+    }
+    let other = "      - { type: compute, expression: \"{output: 1}\", store_as: computed.out }\n";
+    assert!(found(&shows(other, "${computed.out.output}")).is_empty());
+}

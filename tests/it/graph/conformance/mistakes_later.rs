@@ -223,7 +223,7 @@ fn content_rows() -> Vec<MistakeRow> {
             name: "WF321 a missing section",
             of: "section: Part",
             by: "section: Parts",
-            found: &["39:14: WF321 "],
+            found: &["39:14: warning: WF321 "],
         },
         MistakeRow {
             name: "WF321 a heading in code is none",

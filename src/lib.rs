@@ -34,7 +34,7 @@
 //! something. The result is an [advance](domain::advance): outputs, a position, and what is next. It is decided, applied and made
 //! durable as any report. An [activity](domain::activity) is performed by the agent, whatever the language.
 //!
-//! A [script](language::prompt::script) is one activity, and the last line of its output is
+//! A [script](language::prompt::script) is one activity, and the tag at the end of its output is
 //! [judged](language::prompt::judgement) as a reply. A tag may lead to another folder, a
 //! [scope of its own](language::prompt::scopes).
 //!

@@ -63,7 +63,7 @@ fn of_yaml(path: &Path, bytes: Vec<u8>) -> Result<FilesAndNotes, String> {
     let shown = path.display().to_string();
     let text = String::from_utf8(bytes)
         .map_err(|_| format!("{shown}: this is neither a zip nor YAML in UTF-8"))?;
-    let ImportedFolder { files, notes } =
+    let ImportedFolder { files, notes, .. } =
         take_apart(&shown, &text).map_err(|error| error.to_string())?;
     let files =
         files.into_iter().map(|(name, text)| (PathBuf::from(name.as_str()), text.into_bytes()));

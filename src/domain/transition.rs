@@ -150,7 +150,7 @@ impl Transition {
             variables.insert(attribute, value);
         }
         let is_stray = |name: &&str| match *name {
-            "cd" | "cwd" => tag == TagName::Ask,
+            "cd" | "cwd" => tag != TagName::Fork,
             name => tag.required_attribute() != Some(name),
         };
         let mut strays = ["return", "next", "cd", "cwd"].into_iter().filter(is_stray);

@@ -4,6 +4,7 @@
 //! The other keys at the top are those of `raymond.yaml`. Keys that have no meaning here are left out, with a note.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::manifest;
@@ -13,17 +14,20 @@ use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
 use crate::domain::id::{StateKind, StateName};
+use crate::domain::supervision::SupervisionPolicy;
 
 /// The code of the mistakes in a file that is imported.
 const CODE: &str = "RF007";
 
 /// The files of a folder, in the order in which they are written.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct ImportedFolder {
     /// The names and the texts.
     pub files: Vec<(StateName, String)>,
     /// The problems that do not keep the folder from being written.
     pub notes: Vec<String>,
+    /// The timeouts of scripts, in seconds: a script has no head that could have them.
+    script_timeouts: Vec<(String, f64)>,
 }
 
 /// The key of a prompt's policy.
@@ -69,11 +73,13 @@ fn taken_apart(text: &str) -> Result<ImportedFolder, Error> {
     if states.is_empty() {
         return Err(Error::at(SourcePlace::START, "`states` is empty".to_owned()));
     }
-    if !of_manifest.is_empty() {
-        folder.add(manifest::FILE, of_manifest)?;
-    }
     for (name, state) in states {
         folder.add_state(&name, state)?;
+    }
+    folder.keep_script_timeouts(&mut of_manifest);
+    if !of_manifest.is_empty() {
+        folder.add(manifest::FILE, of_manifest)?;
+        folder.files.rotate_right(1);
     }
     Ok(folder)
 }
@@ -118,6 +124,7 @@ impl ImportedFolder {
             _ => return refuse("a state is a text, or a mapping with `prompt`".to_owned()),
         };
         let (mut head, mut prompt, mut scripts) = (String::new(), None, Vec::new());
+        let mut timeout = None;
         for (key, value) in fields {
             match (key.as_str(), value) {
                 ("prompt", OrderedJson::Text(text)) => prompt = Some(text),
@@ -126,12 +133,13 @@ impl ImportedFolder {
                     scripts.push((ending.to_owned(), text));
                 }
                 ("timeout", OrderedJson::Number(seconds)) => {
-                    if seconds.as_f64() > Some(0.0) {
-                        let _ = writeln!(head, "supervision: {{ timeout: {seconds}s }}");
-                    }
+                    timeout = Some(seconds).filter(|seconds| seconds.as_f64() > Some(0.0));
                 }
                 (key, value) => self.head_key(name, key, &value, &mut head),
             }
+        }
+        if let Some(seconds) = timeout.as_ref().filter(|_| scripts.is_empty()) {
+            let _ = writeln!(head, "supervision: {{ timeout: {seconds}s }}");
         }
         match (prompt, scripts.is_empty()) {
             (Some(_), false) => refuse("a state is a prompt or a script, not both".to_owned()),
@@ -146,11 +154,32 @@ impl ImportedFolder {
                         "states.{name}: a script has no head; its other keys are left out"
                     ));
                 }
+                let timeout = timeout.and_then(|seconds| seconds.as_f64());
+                self.script_timeouts.extend(timeout.map(|seconds| (name.to_owned(), seconds)));
                 scripts.into_iter().try_for_each(|(ending, text)| {
                     self.add_script(&format!("{name}.{ending}"), text)
                 })
             }
         }
+    }
+
+    /// Makes the longest timeout of a script that of the workflow, if it is longer than the usual one; a shorter one would
+    /// end prompts.
+    fn keep_script_timeouts(&mut self, of_manifest: &mut String) {
+        let usual = Duration::from_millis(SupervisionPolicy::default().timeout_ms).as_secs_f64();
+        let has_own = of_manifest.lines().any(|line| line.starts_with("supervision:"));
+        let longest = self.script_timeouts.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+        let is_kept = longest > usual && !has_own;
+        if is_kept {
+            let _ = writeln!(of_manifest, "supervision: {{ timeout: {longest}s }}");
+        }
+        let so = if is_kept { "the longest one is now" } else { "it is left out; see" };
+        self.notes.extend(self.script_timeouts.iter().map(|(name, seconds)| {
+            format!(
+                "states.{name}: a script has no `timeout` ({seconds}s); {so} `supervision.timeout` of {}, which holds for all states",
+                manifest::FILE
+            )
+        }));
     }
 
     /// Adds the file of a script, and a note if it can be no state.
@@ -300,10 +329,23 @@ If there are problems: <goto>FIX.md</goto>
             [
                 "`id`: raymond.yaml has no such key; it is left out",
                 "`requires_human_input`: raymond.yaml has no such key; it is left out",
-                "states.BUILD: a script has no head; its other keys are left out",
                 "BUILD.bat: this is no state, because scripts here end in .sh, .py, .bash, .js, .mjs, .pl, .rb, .ts; it is kept as a file beside them",
+                "states.BUILD: a script has no `timeout` (9s); it is left out; see `supervision.timeout` of raymond.yaml, which holds for all states",
             ]
         );
+    }
+
+    #[test]
+    fn long_timeout_of_script_becomes_that_of_the_workflow() {
+        let text =
+            "name: x\nstates:\n  A: { sh: x, timeout: 4000 }\n  B: { sh: x, timeout: 2000.5 }\n";
+        assert_eq!(files(text)[0].1, "name: x\nsupervision: { timeout: 4000s }\n");
+        let notes = import("x.yaml", text).expect("imported").notes;
+        let note = "states.B: a script has no `timeout` (2000.5s); the longest one is now `supervision.timeout` of raymond.yaml, which holds for all states";
+        assert_eq!(notes[1], note);
+        let own = format!("supervision: {{ timeout: 3h }}\n{text}");
+        assert_eq!(files(&own)[0].1.matches("timeout").count(), 1);
+        assert_eq!(files("states:\n  A: { sh: x, timeout: 9 }\n").len(), 1);
     }
 
     #[test]

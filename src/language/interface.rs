@@ -86,8 +86,8 @@ pub(super) fn outputs(written: Vec<PlacedValue<String>>) -> Result<Vec<FolderOut
 }
 
 /// Names that are attributes of tags with a meaning of their own, or placeholders of the runtime.
-const TAKEN: [&str; 9] =
-    ["return", "next", "each", "as", "cwd", "keep", "workflow_id", "agent_id", "state"];
+const TAKEN: [&str; 10] =
+    ["return", "next", "each", "as", "cwd", "cd", "keep", "workflow_id", "agent_id", "state"];
 
 fn check_name<'name>(
     name: &PlacedValue<String>,

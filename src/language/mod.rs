@@ -27,6 +27,7 @@ pub mod line_difference;
 pub mod manifest;
 pub mod model_hint;
 pub mod output;
+pub mod peer_manifest;
 pub mod places;
 pub mod plugins;
 pub mod position;

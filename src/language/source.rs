@@ -47,7 +47,7 @@ pub enum Error {
     },
     /// A tag leads to a folder beyond the run's root.
     #[error(
-        "{path}: this leads out of the run's root, which is the workflow's folder, or the nearest folder above whose raymond.yaml says `root: true`"
+        "{path}: this leads out of the run's root, which is the workflow's folder, or the nearest folder above whose raymond.yaml says `root: true`; put such a raymond.yaml into the folder that holds both"
     )]
     BeyondRoot {
         /// The path.

@@ -7,6 +7,7 @@ use super::reachable_errors;
 use super::run_root::{self, RunRoot};
 use crate::domain::id::{Folder, StateName};
 use crate::language::manifest::{self, ExaminedManifest, Manifest};
+use crate::language::peer_manifest::PeerManifest;
 use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
 use crate::language::prompt::step;
 use crate::language::source::{self, WorkflowSource};
@@ -106,6 +107,9 @@ impl Workflow {
     }
 }
 
+/// The hint about a folder that has only the manifest of `ray`.
+const NO_GRAPH: &str = " (its workflow.yaml is a manifest of ray, not a graph)";
+
 /// Returns the first state of a folder whose manifest names none.
 fn usual_first_state(folder: &Path, scope: &WorkflowDir) -> Result<StateName, Error> {
     let error = match UsualFirstState::find(scope) {
@@ -120,7 +124,9 @@ fn usual_first_state(folder: &Path, scope: &WorkflowDir) -> Result<StateName, Er
                 Err(error) => return Err(step::Error::from(error).into()),
                 Ok(()) => None,
             };
-            let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
+            let peer = PeerManifest::of(scope).map(|_| NO_GRAPH.to_owned());
+            let hint =
+                similar.map(|name| format!(" (there is {name})")).or(peer).unwrap_or_default();
             format!(
                 "a workflow begins with {USUAL_NAMES}, and none is in this folder{hint}; create one, or name its first file"
             )
@@ -142,9 +148,10 @@ pub(super) fn manifest_of(scope: &dyn WorkflowSource) -> Result<Manifest, Error>
             let ExaminedManifest { mut manifest, options, mut errors, .. } =
                 manifest::examine(&text);
             errors.add(embed_files(&mut manifest.options, &options, scope));
+            let manifest = manifest.with_peer(scope);
             errors.or_else_first(manifest).map_err(|error| Error::Manifest { path, error })
         }
-        Err(source::Error::Missing { .. }) => Ok(Manifest::default()),
+        Err(source::Error::Missing { .. }) => Ok(Manifest::default().with_peer(scope)),
         Err(error) => Err(step::Error::from(error).into()),
     }
 }

@@ -16,8 +16,8 @@ use crate::process::child::exit::ProcessExit;
 /// The longest value of a variable, in bytes: what Linux takes, less the name.
 const MAX_VALUE_BYTES: usize = 128 * 1024 - 512;
 
-/// The beginning of the names of a script's variables.
-const VARIABLE_PREFIX: &[u8] = b"RAYMOND_VAR_";
+/// The beginnings of the names of a script's variables.
+const VARIABLE_PREFIXES: [&str; 3] = ["RAYMOND_VAR_", "RAYMOND_INPUT", "RAYMOND_RESULT"];
 
 /// A script to run.
 pub(super) struct ScriptRun<'operation> {
@@ -76,7 +76,10 @@ impl ScriptRun<'_> {
         }
         let mut environment = shared.environment();
         // Only this run says what these are; and a script leaves no files beside those that it imports from the copy.
-        environment.retain(|(name, _)| !name.as_encoded_bytes().starts_with(VARIABLE_PREFIX));
+        environment.retain(|(name, _)| {
+            let name = name.as_encoded_bytes();
+            !VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+        });
         environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         let added = self.environment.iter();
         environment.extend(added.map(|(name, value)| (name.into(), value.into())));

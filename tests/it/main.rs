@@ -48,6 +48,7 @@ mod options;
 mod orders;
 mod output;
 mod owned;
+mod peer_files;
 mod planted;
 mod plugins;
 mod policy;

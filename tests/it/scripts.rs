@@ -101,15 +101,12 @@ fn last_line_without_tag_fails_without_restart() {
     let test = Test::new().file("BUILD.sh", b"echo '<goto>GONE.md</goto>'\n");
     let outcome = test.run(&["BUILD.sh", "--no-check"]);
     outcome.assert(outcome.status.code() == Some(1), "exit code 1");
-    outcome.assert(
-        outcome.stderr.contains("BUILD.sh: the last line of a script's output"),
-        "the reason",
-    );
+    outcome.assert(outcome.stderr.contains("BUILD.sh: the end of a script's output"), "the reason");
     outcome.assert(outcome.stderr.contains("GONE.md"), "the missing state");
     let test = Test::new().file("BUILD.sh", b"echo done\n");
     let outcome = test.run(&["BUILD.sh"]);
     outcome.assert(outcome.status.code() == Some(1), "exit code 1");
-    outcome.assert(outcome.stderr.contains("it is `done`"), "the line");
+    outcome.assert(outcome.stderr.contains("its last line is `done`"), "the line");
     assert!(test.events("turn_failed").is_empty());
 }
 

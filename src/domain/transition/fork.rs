@@ -1,6 +1,6 @@
 //! The attributes of a `<fork>` beyond its target: a list with an entry for each agent, and a directory.
 //!
-//! `each` and `cwd` are part of its structure and never variables. `as` is part of it only if there is a list.
+//! `each` and `cwd`, which may be written `cd`, are part of its structure and never variables. `as` is part of it only if there is a list.
 //! The tags of one reply are one transition: the first tag, and the others in [`also`](Transition::Fork).
 
 use std::fmt;
@@ -95,7 +95,14 @@ fn is_placeholder(name: &str) -> bool {
 
 /// Takes the directory of a fork out of its attributes. It may have placeholders for the entry of a list.
 pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, InvalidTransition> {
-    let Some(directory) = variables.remove("cwd") else { return Ok(None) };
+    let directory = match (variables.remove("cwd"), variables.remove("cd")) {
+        (Some(_), Some(_)) => {
+            let why = "`cd` is another name of `cwd`; write one of them";
+            return Err(InvalidTransition::Fork(why.to_owned()));
+        }
+        (cwd, cd) => cwd.or(cd),
+    };
+    let Some(directory) = directory else { return Ok(None) };
     let directory = directory.trim().trim_start_matches("./").to_owned();
     if !directory.contains("{{") && Folder::parse(&directory).is_err() {
         let why = format!(

@@ -6,6 +6,16 @@ use crate::domain::id::InvalidName;
 /// The most attributes of a tag. A reply can be a flood of them, and each would be kept.
 pub const MAX_ATTRIBUTES: usize = 256;
 
+/// Returns what to write instead of an attribute that names a directory.
+fn directory_hint(attribute: &str) -> &'static str {
+    match attribute {
+        "cd" | "cwd" => {
+            "; only a <fork> takes a directory, cwd=\"DIR\", for the agent that it starts: to hand on a path, use another name, such as path=\"DIR\""
+        }
+        _ => "",
+    }
+}
+
 /// The error of a tag whose pieces do not make a transition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTransition {
@@ -17,8 +27,8 @@ pub enum InvalidTransition {
         /// The missing attribute.
         attribute: &'static str,
     },
-    /// A `return` or `next` is given to a tag that does not take it, or a directory to a question.
-    #[error("<{tag}> does not take the attribute `{attribute}`")]
+    /// A `return` or `next` is given to a tag that does not take it, or a directory to another tag than a fork.
+    #[error("<{tag}> does not take the attribute `{attribute}`{}", directory_hint(.attribute))]
     UnexpectedAttribute {
         /// The tag.
         tag: TagName,

@@ -45,8 +45,23 @@ fn invalid_attribute_or_target_is_error_naming_it() {
     );
     assert_eq!(
         message(TagName::Ask, &[("next", "N.md"), ("cd", "x")], "why?"),
-        "<ask> does not take the attribute `cd`"
+        "<ask> does not take the attribute `cd`; only a <fork> takes a directory, cwd=\"DIR\", for the agent that it starts: to hand on a path, use another name, such as path=\"DIR\""
     );
+    for tag in TagName::ALL.iter().filter(|tag| **tag != TagName::Fork) {
+        for attribute in ["cd", "cwd"] {
+            let needed = tag.required_attribute().map(|name| (name, "N.md"));
+            let attributes: Vec<_> = needed.into_iter().chain([(attribute, "sub")]).collect();
+            let refused = message(*tag, &attributes, "C.md");
+            assert!(
+                refused.contains(&format!("does not take the attribute `{attribute}`")),
+                "{refused}"
+            );
+        }
+    }
+    let both = message(TagName::Fork, &[("next", "N.md"), ("cd", "a"), ("cwd", "b")], "C.md");
+    assert!(both.contains("another name"), "{both}");
+    let moved = make(TagName::Fork, &[("next", "N.md"), ("cd", "./a")], "C.md").expect("a fork");
+    assert_eq!(moved.to_string(), "<fork next=\"N.md\" cwd=\"a\">C.md</fork>");
     assert_eq!(
         message(TagName::Goto, &[("a", "1"), ("a", "2")], "C.md"),
         "<goto> has the attribute `a` twice"

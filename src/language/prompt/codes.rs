@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 45] = [
+pub const CODES: [(&str, &str); 47] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -61,6 +61,7 @@ pub const CODES: [(&str, &str); 45] = [
         "RF405",
         "a tool's name is probably misspelt, or a rule names a tool that is not offered (warning)",
     ),
+    ("RF406", "{{input}} stands in a state that only a question or a return leads to (warning)"),
     ("RF501", "the schema of an output is missing or wrong"),
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),
@@ -68,4 +69,5 @@ pub const CODES: [(&str, &str); 45] = [
     ("RF601", "a policy has one entry, which a reply without a tag takes (info)"),
     ("RF602", "a way leads into another folder, which is a scope of its own (info)"),
     ("RF603", "a state is a script, which needs trust in the folder (info)"),
+    ("RF604", "workflow.yaml is a manifest of ray (info; a key of it without effect: warning)"),
 ];

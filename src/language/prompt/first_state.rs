@@ -2,6 +2,7 @@
 
 use crate::domain::id::StateName;
 use crate::language::manifest;
+use crate::language::peer_manifest::PeerManifest;
 use crate::language::source::WorkflowSource;
 
 /// The names of a first prompt or script. A folder with several of them does not say which one comes first.
@@ -37,7 +38,9 @@ impl UsualFirstState {
         match (starts.next(), starts.next()) {
             (Some(first), Some(other)) => Self::Several { first, other },
             (Some(only), None) => Self::Found(only),
-            (None, _) => there(source, &OTHERS).next().map_or(Self::Missing, Self::Found),
+            (None, _) => there(source, &OTHERS)
+                .find(|name| name.as_str() != manifest::GRAPH || PeerManifest::of(source).is_none())
+                .map_or(Self::Missing, Self::Found),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Scripts as states: files of the folder that are executed, and whose last line of output is a tag.
+//! Scripts as states: files of the folder that are executed, and whose output ends with a tag.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,21 @@ use crate::domain::operation::Operation;
 use crate::domain::transition::{TagName, Variables};
 use crate::language::source::{self, WorkflowSource};
 use crate::language::state_files::is_state;
+use crate::language::tag;
+use crate::language::tag::print::PRINT;
 
 /// The beginning of the name of each variable in a script's environment.
 pub const VARIABLE_PREFIX: &str = "RAYMOND_VAR_";
+
+/// The variable with what the script was entered with: an answer, a result, or else the input. The other peer of these
+/// workflows has it by this name.
+pub const INPUT_VARIABLE: &str = "RAYMOND_INPUT";
+
+/// The most opening tags that are tried for a close.
+const MAX_OPENS: usize = 16;
+
+/// The variable with the result that the script was entered with.
+pub const RESULT_VARIABLE: &str = "RAYMOND_RESULT";
 
 /// A script, ready to be executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +76,14 @@ fn environment(variables: &Variables) -> BTreeMap<String, String> {
     };
     // A process can be given no NUL.
     let text = |text: &str| text.replace('\0', "");
-    variables.iter().map(|(own, value)| (name(own), text(value))).collect()
+    let mut environment: BTreeMap<String, String> =
+        variables.iter().map(|(own, value)| (name(own), text(value))).collect();
+    let result = variables.get("result");
+    let entered_with = variables.get("answer").or(result).or_else(|| variables.get("input"));
+    for (name, value) in [(RESULT_VARIABLE, result), (INPUT_VARIABLE, entered_with)] {
+        environment.extend(value.map(|value| (name.to_owned(), text(value))));
+    }
+    environment
 }
 
 /// Returns the program that executes a file, and its first argument: as its `#!` line says, else by its ending.
@@ -88,10 +107,56 @@ fn interpreter(name: &StateName, text: &str) -> Option<Vec<String>> {
     Some(vec![program.to_owned()])
 }
 
-/// Returns the reply of a script: the last line of its output that is not blank.
+/// Returns the reply of a script: the tag that ends its output, which may take several lines, and the forks directly
+/// before a fork. Without such a tag it is the last line that is not blank. Texts to print count anywhere.
 #[must_use]
-pub fn reply(stdout: &str) -> &str {
-    stdout.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+pub fn reply(stdout: &str) -> String {
+    let output = without_prints(stdout);
+    let start = reply_start(output);
+    let mut reply = String::new();
+    for printed in tag::find(&stdout[..start]).shown {
+        reply.push_str(&format!("<{PRINT}>{printed}</{PRINT}>\n"));
+    }
+    reply + stdout[start..].trim()
+}
+
+/// Returns a text without the blanks and the texts to print at its end.
+fn without_prints(text: &str) -> &str {
+    let text = text.trim_end();
+    match text.ends_with("</print>").then(|| text.rfind("<print>")).flatten() {
+        Some(at) => without_prints(&text[..at]),
+        None => text,
+    }
+}
+
+/// Returns the start of the line on which the reply at the end of a text begins.
+fn reply_start(text: &str) -> usize {
+    let line_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let Some((tag, open)) = last_tag(text) else { return line_of(text.len()) };
+    let start = line_of(open);
+    let before = without_prints(&text[..start]);
+    match last_tag(before) {
+        Some((TagName::Fork, _)) if tag == TagName::Fork => reply_start(before),
+        _ => start,
+    }
+}
+
+/// Returns the tag whose close is the last one on the last line of a text, and where it opens.
+fn last_tag(text: &str) -> Option<(TagName, usize)> {
+    let last_line = text.rfind('\n').map_or(0, |end| end + 1);
+    text[last_line..].rmatch_indices("</").find_map(|(at, _)| {
+        let close = last_line + at;
+        let (name, _) = text[close + 2..].split_once('>')?;
+        let tag = TagName::from_name(name.trim_end())?;
+        let end = close + 3 + name.len();
+        let open = format!("<{}", name.trim_end());
+        let mut opens = text[..close].rmatch_indices(&open).take(MAX_OPENS);
+        let is_whole = |start: usize| {
+            let found = tag::written(&text[start..end]);
+            found.first().is_some_and(|found| found.span == (0..end - start))
+        };
+        opens.find_map(|(start, _)| is_whole(start).then_some((tag, start)))
+    })
 }
 
 /// Returns whether a line has a tag with an attribute without quotes, as a shell prints it that has taken them.
@@ -129,6 +194,63 @@ mod tests {
     fn last_line_that_is_not_blank_is_reply() {
         assert_eq!(reply("log\n<goto>A.md</goto>\r\n\n  \n"), "<goto>A.md</goto>");
         assert_eq!(reply("\n \n"), "");
+        assert_eq!(reply("<goto>A.md</goto>\ndone"), "done");
+        assert_eq!(reply("see <result>\n<result>x</result>"), "<result>x</result>");
+        let two = "<goto>A.md</goto> <goto>B.md</goto>";
+        assert_eq!(reply(&format!("<goto>C.md</goto>\n{two}")), two);
+    }
+
+    #[test]
+    fn tag_over_several_lines_is_reply() {
+        let ask = "<ask next=\"B.md\">\nwhat?\n</ask>";
+        assert_eq!(reply(&format!("log\n{ask}\n")), ask);
+        let open = "<call\n  return=\"B.md\"\n  kind='a'>C.md</call>";
+        assert_eq!(reply(&format!("<goto>X.md</goto>\n{open}")), open);
+        let result = "<result>\nsee <goto>A.md</goto></result>";
+        assert_eq!(reply(&format!("<result> is printed below\n{result}\n\n")), result);
+        assert_eq!(
+            reply("log <result>\n{\"a\": [1]}\n</result >"),
+            "log <result>\n{\"a\": [1]}\n</result >"
+        );
+    }
+
+    #[test]
+    fn forks_on_lines_after_each_other_are_one_reply() {
+        let fork = |item: &str| format!("<fork next=\"N.md\" item=\"{item}\">W.md</fork>");
+        let forks = format!("{}\n\n{}", fork("1"), fork("2"));
+        assert_eq!(reply(&format!("log\n{forks}\n")), forks);
+        assert_eq!(reply(&format!("<goto>A.md</goto>\n{forks}")), forks);
+        assert_eq!(reply(&format!("{}\nlog\n{}", fork("1"), fork("2"))), fork("2"));
+        assert_eq!(reply(&format!("{}\n<goto>A.md</goto>", fork("1"))), "<goto>A.md</goto>");
+    }
+
+    #[test]
+    fn texts_to_print_count_anywhere() {
+        let shown = |stdout: &str| {
+            let found = tag::find(&reply(stdout));
+            (found.tags.len(), found.shown.join(","))
+        };
+        let all =
+            "<print>a</print>\nlog\n<print>b\nb</print>\n<result>x</result>\n<print>c</print>";
+        assert_eq!(shown(all), (1, "a,b\nb,c".to_owned()));
+        let fork = "<fork next=\"N.md\">W.md</fork>";
+        let between = format!("{fork}\n<print>a</print>\n{fork}\n");
+        assert_eq!(shown(&between), (2, "a".to_owned()));
+        assert_eq!(shown("<print><goto>A.md</goto></print>"), (0, "<goto>A.md</goto>".to_owned()));
+    }
+
+    #[test]
+    fn script_has_what_it_was_entered_with() {
+        let of = |pairs: &[(&str, &str)]| {
+            let owned = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            let environment = environment(&owned.collect());
+            [INPUT_VARIABLE, RESULT_VARIABLE].map(|name| environment.get(name).cloned())
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(of(&[]), [None, None]);
+        assert_eq!(of(&[("input", "i")]), [some("i"), None]);
+        assert_eq!(of(&[("input", "i"), ("result", "r")]), [some("r"), some("r")]);
+        assert_eq!(of(&[("input", "i"), ("answer", "a\0")]), [some("a"), None]);
     }
 
     #[test]

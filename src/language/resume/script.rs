@@ -1,9 +1,10 @@
-//! Resumes a script: executes it, and judges the last line of its output as its reply.
+//! Resumes a script: executes it, and judges the tag at the end of its output as its reply.
 
 use super::turn::{TurnRules, judged};
 use super::{ResumeEnvironment, ResumeInput, ResumeOutcome, SuspendedExecution, lost, turn};
 use crate::domain::activity::Activity;
 use crate::domain::decide::TurnJudgement;
+use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
 use crate::language::prompt::context::RESERVED;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
@@ -20,8 +21,7 @@ pub(super) fn resume_script(
         ResumeInput::Activity(Ok(result)) => {
             let value = result.into_value();
             let stdout = value["stdout"].as_str().unwrap_or_default();
-            let reply =
-                TurnReply { text: script::reply(stdout).to_owned(), ..TurnReply::default() };
+            let reply = TurnReply { text: script::reply(stdout), ..TurnReply::default() };
             judge_script(&reply, environment)
         }
         ResumeInput::Activity(Err(why)) => {
@@ -55,7 +55,9 @@ const LOST_QUOTES: &str =
 
 /// Judges the reply of a script, which may take any transition. It is not reminded: it would do the same again.
 fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
-    let rules = TurnRules::of(environment.agent, ReplyRules::default());
+    let policy = TransitionPolicy { many_forks: true, ..TransitionPolicy::default() };
+    let rules = ReplyRules { policy, ..ReplyRules::default() };
+    let rules = TurnRules::of(environment.agent, rules);
     let JudgedReply { judgement, warning } = rules.reply.judge(reply, environment.source);
     let TurnJudgement::Violated { violation, .. } = judgement else {
         return judged(rules, reply, JudgedReply { judgement, warning });
@@ -63,10 +65,10 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
     let path = environment.source.path(&environment.agent.current_state);
     let line = match reply.text.as_str() {
         "" => "it printed nothing".to_owned(),
-        line => format!("it is `{line}`"),
+        text => format!("its last line is `{}`", text.lines().last().unwrap_or_default().trim()),
     };
     let why = format!(
-        "{path}: the last line of a script's output says what comes next by one tag; {line}: {violation}{}",
+        "{path}: the end of a script's output says what comes next by one tag; {line}: {violation}{}",
         if script::has_lost_quotes(&reply.text) { LOST_QUOTES } else { "" }
     );
     ResumeOutcome::Failed(TurnFailure::new(FailureCause::Protocol, why))

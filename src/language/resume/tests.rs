@@ -201,7 +201,7 @@ fn script_runs_and_its_last_line_is_the_reply() {
     let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(silent)));
     let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };
     assert_eq!(failure.cause, FailureCause::Protocol);
-    assert!(failure.message.contains("it is `no tag`"), "{}", failure.message);
+    assert!(failure.message.contains("its last line is `no tag`"), "{}", failure.message);
     let unquoted = ActivityResult::Value(json!({"stdout": "<call return=B.md>A.md</call>\n"}));
     let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(unquoted)));
     let ResumeOutcome::Failed(failure) = next else { panic!("{next:?}") };

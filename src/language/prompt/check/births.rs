@@ -26,6 +26,8 @@ pub(super) struct GivenVariables<'a> {
     pub(super) of_lists: BTreeSet<String>,
     /// True if a call returns to the state.
     pub(super) returned_to: bool,
+    /// True if something else than a question or a return leads to the state, or gives it an `input`.
+    pub(super) is_entered: bool,
     /// True if the state has waited for agents, or is entered because its join was not met.
     pub(super) joined: bool,
     /// True if the state may be given more.
@@ -117,6 +119,7 @@ pub(super) fn add_own_variables<'a>(workflow_map: &'a WorkflowMap, given: &mut G
         begins.variables.extend(&own.variables);
         begins.of_lists.extend(own.of_lists.iter().cloned());
         begins.unknown |= own.unknown;
+        begins.is_entered = true;
         let stays = |name: &str| !OCCASIONAL_PLACEHOLDERS.contains(&name);
         for name in workflow_map.reached_by_one_agent(first) {
             let given = given.entry(name).or_default();

@@ -7,6 +7,7 @@ use crate::domain::id::{StateKind, StateName};
 use crate::language::diagnostic::Severity;
 use crate::language::hint::did_you_mean;
 use crate::language::manifest::{self, Manifest};
+use crate::language::peer_manifest::PeerManifest;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
 use crate::language::prompt::kind::is_for_others;
@@ -24,6 +25,25 @@ impl FolderDiagnostics<'_> {
     /// Checks the manifest; returns it, and the number of files read for it. Where one file is checked with what
     /// it leads to, the manifest's `entry` is another matter.
     pub(super) fn manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
+        let (own, files) = self.own_manifest(is_whole);
+        let Some(peer) = PeerManifest::of(self.source) else { return (own, files) };
+        let own = own.with_peer(self.source);
+        let budget = own.budget.map(|budget| format!(", and the budget of a run is {budget}"));
+        let mut message =
+            format!("this is a manifest of ray, not a graph{}", budget.unwrap_or_default());
+        let mut severity = Severity::Info;
+        if !peer.unread.is_empty() {
+            severity = Severity::Warning;
+            let unread = peer.unread.join("`, `");
+            message = format!("{message}; `{unread}` has no effect here, see raymond.yaml");
+        }
+        if let Ok(name) = StateName::parse(manifest::GRAPH) {
+            self.add(&name, SourcePlace::START, "RF604", (severity, message));
+        }
+        (own, files + 1)
+    }
+
+    fn own_manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
         let Ok(name) = StateName::parse(manifest::FILE) else { return (Manifest::default(), 0) };
         match self.source.read(&name) {
             Ok(text) => {

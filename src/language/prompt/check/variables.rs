@@ -46,6 +46,9 @@ impl FolderDiagnostics<'_> {
             }
             self.fields(name, prompt, &mut known, (workflow_map, origins.get(name)));
             self.unfilled(name, prompt, &known, workflow_map);
+            if *name != workflow_map.entry && !given.is_entered && !may_have_more {
+                self.input_instead(name, prompt, given);
+            }
             if let Some(evaluator) = prompt.evaluator() {
                 let all = workflow_map.evaluators.get(evaluator).filter(|_| may_have_more);
                 let all = all.iter().flat_map(|prompt| &prompt.placeholders);
@@ -59,6 +62,30 @@ impl FolderDiagnostics<'_> {
                 self.unfilled(name, prompt, &known, workflow_map);
             }
         }
+    }
+
+    /// Reports `{{input}}` in a state that only questions or returns lead to: there it still is what the agent began with.
+    fn input_instead(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        given: &GivenVariables<'_>,
+    ) {
+        let (what, meant) = match (given.variables.contains("answer"), given.returned_to) {
+            (true, false) => ("a question", "answer"),
+            (false, true) => ("a return", "result"),
+            (true, true) => ("a question or a return", "answer}} or {{result"),
+            (false, false) => return,
+        };
+        let shows = |name: &str| prompt.placeholders.iter().find(|(known, _)| known == name);
+        let knows = shows("answer").or(shows("result")).is_some();
+        let Some((_, place)) = shows("input").filter(|_| !knows) else {
+            return;
+        };
+        let message = format!(
+            "only {what} leads to this state, where {{{{input}}}} is still the input that the agent began with; write {{{{{meant}}}}} for what came back"
+        );
+        self.warning(name, *place, "RF406", message);
     }
 
     fn unfilled(
@@ -101,6 +128,14 @@ fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
     for (_, prompt) in workflow_map.texts() {
         for transition in known_transitions(prompt, workflow_map) {
             let variables = variables_of(transition, prompt);
+            let gives_input = transition.variables().contains_key("input");
+            for state in [transition.target(), transition.timeout_state()].into_iter().flatten() {
+                given.entry(state).or_default().is_entered = true;
+            }
+            if let Some(next) = transition.continuation() {
+                let is_fork = matches!(transition, Transition::Fork { .. });
+                given.entry(next).or_default().is_entered |= is_fork || gives_input;
+            }
             match transition {
                 Transition::Result { variables, .. } => {
                     of_results.extend(variables.keys().map(String::as_str));
@@ -144,6 +179,7 @@ fn missed<'a>(workflow_map: &'a WorkflowMap, given: &mut GivenToStates<'a>) {
             after.of_lists.extend(before.of_lists.iter().cloned());
             after.returned_to |= before.returned_to;
             after.joined = true;
+            after.is_entered = true;
             after.unknown |= before.unknown;
         }
     }

@@ -8,11 +8,14 @@
 pub mod replace;
 
 use std::fs::{File, FileType, OpenOptions};
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+#[cfg(target_os = "linux")]
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 /// The mode of a file that only its owner can read.
 const PRIVATE: u32 = 0o600;
@@ -38,6 +41,50 @@ impl From<UnfitFile> for Error {
 #[must_use]
 pub fn is_unfit(error: &Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<UnfitFile>())
+}
+
+/// Returns whether an error says that the machine has no room, or a broken disk: nothing is wrong with the file.
+#[must_use]
+pub fn is_out_of_room(error: &Error) -> bool {
+    let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::OutOfMemory];
+    let numbers = [Errno::IO, Errno::MFILE, Errno::NFILE];
+    let number = error.raw_os_error();
+    kinds.contains(&error.kind())
+        || numbers.iter().any(|errno| number == Some(errno.raw_os_error()))
+}
+
+/// Reserves room for a file that will grow: the first of `rooms`, in bytes, that the disk has. Its length stays. A disk that
+/// cannot reserve any is left as it is.
+///
+/// # Errors
+/// The system's error if the disk has none of them.
+pub fn reserve(file: &File, rooms: &[u64]) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let mut full = None;
+        for room in rooms {
+            match fallocate(file, FallocateFlags::KEEP_SIZE, 0, *room) {
+                Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => full = Some(error),
+                _ => return Ok(()),
+            }
+        }
+        full.map_or(Ok(()), |error| Err(error.into()))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (file, rooms);
+        Ok(())
+    }
+}
+
+/// Writes all of a file's content, and makes it durable. A room that was [reserved](reserve) and is not needed is given back.
+///
+/// # Errors
+/// The system's error; a part may be written.
+pub fn fill(mut file: &File, content: &[u8]) -> Result<()> {
+    file.write_all(content)?;
+    file.set_len(content.len() as u64)?;
+    file.sync_all()
 }
 
 /// Opens a plain file for reading.
@@ -179,6 +226,36 @@ mod tests {
         assert!(is_unfit(&open(Path::new("/dev/zero")).expect_err("a device")));
         let absent = open(&path("none")).expect_err("absent");
         assert_eq!((absent.kind(), is_unfit(&absent)), (ErrorKind::NotFound, false));
+    }
+
+    #[test]
+    fn reserved_room_keeps_the_length_and_is_given_back() {
+        use std::os::unix::fs::MetadataExt;
+
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("note");
+        let file = create(&path).expect("created");
+        reserve(&file, &[u64::MAX / 2, 1 << 20]).expect("the second one fits");
+        let found = path.metadata().expect("it is there");
+        assert_eq!(found.len(), 0);
+        if cfg!(target_os = "linux") {
+            assert!(found.blocks() * 512 >= 1 << 20, "{} blocks", found.blocks());
+        }
+        fill(&file, b"short").expect("written");
+        let found = path.metadata().expect("it is there");
+        assert_eq!(std::fs::read(&path).expect("read"), b"short");
+        assert!(found.blocks() * 512 < 1 << 20, "{} blocks", found.blocks());
+    }
+
+    #[test]
+    fn errors_of_the_machine_are_not_about_the_file() {
+        for number in [28, 122, 5, 24, 23, 12] {
+            assert!(is_out_of_room(&Error::from_raw_os_error(number)), "{number}");
+        }
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::NotFound, ErrorKind::IsADirectory] {
+            assert!(!is_out_of_room(&kind.into()), "{kind}");
+        }
+        assert!(!is_out_of_room(&UnfitFile::NotPlain("a FIFO").into()));
     }
 
     #[test]

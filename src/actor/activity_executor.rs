@@ -20,6 +20,8 @@ use crate::domain::worktree_snapshot::SnapshotCommit;
 pub enum LookupOutcome<T> {
     /// The value that was found, or the reason why there is none and the remedy.
     Done(Result<T, String>),
+    /// The machine has no room for a file of raymond's, and it is still due.
+    Stuck(String),
     /// It was ended, and is still due.
     Ended,
 }

@@ -92,21 +92,25 @@ impl CommandTasks {
 
     fn outcome_so_far(&self, agent: &AgentId, commands: &[BodyCommand]) -> Option<ActivityOutcome> {
         let tasks = self.tasks.borrow();
-        let (mut results, mut is_one_running) = (Vec::new(), false);
+        let (mut results, mut is_one_running, mut stuck) = (Vec::new(), false, None);
         for BodyCommand { id, .. } in commands {
             let Some(task) = tasks.get(&(agent.clone(), *id)) else { continue };
             match &task.outcome {
                 None => is_one_running = true,
+                Some(ActivityOutcome::Stuck(why)) => stuck = Some(why.clone()),
                 Some(outcome) => results.extend(result_of(outcome).map(|result| (*id, result))),
             }
         }
-        if is_one_running && (results.is_empty() || self.is_closed.get()) {
+        // After one that is stuck the run comes to a pause, too.
+        if is_one_running && (results.is_empty() || stuck.is_some() || self.is_closed.get()) {
             return None;
         }
-        Some(if results.is_empty() {
-            ActivityOutcome::Ended
-        } else {
-            ActivityOutcome::Done(Ok(ActivityResult::Commands(results)))
+        Some(match stuck {
+            _ if !results.is_empty() => {
+                ActivityOutcome::Done(Ok(ActivityResult::Commands(results)))
+            }
+            Some(why) => ActivityOutcome::Stuck(why),
+            None => ActivityOutcome::Ended,
         })
     }
 
@@ -224,6 +228,25 @@ mod tests {
             senders.pop().expect("one").send(ActivityOutcome::Ended).expect("it runs");
             assert_eq!(results(&tasks.outcome(&main, &all).await), [(2, "two".to_owned())]);
             assert_eq!(tasks.outcome(&main, &all[2..]).await, ActivityOutcome::Ended);
+        };
+        LocalSet::new().run_until(test).await;
+    }
+
+    #[tokio::test]
+    async fn command_that_is_stuck_waits_for_the_others_and_is_reported_after_them() {
+        let test = async {
+            let (tasks, main) = (Rc::new(CommandTasks::default()), AgentId::main());
+            let mut senders = begin(&tasks, &[1, 2]);
+            let both = [command(1), command(2)];
+            let stuck = || ActivityOutcome::Stuck("no room".to_owned());
+            senders.pop().expect("two").send(stuck()).expect("it runs");
+            while tasks.tasks.borrow()[&(main.clone(), command(2).id)].outcome.is_none() {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(tasks.outcome_so_far(&main, &both), None, "the first one still runs");
+            senders.pop().expect("one").send(done("one")).expect("it runs");
+            assert_eq!(results(&tasks.outcome(&main, &both).await), [(1, "one".to_owned())]);
+            assert_eq!(tasks.outcome(&main, &both[1..]).await, stuck());
         };
         LocalSet::new().run_until(test).await;
     }

@@ -64,6 +64,7 @@ pub(super) async fn made(
     match performer.worktree(home, tree, base).await {
         LookupOutcome::Done(Ok(())) => Ok(()),
         LookupOutcome::Done(Err(why)) => Err(NotReady::of(FailureCause::Workflow, why)),
+        LookupOutcome::Stuck(why) => Err(NotReady::of(FailureCause::Storage, why)),
         LookupOutcome::Ended => Err(NotReady::Ended),
     }
 }

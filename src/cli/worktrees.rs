@@ -287,6 +287,7 @@ impl RunWorktrees<'_> {
 pub(super) fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
     match inspection {
         InspectionOutcome::Done(outcome) => outcome.map_err(Error::Worktrees),
+        InspectionOutcome::Stuck(why) => Err(Error::Worktrees(why)),
         InspectionOutcome::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),
     }
 }

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::plain_file;
 
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
@@ -23,8 +24,8 @@ pub(super) fn not_set(name: &str) -> String {
     )
 }
 
-/// Returns the failure for a process that could not be started. A missing program keeps every agent from working;
-/// a full machine does not.
+/// Returns the failure for a process that could not be started. A missing program keeps every agent from working, and so
+/// does a machine on which no further file can be opened; too many processes do not.
 pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) -> TurnFailure {
     let (program, cwd) = (program.display(), cwd.display());
     let lasting = matches!(
@@ -43,8 +44,9 @@ pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) ->
             ),
         )
     } else {
+        let is_out_of_room = plain_file::is_out_of_room(error);
         TurnFailure::new(
-            FailureCause::Crash,
+            if is_out_of_room { FailureCause::Storage } else { FailureCause::Crash },
             format!("{program} could not be started in {cwd}: {error}"),
         )
     }

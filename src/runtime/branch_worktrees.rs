@@ -25,7 +25,7 @@ pub(super) fn check_snapshots(root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let checked = waited_for(async { world.check_snapshots(&agents).await });
     let why = match checked {
         Ok(InspectionOutcome::Done(Ok(()))) => return Ok(()),
-        Ok(InspectionOutcome::Done(Err(why))) | Err(why) => why,
+        Ok(InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why)) | Err(why) => why,
         Ok(InspectionOutcome::Interrupted) => "git was interrupted".to_owned(),
     };
     Err(BranchError::Worktree { why }.into())

@@ -103,6 +103,7 @@ pub(super) fn cloned(
 fn done<T>(waited: Result<InspectionOutcome<T>, String>) -> Result<T, String> {
     match waited? {
         InspectionOutcome::Done(done) => done,
+        InspectionOutcome::Stuck(why) => Err(why),
         InspectionOutcome::Interrupted => Err("git was interrupted".to_owned()),
     }
 }

@@ -209,6 +209,7 @@ impl LocalActivityExecutor {
 fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
     match inspection {
         InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
+        InspectionOutcome::Stuck(why) => LookupOutcome::Stuck(why),
         InspectionOutcome::Interrupted => LookupOutcome::Ended,
     }
 }
@@ -276,7 +277,9 @@ impl ActivityExecutor for LocalActivityExecutor {
             };
             match exchanged {
                 InspectionOutcome::Done(Ok(said)) => ExchangeOutcome::Done(said),
-                InspectionOutcome::Done(Err(why)) => ExchangeOutcome::Failed(why),
+                InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why) => {
+                    ExchangeOutcome::Failed(why)
+                }
                 InspectionOutcome::Interrupted => ExchangeOutcome::Ended,
             }
         })

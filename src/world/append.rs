@@ -73,7 +73,9 @@ pub(super) fn append(
     } else {
         note.forget()?;
     }
-    let failed = |error: std::io::Error| format!("cannot add to {}: {error}", path.display());
+    let failed = |error: std::io::Error| {
+        OperationError::unwritten(format!("cannot add to {}: {error}", path.display()), &error)
+    };
     let mut file = open(path).map_err(failed)?;
     let end = file.metadata().map_err(failed)?.len();
     let intent = AppendIntent {
@@ -86,12 +88,14 @@ pub(super) fn append(
     replace(&intents, &noted, note.stem()).map_err(failed)?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written {
-        // On a full disk the written part is cut off again, and the intent is removed.
-        if file.metadata().is_ok_and(|now| now.len() <= end + content.len() as u64) {
-            let _ = file.set_len(end);
+        // On a full disk the written part is cut off again, and the intent is removed. If it cannot be cut off, the next
+        // try completes it.
+        if file.metadata().is_ok_and(|now| now.len() <= end + content.len() as u64)
+            && file.set_len(end).is_ok()
+        {
+            let _ = std::fs::remove_file(&intents);
         }
-        let _ = std::fs::remove_file(&intents);
-        return Err(failed(error).into());
+        return Err(failed(error));
     }
     note.end(&Ok(Value::Null))?;
     Ok(Value::Null)
@@ -109,13 +113,18 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// Completes the append of an operation that died, and notes its outcome.
-fn complete(intent: &AppendIntent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
+fn complete(
+    intent: &AppendIntent,
+    (steps, proofs): (&Path, &StepProofs),
+) -> Result<(), OperationError> {
     let note = OperationNotes::of(steps, proofs, &intent.stem);
     if note.recorded()? != RecordedOutcome::Nothing {
         return Ok(());
     }
-    let redone = redo(intent)
-        .map_err(|error| format!("cannot complete {}: {error}", intent.path.display()))?;
+    let redone = redo(intent).map_err(|error| {
+        let why = format!("cannot complete {}: {error}", intent.path.display());
+        OperationError::unwritten(why, &error)
+    })?;
     match redone {
         RedoOutcome::Written => note.end(&Ok(Value::Null)),
         // The outcome stays unknown, so only the beginning is noted.

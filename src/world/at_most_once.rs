@@ -41,23 +41,30 @@ pub(super) async fn run_at_most_once(
     let begun = note.clone();
     let recorded = blocking(shared, move |_| {
         let recorded = if again { begun.recorded()? } else { RecordedOutcome::Nothing };
-        if recorded == RecordedOutcome::Nothing {
-            begun.begin()?;
-        }
-        Ok::<RecordedOutcome, String>(recorded)
+        let room = match recorded {
+            RecordedOutcome::Nothing => Some(begun.begin_with_room()?),
+            RecordedOutcome::Begun | RecordedOutcome::Done(_) => None,
+        };
+        Ok::<_, OperationError>((recorded, room))
     });
-    match recorded.await?? {
-        RecordedOutcome::Done(outcome) => return outcome.map_err(OperationError::Failed),
-        RecordedOutcome::Begun => return Err(OperationError::Lost(lost(what))),
-        RecordedOutcome::Nothing => {}
-    }
+    let room = match recorded.await?? {
+        (RecordedOutcome::Done(outcome), _) => return outcome.map_err(OperationError::Failed),
+        (_, Some(room)) => room,
+        (_, None) => return Err(OperationError::Lost(lost(what))),
+    };
     let done = match work.await {
         Ok(value) => Ok(value),
         Err(OperationError::Failed(why)) => Err(why),
+        Err(OperationError::Stuck(why)) => {
+            // It did not begin.
+            blocking(shared, move |_| note.forget()).await??;
+            return Err(OperationError::Stuck(why));
+        }
         Err(error) => return Err(error),
     };
     let noted = done.clone();
-    blocking(shared, move |_| note.end(&noted)).await??;
+    // The journal comes next. Without the note, only a crash before that makes the outcome unknown.
+    let _ = blocking(shared, move |_| note.end_in(room, &noted)).await?;
     done.map_err(OperationError::Failed)
 }
 

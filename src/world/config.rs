@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::edit::{self, EditStep, ValueEdit};
-use super::files::{read_at, replace};
+use super::files::{read_at, replace, unwritten};
+use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use crate::domain::value_path::ValuePath;
 
@@ -70,8 +71,8 @@ pub(super) fn write(
     root: &Path,
     config: Option<Map<String, Value>>,
     stem: &str,
-) -> Result<(), String> {
-    let Some(config) = config else { return read(root).map(|_| ()) };
+) -> Result<(), OperationError> {
+    let Some(config) = config else { return Ok(read(root).map(drop)?) };
     let config = Value::Object(config);
     let before = text(root).ok();
     if before.as_deref().is_some_and(|text| edit::parse(text).as_ref() == Ok(&config)) {
@@ -88,16 +89,22 @@ pub(super) fn update_index(
     root: &Path,
     fields: Map<String, Value>,
     stem: &str,
-) -> Result<(), String> {
+) -> Result<(), OperationError> {
     let set = |(field, value)| {
         ValueEdit::Set(vec![EditStep::Key("index".to_owned()), EditStep::Key(field)], value)
     };
     let changes: Vec<ValueEdit> = fields.into_iter().map(set).collect();
-    change(root, &changes, stem).map_err(|why| format!("cannot change `index`: {why}"))
+    change(root, &changes, stem)
+        .map_err(|error| error.described(|why| format!("cannot change `index`: {why}")))
 }
 
 /// Sets an entry; `path` is that of its value.
-pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> Result<(), String> {
+pub(super) fn write_entry(
+    root: &Path,
+    path: &str,
+    value: Value,
+    stem: &str,
+) -> Result<(), OperationError> {
     let entry = ValuePath::parse(path).map_err(|error| error.to_string())?;
     let config = read(root)?;
     let map = config.as_object().ok_or_else(|| broken(root, "it is no map"))?;
@@ -116,11 +123,15 @@ pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> 
         steps.push(next);
     }
     change(root, &[ValueEdit::Set(steps, value)], stem)
-        .map_err(|why| format!("cannot set `{path}`: {why}"))
+        .map_err(|error| error.described(|why| format!("cannot set `{path}`: {why}")))
 }
 
 /// Adds a source, unless it is there already.
-pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> Result<(), String> {
+pub(super) fn add_source(
+    root: &Path,
+    spec: Map<String, Value>,
+    stem: &str,
+) -> Result<(), OperationError> {
     let id = spec.get("id").and_then(name).filter(|id| !id.is_empty());
     let id = id.ok_or("cannot add the source: its spec has no `id`")?;
     let config = read(root)?;
@@ -134,10 +145,11 @@ pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> R
             "cannot add the source `{id}`: `{}` has another of that id; change that one with \
              update_source",
             path(root)
-        ));
+        )
+        .into());
     }
     change(root, &[ValueEdit::Push("sources".to_owned(), spec)], stem)
-        .map_err(|why| format!("cannot add the source `{id}`: {why}"))
+        .map_err(|error| error.described(|why| format!("cannot add the source `{id}`: {why}")))
 }
 
 /// Changes fields of a source.
@@ -146,10 +158,10 @@ pub(super) fn update_source(
     id: &str,
     fields: Map<String, Value>,
     stem: &str,
-) -> Result<(), String> {
+) -> Result<(), OperationError> {
     let failed = |why: &str| format!("cannot change the source `{id}`: {why}");
     if fields.get("id").is_some_and(|new| name(new).as_deref() != Some(id)) {
-        return Err(failed("its id cannot be changed; add another source instead"));
+        return Err(failed("its id cannot be changed; add another source instead").into());
     }
     let config = read(root)?;
     let place = place_of(&config, id).map_err(|why| broken(root, &why))?;
@@ -166,16 +178,15 @@ pub(super) fn update_source(
             ValueEdit::Set(steps, value)
         })
         .collect();
-    change(root, &changes, stem).map_err(|why| failed(&why))
+    change(root, &changes, stem).map_err(|error| error.described(failed))
 }
 
-fn change(root: &Path, changes: &[ValueEdit], stem: &str) -> Result<(), String> {
+fn change(root: &Path, changes: &[ValueEdit], stem: &str) -> Result<(), OperationError> {
     let text = text(root)?;
     let Some(text) = edit::apply(&text, changes)? else { return Ok(()) };
     let given = path(root);
     let path: PathBuf = resolve(root, given, FileAccess::Write)?;
-    replace(&path, text.as_bytes(), stem)
-        .map_err(|error| format!("cannot write `{given}` in {}: {error}", root.display()))
+    replace(&path, text.as_bytes(), stem).map_err(|error| unwritten(root, given, &error))
 }
 
 fn text(root: &Path) -> Result<String, String> {
@@ -240,7 +251,7 @@ mod tests {
         }
         assert_eq!(source_exists(root, "a"), Ok(true));
         assert_eq!(source_exists(root, "b"), Ok(false));
-        let why = add_source(root, map(json!({"id": "a"})), "s").expect_err("another");
+        let why = add_source(root, map(json!({"id": "a"})), "s").expect_err("another").to_string();
         assert!(
             why.contains("has another of that id; change that one with update_source"),
             "{why}"
@@ -280,11 +291,13 @@ mod tests {
     fn invalid_source_change_is_an_error_with_reason() {
         let (_kept, root) = &ground("sources:\n  - id: 7\n");
         assert_eq!(source_exists(root, "7"), Ok(true));
-        let why = update_source(root, "b", Map::new(), "s").expect_err("there is none");
+        let why = update_source(root, "b", Map::new(), "s").expect_err("there is none").to_string();
         assert!(why.ends_with("`data/config.yaml` has none of that id"), "{why}");
-        let why = update_source(root, "7", map(json!({"id": "8"})), "s").expect_err("refused");
+        let why = update_source(root, "7", map(json!({"id": "8"})), "s")
+            .expect_err("refused")
+            .to_string();
         assert!(why.contains("its id cannot be changed"), "{why}");
-        let why = add_source(root, map(json!({"url": "u"})), "s").expect_err("refused");
+        let why = add_source(root, map(json!({"url": "u"})), "s").expect_err("refused").to_string();
         assert_eq!(why, "cannot add the source: its spec has no `id`");
         assert!(clone_of("../x").is_err() && clone_of("..").is_err());
         assert_eq!(clone_of("a"), Ok(".source/a".to_owned()));
@@ -298,7 +311,7 @@ mod tests {
         write_entry(root, "list.0.x", json!(3), "s").expect("set");
         let expected = json!({"a": {"b": 2, "c": {"d": [true]}}, "list": [{"x": 3}]});
         assert_eq!(read(root), Ok(expected));
-        let why = write_entry(root, "list.x", json!(3), "s").expect_err("refused");
+        let why = write_entry(root, "list.x", json!(3), "s").expect_err("refused").to_string();
         assert_eq!(why, "cannot set `list.x`: a list has no key `x`");
         assert!(write_entry(root, "a..b", json!(3), "s").is_err());
         write_entry(root, ".list[-1].x", json!(4), "s").expect("set");
@@ -306,9 +319,9 @@ mod tests {
         let text = std::fs::read_to_string(root.join(CONFIG)).expect("there");
         assert!(text.contains("# one"), "{text}");
         assert_eq!(read(root).expect("read")["list"], json!([{"x": 4, "a-b": 5}]));
-        let why = write_entry(root, "list[1].x", json!(3), "s").expect_err("refused");
+        let why = write_entry(root, "list[1].x", json!(3), "s").expect_err("refused").to_string();
         assert_eq!(why, "cannot set `list[1].x`: `list` has 1 elements, and no `[1]`");
-        let why = write_entry(root, "new[0].x", json!(3), "s").expect_err("refused");
+        let why = write_entry(root, "new[0].x", json!(3), "s").expect_err("refused").to_string();
         assert_eq!(why, "cannot set `new[0].x`: `new` is no list, so it has no `[0]`");
     }
 

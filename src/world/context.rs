@@ -204,8 +204,8 @@ impl OperationContext {
                 let reason = complaint(stderr);
                 OperationError::Failed(format!("`{}` {failure}{reason}", run.program))
             }
-            ProcessFailure::NotStarted(_) => {
-                OperationError::Failed(format!("`{}` {failure}", run.program))
+            ProcessFailure::NotStarted(ref error) => {
+                OperationError::unwritten(format!("`{}` {failure}", run.program), error)
             }
         })
     }

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve, shown};
 use crate::plain_file::replace::FileReplacement;
 
@@ -83,24 +84,38 @@ fn size(bytes: u64) -> String {
 }
 
 /// Writes a file, and makes its directories. `stem` names the draft, which the next try replaces.
-pub(super) fn write(root: &Path, given: &str, content: &str, stem: &str) -> Result<(), String> {
+pub(super) fn write(
+    root: &Path,
+    given: &str,
+    content: &str,
+    stem: &str,
+) -> Result<(), OperationError> {
     let path = resolve(root, given, FileAccess::Write)?;
-    replace(&path, content.as_bytes(), stem)
-        .map_err(|error| format!("cannot write `{given}` in {}: {error}", root.display()))
+    replace(&path, content.as_bytes(), stem).map_err(|error| unwritten(root, given, &error))
+}
+
+/// Returns the error for a file that could not be written.
+pub(super) fn unwritten(root: &Path, given: &str, error: &std::io::Error) -> OperationError {
+    let why = format!("cannot write `{given}` in {}: {error}", root.display());
+    OperationError::unwritten(why, error)
 }
 
 /// Replaces a file atomically: a reader sees either the old or the new content, also after a
 /// power cut. An existing file keeps its mode.
 pub(super) fn replace(path: &Path, content: &[u8], stem: &str) -> std::io::Result<()> {
+    Ok(replacement(path, stem)?.write(content)?)
+}
+
+/// Returns the replacement of a file, whose directories are made. `stem` names the draft.
+pub(super) fn replacement<'a>(path: &'a Path, stem: &str) -> std::io::Result<FileReplacement<'a>> {
     let old = permissions(path)?;
     let parent = path.parent().ok_or(ErrorKind::InvalidInput)?;
     std::fs::create_dir_all(parent)?;
     let new = FileReplacement::of(path).with_draft(format!(".raymond-{stem}.draft"));
-    let new = match old {
+    Ok(match old {
         Some(old) => new.with_permissions(old),
         None => new.with_mode(MODE),
-    };
-    Ok(new.write(content)?)
+    })
 }
 
 /// Returns the permissions of a file that is to be replaced, if it exists and may be replaced.
@@ -119,14 +134,16 @@ fn permissions(path: &Path) -> std::io::Result<Option<Permissions>> {
 }
 
 /// Makes a directory with its parents.
-pub(super) fn create_directory(root: &Path, given: &str) -> Result<(), String> {
+pub(super) fn create_directory(root: &Path, given: &str) -> Result<(), OperationError> {
     let path = resolve(root, given, FileAccess::Read)?;
     if path.is_dir() {
         return Ok(());
     }
     let path = resolve(root, given, FileAccess::Write)?;
     std::fs::create_dir_all(&path).map_err(|error| {
-        format!("cannot make the directory `{}` in {}: {error}", shown(root, &path), root.display())
+        let (shown, root) = (shown(root, &path), root.display());
+        let why = format!("cannot make the directory `{shown}` in {root}: {error}");
+        OperationError::unwritten(why, &error)
     })
 }
 
@@ -196,9 +213,9 @@ mod tests {
         std::fs::write(root.join("fixed"), "old").expect("written");
         let fixed = root.join("fixed");
         std::fs::set_permissions(&fixed, Permissions::from_mode(0o444)).expect("set");
-        let why = write(root, "dir", "x", "s").expect_err("refused");
+        let why = write(root, "dir", "x", "s").expect_err("refused").to_string();
         assert!(why.ends_with("there is a directory of that name"), "{why}");
-        let why = write(root, "fixed", "x", "s").expect_err("refused");
+        let why = write(root, "fixed", "x", "s").expect_err("refused").to_string();
         assert!(why.ends_with("it is read-only: allow writing with chmod u+w"), "{why}");
         assert!(write(root, "fixed/x", "x", "s").is_err());
         assert_eq!(read(root, "fixed"), Ok("old".to_owned()));

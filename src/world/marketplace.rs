@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::files;
+use super::outcome::OperationError;
 use crate::domain::json_mistake::placed_mistake;
 
 /// Enters a plug-in into a list, or corrects its path there. The order of the list stays.
@@ -14,7 +15,7 @@ pub(super) fn enter(
     name: &str,
     path: &str,
     stem: &str,
-) -> Result<(), String> {
+) -> Result<(), OperationError> {
     let failed = |why: &str| format!("cannot enter `{name}` into `{list}`: {why}");
     let text = files::read(root, list).map_err(|why| failed(&why))?;
     let mut all: Value = serde_json::from_str(&text)
@@ -48,7 +49,7 @@ mod tests {
         let kept = tempfile::tempdir().expect("a directory");
         let root = kept.path().canonicalize().expect("there");
         let list = ".claude-plugin/marketplace.json";
-        let why = enter(&root, list, "b", "b", "s").expect_err("there is none");
+        let why = enter(&root, list, "b", "b", "s").expect_err("there is none").to_string();
         assert!(
             why.starts_with("cannot enter `b` into `.claude-plugin/marketplace.json`"),
             "{why}"
@@ -68,7 +69,7 @@ mod tests {
         assert!(at("\"source\": \"./a\"") < at("\"name\": \"a\""), "{text}");
         assert!(at("\"plugins\"") < at("\"name\": \"m\""), "{text}");
         std::fs::write(&path, "[]").expect("written");
-        let why = enter(&root, list, "b", "b", "s").expect_err("refused");
+        let why = enter(&root, list, "b", "b", "s").expect_err("refused").to_string();
         assert!(why.ends_with("it is no map"), "{why}");
     }
 }

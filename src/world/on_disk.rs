@@ -97,46 +97,47 @@ fn perform_on_disk(
     shared: &OperationContext,
     stem: &str,
     operation: Operation,
-) -> Result<Value, String> {
+) -> Result<Value, OperationError> {
     let root = shared.root();
     let done = |()| Value::Null;
-    match operation {
-        Operation::IndexIsPlaceholder => config::index_is_placeholder(root).map(Value::Bool),
-        Operation::SourceExists { id } => config::source_exists(root, &id).map(Value::Bool),
-        Operation::ReadConfig => config::read(root),
-        Operation::ReadFile { path } => files::read(root, &path).map(Value::String),
-        Operation::GlobExists { pattern } => glob_exists(root, &pattern).map(Value::Bool),
-        Operation::DiscoverPlugins { pattern } => plugins::installed(root, &pattern, None),
+    let value = match operation {
+        Operation::IndexIsPlaceholder => config::index_is_placeholder(root).map(Value::Bool)?,
+        Operation::SourceExists { id } => config::source_exists(root, &id).map(Value::Bool)?,
+        Operation::ReadConfig => config::read(root)?,
+        Operation::ReadFile { path } => files::read(root, &path).map(Value::String)?,
+        Operation::GlobExists { pattern } => glob_exists(root, &pattern).map(Value::Bool)?,
+        Operation::DiscoverPlugins { pattern } => plugins::installed(root, &pattern, None)?,
         Operation::DiscoverUserPlugins { pattern, home, user } => {
-            plugins::installed(root, &pattern, user.then_some(&*home))
+            plugins::installed(root, &pattern, user.then_some(&*home))?
         }
-        Operation::WriteConfig { config } => config::write(root, config, stem).map(done),
+        Operation::WriteConfig { config } => config::write(root, config, stem).map(done)?,
         Operation::UpdateConfigIndexMetadata { fields } => {
-            config::update_index(root, fields, stem).map(done)
+            config::update_index(root, fields, stem).map(done)?
         }
         Operation::UpdateMarketplaceJson { marketplace_path, plugin_name, plugin_path } => {
-            marketplace::enter(root, &marketplace_path, &plugin_name, &plugin_path, stem).map(done)
+            marketplace::enter(root, &marketplace_path, &plugin_name, &plugin_path, stem)
+                .map(done)?
         }
         Operation::ApplyLogRetention { location, since, count } => {
-            retention::remove_old(root, &location, since.as_deref(), count).map(Value::from)
+            retention::remove_old(root, &location, since.as_deref(), count).map(Value::from)?
         }
-        Operation::GlobFiles { pattern } => glob(root, &pattern).map(Value::from),
-        Operation::GlobCount { pattern } => glob(root, &pattern).map(|found| found.len().into()),
+        Operation::GlobFiles { pattern } => glob(root, &pattern).map(Value::from)?,
+        Operation::GlobCount { pattern } => glob(root, &pattern).map(|found| found.len().into())?,
         Operation::WriteFile { path, content } => {
-            files::write(root, &path, &content, stem).map(done)
+            files::write(root, &path, &content, stem).map(done)?
         }
         Operation::CacheWebContent { content, dest } => {
-            files::write(root, &dest, &content, stem).map(|()| Value::String(dest))
+            files::write(root, &dest, &content, stem).map(|()| Value::String(dest))?
         }
-        Operation::CreateDirectory { path } => files::create_directory(root, &path).map(done),
-        Operation::DeleteFile { path } => files::delete(root, &path).map(done),
+        Operation::CreateDirectory { path } => files::create_directory(root, &path).map(done)?,
+        Operation::DeleteFile { path } => files::delete(root, &path).map(done)?,
         Operation::WriteConfigEntry { path, value } => {
-            config::write_entry(root, &path, value, stem).map(done)
+            config::write_entry(root, &path, value, stem).map(done)?
         }
         Operation::UpdateSource { id, fields } => {
-            config::update_source(root, &id, fields, stem).map(done)
+            config::update_source(root, &id, fields, stem).map(done)?
         }
-        Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done),
+        Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done)?,
         // These operations are quick, start programs, reach other machines, or were added by another program.
         Operation::ConfigExists
         | Operation::IndexExists
@@ -156,6 +157,9 @@ fn perform_on_disk(
         | Operation::AppendToFile { .. }
         | Operation::BashExec(_)
         | Operation::RunScript { .. }
-        | Operation::Own { .. } => Err(format!("nothing on the disk does {}", operation.name())),
-    }
+        | Operation::Own { .. } => {
+            return Err(format!("nothing on the disk does {}", operation.name()).into());
+        }
+    };
+    Ok(value)
 }

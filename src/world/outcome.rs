@@ -1,9 +1,13 @@
 //! The outcomes of operations.
 
+use std::fmt;
+use std::io;
+
 use serde_json::Value;
 
 use crate::domain::activity::{ActivityOutcome, ActivityResult};
 use crate::domain::operation::OperationResult;
+use crate::plain_file;
 
 /// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +16,8 @@ pub enum OperationOutcome {
     Done(OperationResult),
     /// It was begun before, and its outcome is unknown; the text says what to do.
     Lost(String),
+    /// The machine has no room for a file, and it is still due.
+    Stuck(String),
     /// The world was stopped before it ended.
     Interrupted,
 }
@@ -21,16 +27,51 @@ pub enum OperationOutcome {
 pub enum InspectionOutcome<T = ActivityResult> {
     /// The result, or the reason why there is none.
     Done(Result<T, String>),
+    /// The machine has no room for a file of raymond's, and it is still due.
+    Stuck(String),
     /// The world was stopped before it ended.
     Interrupted,
 }
 
 /// The reason why an operation has no value.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) enum OperationError {
     Failed(String),
     Lost(String),
+    Stuck(String),
     Interrupted,
+}
+
+impl OperationError {
+    /// Returns the error for a file that could not be written. A full machine decides nothing about the operation; anything
+    /// else is its failure.
+    pub(super) fn unwritten(why: String, error: &io::Error) -> Self {
+        if plain_file::is_out_of_room(error) { Self::Stuck(why) } else { Self::Failed(why) }
+    }
+
+    /// Returns the same error with another text.
+    pub(super) fn described(self, text: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Failed(why) => Self::Failed(text(&why)),
+            Self::Stuck(why) => Self::Stuck(text(&why)),
+            other @ (Self::Lost(_) | Self::Interrupted) => other,
+        }
+    }
+}
+
+impl fmt::Display for OperationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(why) | Self::Lost(why) | Self::Stuck(why) => f.write_str(why),
+            Self::Interrupted => f.write_str("it was interrupted"),
+        }
+    }
+}
+
+impl From<&str> for OperationError {
+    fn from(why: &str) -> Self {
+        Self::Failed(why.to_owned())
+    }
 }
 
 impl From<String> for OperationError {
@@ -44,6 +85,7 @@ impl From<OperationOutcome> for ActivityOutcome {
         match outcome {
             OperationOutcome::Done(result) => Self::Done(result.map(ActivityResult::Value)),
             OperationOutcome::Lost(why) => Self::Lost(why),
+            OperationOutcome::Stuck(why) => Self::Stuck(why),
             OperationOutcome::Interrupted => Self::Ended,
         }
     }
@@ -53,6 +95,7 @@ impl From<InspectionOutcome> for ActivityOutcome {
     fn from(outcome: InspectionOutcome) -> Self {
         match outcome {
             InspectionOutcome::Done(result) => Self::Done(result),
+            InspectionOutcome::Stuck(why) => Self::Stuck(why),
             InspectionOutcome::Interrupted => Self::Ended,
         }
     }
@@ -70,6 +113,7 @@ impl From<Result<Value, OperationError>> for OperationOutcome {
             Ok(value) => Self::Done(Ok(value)),
             Err(OperationError::Failed(why)) => Self::Done(Err(why)),
             Err(OperationError::Lost(why)) => Self::Lost(why),
+            Err(OperationError::Stuck(why)) => Self::Stuck(why),
             Err(OperationError::Interrupted) => Self::Interrupted,
         }
     }
@@ -80,6 +124,7 @@ impl<T> From<Result<T, OperationError>> for InspectionOutcome<T> {
         match outcome {
             Ok(fetched) => Self::Done(Ok(fetched)),
             Err(OperationError::Failed(why) | OperationError::Lost(why)) => Self::Done(Err(why)),
+            Err(OperationError::Stuck(why)) => Self::Stuck(why),
             Err(OperationError::Interrupted) => Self::Interrupted,
         }
     }

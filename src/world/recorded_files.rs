@@ -101,7 +101,8 @@ fn make_all(
         return problems;
     }
     for (path, content) in contents {
-        problems.extend(files::write(root, path, &content, &turn.stem()).err());
+        let written = files::write(root, path, &content, &turn.stem());
+        problems.extend(written.err().map(|error| error.to_string()));
     }
     problems
 }

@@ -35,7 +35,7 @@ impl ScriptedFiles {
         let root = root.canonicalize().map_err(unusable)?;
         for (path, text) in &self.write {
             check(&root, kept, path, FileAccess::Write)?;
-            files::write(&root, path, text, stem)?;
+            files::write(&root, path, text, stem).map_err(|error| error.to_string())?;
         }
         for path in &self.delete {
             check(&root, kept, path, FileAccess::Remove)?;

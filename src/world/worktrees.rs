@@ -59,12 +59,14 @@ impl WorkspaceExecutor {
         let stem = format!("{}.worktree", agent.file_name());
         let git = GitRunner { shared: &self.0, stem: &stem };
         let made = WorktreeCreator { git, agent, base }.make().await;
-        let described = |error| match error {
-            OperationError::Failed(why) => OperationError::Failed(format!(
-                "cannot make the worktree of the agent {agent} at {}: {why}",
-                self.0.place.working_dirs.tree(agent).display()
-            )),
-            other => other,
+        let tree = self.0.place.working_dirs.tree(agent);
+        let described = |error: OperationError| {
+            error.described(|why| {
+                format!(
+                    "cannot make the worktree of the agent {agent} at {}: {why}",
+                    tree.display()
+                )
+            })
         };
         made.map_err(described).into()
     }
@@ -116,7 +118,7 @@ impl WorkspaceExecutor {
             let inspection = match inspection {
                 Ok(sight) => Ok(sight),
                 Err(OperationError::Interrupted) => return Err(OperationError::Interrupted),
-                Err(OperationError::Failed(why) | OperationError::Lost(why)) => Err(why),
+                Err(error) => Err(error.to_string()),
             };
             seen.push((number, (record, inspection)));
         }

@@ -184,7 +184,9 @@ impl ForkPlanner {
         }
         match performer.commit(self.turn.stem(), self.rules.working_dir.clone()).await {
             LookupOutcome::Done(Ok(commit)) => Ok((options, Some(commit))),
-            LookupOutcome::Done(Err(why)) => Err(ForkError::Hopeless(why)),
+            LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
+                Err(ForkError::Hopeless(why))
+            }
             LookupOutcome::Ended => Err(ForkError::Ended),
         }
     }
@@ -193,6 +195,7 @@ impl ForkPlanner {
 fn found<T>(found: LookupOutcome<T>) -> Result<T, ForkError> {
     match found {
         LookupOutcome::Done(done) => done.map_err(ForkError::Wrong),
+        LookupOutcome::Stuck(why) => Err(ForkError::Hopeless(why)),
         LookupOutcome::Ended => Err(ForkError::Ended),
     }
 }

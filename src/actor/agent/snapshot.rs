@@ -94,7 +94,7 @@ pub(super) async fn taken(
             }
             SnapshotOutcome::Taken(commit)
         }
-        LookupOutcome::Done(Err(why)) => {
+        LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
             tracing::warn!(agent = %tree, "there is no snapshot of the worktree, so no run can branch off here: {why}");
             SnapshotOutcome::Failed(why)
         }

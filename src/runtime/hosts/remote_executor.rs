@@ -83,7 +83,7 @@ fn at_host(home: &Home, answer: HostAnswer) -> LookupOutcome<()> {
         answer => other(answer),
     };
     match outcome {
-        LookupOutcome::Done(Err(why)) => {
+        LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
             let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
             LookupOutcome::Done(Err(format!("host {host}: {why}")))
         }
@@ -245,7 +245,9 @@ impl ActivityExecutor for RemoteExecutor {
                 answer => match other::<()>(answer) {
                     LookupOutcome::Ended => ExchangeOutcome::Ended,
                     LookupOutcome::Done(Ok(())) => ExchangeOutcome::Done(None),
-                    LookupOutcome::Done(Err(why)) => ExchangeOutcome::Refused(why),
+                    LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
+                        ExchangeOutcome::Refused(why)
+                    }
                 },
             }
         })

@@ -26,12 +26,14 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
         HostWork::Text { working_dir, file, max_bytes } => {
             match performer.text(working_dir, file, max_bytes.min(LONGEST_TEXT)).await {
                 LookupOutcome::Done(found) => HostAnswer::Text { found },
+                LookupOutcome::Stuck(why) => HostAnswer::Text { found: Err(why) },
                 LookupOutcome::Ended => HostAnswer::Interrupted,
             }
         }
         HostWork::Directory { working_dir } => done(performer.directory(working_dir).await),
         HostWork::Commit { name, working_dir } => match performer.commit(name, working_dir).await {
             LookupOutcome::Done(found) => HostAnswer::Commit { found },
+            LookupOutcome::Stuck(why) => HostAnswer::Commit { found: Err(why) },
             LookupOutcome::Ended => HostAnswer::Interrupted,
         },
         HostWork::Worktree { agent, base } => {
@@ -40,6 +42,7 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
         HostWork::Snapshot { tree, turn } => {
             match performer.snapshot(Home::default(), tree, turn).await {
                 LookupOutcome::Done(found) => HostAnswer::Snapshot { found },
+                LookupOutcome::Stuck(why) => HostAnswer::Snapshot { found: Err(why) },
                 LookupOutcome::Ended => HostAnswer::Interrupted,
             }
         }
@@ -115,6 +118,7 @@ fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {
 fn done(outcome: LookupOutcome<()>) -> HostAnswer {
     match outcome {
         LookupOutcome::Done(outcome) => HostAnswer::Done { outcome },
+        LookupOutcome::Stuck(why) => HostAnswer::Done { outcome: Err(why) },
         LookupOutcome::Ended => HostAnswer::Interrupted,
     }
 }

@@ -70,7 +70,7 @@ pub struct HostFeed {
 /// end. Needs a running actix system.
 ///
 /// # Errors
-/// [`store::Error`] if its directory cannot be written; no process of it is left then either.
+/// [`store::Error`] if its directory cannot be written. Turns of this machine that ran then run on.
 pub async fn supervise(
     launch: RunLaunch,
     interrupts: &mut mpsc::UnboundedReceiver<()>,
@@ -80,6 +80,7 @@ pub async fn supervise(
     } = launch;
     let RunLaunch { performer, workflows, builtins, stay_up, hosts, .. } = launch;
     let (placement, mut seen) = hosts.map(|feed| (feed.mode, feed.seen)).unzip();
+    let is_on_hosts = seen.is_some();
     let begun = runner.begun_turns(run.agents.values().map(Agent::turn_id).collect());
     // Also before the first turn: a run of this id may have been removed while its processes lived.
     Rc::clone(&runner).sweep(begun.clone()).await;
@@ -129,6 +130,7 @@ pub async fn supervise(
             let _ = let_go.await;
             return Ok(run);
         }
+        Ok(Err(error)) if !is_on_hosts => return Err(error),
         Ok(Err(error)) => error,
         Err(_) => store::Error::Stopped {
             path: journal,

@@ -150,6 +150,8 @@ enum ShutdownPhase {
         /// True if running turns have been told to come to their end.
         is_stopping: bool,
     },
+    /// The journal has failed, and running operations are waited for.
+    GivingUp(store::Error),
     /// It is over.
     Over,
 }
@@ -232,7 +234,7 @@ impl Supervisor {
 
     /// Commits events, with the parts of the first record. A snapshot that the run has already is left out.
     fn commit_with(&mut self, events: Vec<Event>, first: FirstRecordParts, ctx: &mut Ctx<Self>) {
-        if matches!(self.shutdown, ShutdownPhase::Over) {
+        if self.is_over() {
             // A timer can be due once more after the handler that has ended the run, although the context waits. The journal
             // is closed, so nothing happens any more.
             tracing::debug!(
@@ -328,7 +330,7 @@ impl Handler<JournalReported> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, JournalReported(outcome): JournalReported, ctx: &mut Self::Context) {
-        if matches!(self.shutdown, ShutdownPhase::Over) {
+        if self.is_over() {
             return;
         }
         match outcome {

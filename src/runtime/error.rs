@@ -285,7 +285,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The run's directory could not be written any more while the run was on.
-    #[error("{error}; fix that and resume: raymond resume {id}")]
+    #[error("{error}; running turns finish on their own; fix that and resume: raymond resume {id}")]
     Broken {
         /// The run.
         id: RunId,

@@ -261,6 +261,7 @@ pub async fn supervised(
         observers,
         interceptors,
     };
+    let is_on_hosts = hosts.is_some();
     let outcome = Box::pin(supervise(launch, interrupts)).await;
     drop(facts);
     if let Some(hosts) = hosts {
@@ -268,8 +269,13 @@ pub async fn supervised(
         let released = tokio::task::spawn_blocking(move || hosts.release(has_ended));
         let _ = released.await;
     }
-    // A scripted run may have commands of graphs.
-    if outcome.is_err() || !sweeps_all_processes {
+    let has_more_processes = match &outcome {
+        // A scripted run may have commands of graphs.
+        Ok(_) => !sweeps_all_processes,
+        // On this machine turns run on, and the next raymond adopts them.
+        Err(_) => is_on_hosts,
+    };
+    if has_more_processes {
         end_processes_of_run(&marker).await;
     }
     tokio::select! {

@@ -124,7 +124,7 @@ impl Supervisor {
 impl Handler<ActivityDone> for Supervisor {
     type Result = ();
 
-    /// Continues the agent with the outcome. If the run's disk failed, the run is held and the activity stays due.
+    /// Continues the agent with the outcome. If the disk failed, the run is held and the activity stays due.
     fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
         if self.performing.get(&id).is_some_and(|pending| pending.report.turn != done.turn) {
@@ -133,6 +133,10 @@ impl Handler<ActivityDone> for Supervisor {
         }
         self.advancing.remove(&id);
         let mut pending = self.performing.remove(&id);
+        if self.is_over() {
+            // Its outcome is in its note.
+            return self.leave_if_still(ctx);
+        }
         if let Some(pending) = pending.as_mut().filter(|_| done.snapshot.is_some()) {
             pending.report.snapshot = done.snapshot;
         }

@@ -8,6 +8,7 @@ use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
 use super::{PendingRecord, ShutdownPhase, Supervisor, SupervisorStart};
 use crate::actor::message::{CancelConsult, InterruptRun};
 use crate::actor::runner::StopLevel;
+use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
@@ -58,7 +59,7 @@ impl Supervisor {
     }
 
     pub(super) fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
-        if matches!(self.shutdown, ShutdownPhase::Over) {
+        if self.is_over() {
             // A command stays in the inbox, for whoever sent it.
             return;
         }
@@ -92,6 +93,11 @@ impl Supervisor {
         if let Err(error) = inbox::remove(&self.store.dir().inbox(), name) {
             tracing::warn!("{error}");
         }
+    }
+
+    /// Returns whether nothing more is recorded.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.shutdown, ShutdownPhase::Over | ShutdownPhase::GivingUp(_))
     }
 
     /// Returns whether the run is to go on.
@@ -149,22 +155,52 @@ impl Supervisor {
         ctx.run_later(Duration::ZERO, |_, ctx| ctx.stop());
     }
 
-    /// Ends the run after the journal has failed, because nothing more would be kept. The journal's thread gives
+    /// Ends the run after the journal has failed, because nothing more would be recorded. The journal's thread gives
     /// the reason at its end, unless another one is `known`.
+    ///
+    /// Turns run on without raymond, as after a kill: the next one adopts them. Operations are waited for, because their
+    /// notes keep their outcomes. On several machines the next supervisor asks the hosts again.
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
-        self.shutdown = ShutdownPhase::Over;
         self.admission.close();
-        self.context.runner.stop_all(StopLevel::Now);
-        self.context.performer.stop();
+        self.context.performer.begin_no_commands();
         let reason = self.store.finish().err().or(known);
         let error = reason.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
-        if let Some(done) = self.done.take() {
-            let _ = done.send(Err(error));
-            ctx.stop();
-        } else {
-            // It comes to its end already, with an outcome that is about to be told.
-            tracing::error!("{error}");
+        if self.hosts.is_some() {
+            self.context.runner.stop_all(StopLevel::Now);
+            self.context.performer.stop();
+            self.performing.clear();
+        } else if !self.performing.is_empty() {
+            let count = self.performing.len();
+            tracing::warn!(
+                "{error}; raymond waits for running operations ({count}), and then ends; interrupt it to end them now"
+            );
         }
+        self.shutdown = ShutdownPhase::GivingUp(error);
+        self.leave_if_still(ctx);
+    }
+
+    /// Ends a run whose journal has failed, once no operation runs. Of the processes those of running turns stay.
+    pub(super) fn leave_if_still(&mut self, ctx: &mut Ctx<Self>) {
+        if !self.performing.is_empty() || !matches!(self.shutdown, ShutdownPhase::GivingUp(_)) {
+            return;
+        }
+        let phase = std::mem::replace(&mut self.shutdown, ShutdownPhase::Over);
+        let ShutdownPhase::GivingUp(error) = phase else { return };
+        let Some(done) = self.done.take() else {
+            // It comes to its end already, with an outcome that is about to be told.
+            return tracing::error!("{error}");
+        };
+        let runner = &self.context.runner;
+        let running = runner.begun_turns(self.run.agents.values().map(Agent::turn_id).collect());
+        let sweep = Rc::clone(runner).sweep(running);
+        ctx.wait(
+            async move {
+                sweep.await;
+                let _ = done.send(Err(error));
+            }
+            .into_actor(self),
+        );
+        ctx.run_later(Duration::ZERO, |_, ctx| ctx.stop());
     }
 
     fn stopped(&self, why: String) -> store::Error {
@@ -180,6 +216,7 @@ impl Handler<InterruptRun> for Supervisor {
     fn handle(&mut self, _: InterruptRun, ctx: &mut Self::Context) {
         match &mut self.shutdown {
             ShutdownPhase::Over => {}
+            ShutdownPhase::GivingUp(_) => self.context.performer.stop(),
             ShutdownPhase::Holding { is_stopping: true, .. } => {
                 self.context.runner.stop_all(StopLevel::Now);
                 self.context.performer.stop();

@@ -102,6 +102,7 @@ impl Handler<AgentDown> for Supervisor {
         self.agents.remove(&down.agent);
         self.advancing.remove(&down.agent);
         let cost = self.performing.remove(&down.agent).map(|pending| pending.report.cost);
+        self.leave_if_still(ctx);
         self.may_have_begun.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {

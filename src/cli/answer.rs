@@ -21,7 +21,7 @@ use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
-use crate::runtime::command_name::next_command_name;
+use crate::runtime::command_name::{CommandNames, next_command_name};
 use crate::runtime::directories;
 use crate::runtime::observing::inbox_view::{InboxItem, apply_event, apply_inbox};
 use crate::store::inbox;
@@ -95,8 +95,10 @@ impl AnswerOutcome {
             known.push(event.clone());
             answered.push((given, event));
         }
+        let mut names = CommandNames::after(&dir.inbox(), key);
         for (given, _) in &answered {
-            put(&dir, given.clone(), key)?;
+            let command = RunCommand::Answer(given.clone());
+            inbox::put(&dir.inbox(), &names.next_name(), &command, key)?;
         }
         let open = questions::open(&run);
         Ok(Self { run, held, waiting, answered, open })

@@ -18,14 +18,35 @@ pub fn command_name() -> String {
     named_at(now())
 }
 
-/// Returns a name after those of the commands that lie in an inbox, also if the clock was set back since they were given.
+/// The names of several commands that are put into an inbox, each after those before it.
+#[derive(Debug)]
+pub struct CommandNames {
+    last: Option<Timestamp>,
+}
+
+impl CommandNames {
+    /// Returns names after those of the commands that lie in an inbox, also if the clock was set back since they were given.
+    #[must_use]
+    pub fn after(inbox: &Path, key: &ProofKey) -> Self {
+        let waiting = inbox::list(inbox, Some(key)).unwrap_or_default();
+        // What has no proof says nothing about the time.
+        let given = waiting.iter().filter(|one| one.command.is_some());
+        Self { last: given.filter_map(|one| given_at(&one.name)).max() }
+    }
+
+    /// Returns the next name.
+    #[must_use]
+    pub fn next_name(&mut self) -> String {
+        let time = self.last.map_or_else(now, |last| now().max(Timestamp(last.0 + 1)));
+        self.last = Some(time);
+        named_at(time)
+    }
+}
+
+/// Returns a name after those of the commands that lie in an inbox.
 #[must_use]
 pub fn next_command_name(inbox: &Path, key: &ProofKey) -> String {
-    let waiting = inbox::list(inbox, Some(key)).unwrap_or_default();
-    // What has no proof says nothing about the time.
-    let given = waiting.iter().filter(|one| one.command.is_some());
-    let last = given.filter_map(|one| given_at(&one.name)).max();
-    named_at(last.map_or_else(now, |last| now().max(Timestamp(last.0 + 1))))
+    CommandNames::after(inbox, key).next_name()
 }
 
 fn named_at(time: Timestamp) -> String {
@@ -52,6 +73,9 @@ mod tests {
         inbox::put(inbox, &tomorrow, &RunCommand::Stop, &key).expect("put");
         let planted = named_at(Timestamp(9_999_999_999_998));
         inbox::put(inbox, &planted, &RunCommand::Stop, &ProofKey::new("other")).expect("put");
+        let mut names = CommandNames::after(inbox, &key);
+        let several: Vec<String> = (0..100).map(|_| names.next_name()).collect();
+        assert!(tomorrow < several[0] && several.is_sorted() && several[99] < planted);
         let next = next_command_name(inbox, &key);
         assert!(tomorrow < next && next < planted, "{tomorrow} {next}");
         assert!(next_command_name(&inbox.join("none"), &key) < tomorrow);

@@ -23,7 +23,7 @@ use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::view::{ids, last_event_at, load_view};
-use crate::store::{self, lock, removal, seal};
+use crate::store::{self, lock, removal};
 
 /// Runs `raymond clean`.
 ///
@@ -41,7 +41,7 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
     let cleaner = RunCleaner { state: directories::user_state()?, root: &root, args };
     if !args.dry_run
-        && let Err(error) = removal::remove_leftovers(&root)
+        && let Err(error) = removal::remove_leftovers(&root, Some(&cleaner.state))
     {
         output::warn(&error.to_string());
     }
@@ -234,9 +234,7 @@ impl RunCleaner<'_> {
         self.check(id, &run, "resumed")?;
         Dataspace::of(self.root).with_key(&self.state.key()?).ended(id)?;
         self.remove_snapshots(id, &run)?;
-        let bytes = removal::remove(self.root, id)?;
-        seal::remove(&self.state, self.root, id)?;
-        Ok(bytes)
+        Ok(removal::remove(self.root, id, Some(&self.state))?)
     }
 
     /// Removes the refs of the snapshots of a run's worktrees. They stay if git cannot remove them.

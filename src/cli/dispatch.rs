@@ -18,6 +18,7 @@ use super::{
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
+use crate::process::host::too_few_open_files;
 use crate::process::owner;
 use crate::runtime;
 
@@ -113,8 +114,15 @@ fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -
     arguments
 }
 
-/// Prepares the log and checks the `--on-event` command before a command does anything.
+/// Checks what a command that runs something needs of the machine, prepares the log and checks the `--on-event` command.
 fn prepare(command: &CliCommand) -> Result<(), Error> {
+    let runs_elsewhere =
+        matches!(command, CliCommand::Test(_) | CliCommand::Worker(_) | CliCommand::Serve(_));
+    if (runs_elsewhere || command.reports().is_some())
+        && let Some(limit) = too_few_open_files()
+    {
+        return Err(Error::FewFiles(limit));
+    }
     let Some((logging, on_event)) = command.reports() else { return Ok(()) };
     diagnostics::begin(logging)?;
     on_event.map_or(Ok(()), |on_event| on_event.program(&NamedVariables::default()).map(drop))

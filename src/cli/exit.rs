@@ -11,6 +11,7 @@ use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::engine::EngineError;
 use crate::language::diagnostic::Diagnostic;
+use crate::process::host::LEAST_OPEN_FILES;
 use crate::runtime;
 use crate::store;
 use crate::store::host_identity::IdentityError;
@@ -107,6 +108,11 @@ pub enum Error {
         /// The reason.
         message: String,
     },
+    /// This process may open too few files.
+    #[error(
+        "this process may open {0} files at a time, and a run needs {LEAST_OPEN_FILES} or more; raise the limit (`ulimit -n 1024`)"
+    )]
+    FewFiles(u64),
     /// An agent tried what only a person may do.
     #[error(
         "the agent {agent} may not {what}: only the person who started it may; if you are that person, do it outside of the agent's turn"
@@ -165,7 +171,7 @@ impl Error {
             Self::NotAPerson { .. } => CliExitCode::NotTrusted,
             Self::Answers(_) => CliExitCode::Invalid,
             Self::Runtime(error) => of_runtime(error),
-            Self::Io { .. } | Self::Worktrees(_) => CliExitCode::Io,
+            Self::Io { .. } | Self::FewFiles(_) | Self::Worktrees(_) => CliExitCode::Io,
             Self::Store(error) => of_store(error),
         }
     }
@@ -260,7 +266,9 @@ fn of_store(error: &store::Error) -> CliExitCode {
         | store::Error::Newer { .. }
         | store::Error::NewerRecord { .. } => CliExitCode::Invalid,
         store::Error::Key { .. } | store::Error::Unproven { .. } => CliExitCode::NotTrusted,
-        store::Error::Io { .. } | store::Error::Stopped { .. } => CliExitCode::Io,
+        store::Error::Io { .. } | store::Error::UserState { .. } | store::Error::Stopped { .. } => {
+            CliExitCode::Io
+        }
     }
 }
 

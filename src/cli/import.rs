@@ -1,12 +1,12 @@
 //! `raymond import`: makes a folder of prompts of a workflow that is kept in one file, YAML or zip.
 //!
 //! Everything is read and checked before the first file is written. The folder has to be new, so that nothing is
-//! ever overwritten.
+//! ever overwritten, and gets its name once all files are in it.
 
 mod archive;
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::args::import::ImportArgs;
@@ -15,6 +15,7 @@ use super::output;
 use crate::domain::printable::printable_line;
 use crate::language::import::{ImportedFolder, import as take_apart};
 use crate::plain_file;
+use crate::store::draft::DirectoryDraft;
 
 /// The longest file that is imported, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -40,11 +41,15 @@ pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
         Some(folder) => folder.clone(),
         None => path.file_stem().map(PathBuf::from).unwrap_or_default(),
     };
-    fs::create_dir(&folder).map_err(|error| fail("make this new folder", &folder, error))?;
-    for (name, bytes) in &files {
-        let file = folder.join(name);
-        write(&folder, &file, bytes).map_err(|error| fail("write this file", &file, error))?;
+    if folder.symlink_metadata().is_ok() {
+        return Err(fail("make this new folder", &folder, ErrorKind::AlreadyExists.into()));
     }
+    let draft = DirectoryDraft::begin(&folder, 0o777)?;
+    for (name, bytes) in &files {
+        let file = draft.path().join(name);
+        write(&file, bytes).map_err(|error| fail("write this file", &folder.join(name), error))?;
+    }
+    draft.publish(&folder)?;
     for note in notes {
         output::warn(&printable_line(&note));
     }
@@ -70,9 +75,9 @@ fn of_yaml(path: &Path, bytes: Vec<u8>) -> Result<FilesAndNotes, String> {
     Ok((files.collect(), notes))
 }
 
-/// Writes a new file below a folder.
-fn write(folder: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if let Some(parent) = file.parent().filter(|parent| *parent != folder) {
+/// Writes a new file, and makes its folders.
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = file.parent() {
         fs::create_dir_all(parent)?;
     }
     fs::OpenOptions::new().write(true).create_new(true).open(file)?.write_all(bytes)

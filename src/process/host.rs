@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
+use rustix::process::{Resource, getrlimit};
 
 use crate::domain::capacity::HostMemory;
 use crate::fault::memory_table;
@@ -17,6 +18,9 @@ const READING_LIFETIME: Duration = Duration::from_millis(500);
 
 /// The directory in which a control group reports its memory.
 const GROUP: &str = "/sys/fs/cgroup";
+
+/// The number of files that a run with one turn at a time opens, with room to spare.
+pub const LEAST_OPEN_FILES: u64 = 64;
 
 /// The approximate length of a line of a stream, in bytes.
 const A_LINE: u64 = 4096;
@@ -50,6 +54,12 @@ impl MemoryProbe {
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns the number of files that this process may open at the same time, if that is less than a run needs.
+#[must_use]
+pub fn too_few_open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).current.filter(|limit| *limit < LEAST_OPEN_FILES)
 }
 
 /// Returns the memory of the machine, or of the control group if that has less.

@@ -132,7 +132,7 @@ pub fn create(
     let published = request.engine.as_ref().map(|to| publish(to, &first, &seal, &files));
     let held = published.transpose().inspect_err(|_| {
         // What is left here otherwise could be taken for the copy of a run that the engine has.
-        let _ = removal::remove(root, &run.workflow_id);
+        let _ = removal::remove(root, &run.workflow_id, None);
         let _ = seal::remove(&starter.state, root, &run.workflow_id);
     })?;
     exchange::keep(begun);

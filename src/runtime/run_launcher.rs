@@ -37,6 +37,7 @@ impl From<store::Error> for StartFailure {
     fn from(error: store::Error) -> Self {
         match &error {
             store::Error::Io { .. }
+            | store::Error::UserState { .. }
             | store::Error::Key { .. }
             | store::Error::Unproven { .. }
             | store::Error::Unreached(_) => Self::Stuck(error.to_string()),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use super::draft::DirectoryDraft;
 use super::{Error, files};
 use crate::domain::cassette::{CassetteHeader, HEADER_FILE, TURNS_FILE};
 use crate::language::checksum::checksum;
@@ -62,10 +63,9 @@ impl CassetteFiles {
 #[derive(Debug)]
 pub struct CassetteDraft {
     dir: PathBuf,
-    draft: PathBuf,
+    draft: DirectoryDraft,
     replaces: bool,
     turns: BufWriter<File>,
-    is_finished: bool,
 }
 
 impl CassetteDraft {
@@ -89,13 +89,11 @@ impl CassetteDraft {
         if let Some(parent) = dir.parent() {
             files::make_dir(parent)?;
         }
-        let draft = beside(&dir, "new");
-        let _ = std::fs::remove_dir_all(&draft);
-        files::make_draft_dir(&draft)?;
-        let path = draft.join(TURNS_FILE);
+        let draft = DirectoryDraft::begin(&dir, 0o700)?;
+        let path = draft.path().join(TURNS_FILE);
         let turns = files::private().write(true).create_new(true).open(&path);
         let turns = BufWriter::new(turns.map_err(Error::io("write", &path))?);
-        Ok(Self { dir, draft, replaces, turns, is_finished: false })
+        Ok(Self { dir, draft, replaces, turns })
     }
 
     /// Adds a turn, a line of JSON without its end.
@@ -103,7 +101,7 @@ impl CassetteDraft {
     /// # Errors
     /// [`Error::Io`].
     pub fn add(&mut self, line: &str) -> Result<(), Error> {
-        let path = self.draft.join(TURNS_FILE);
+        let path = self.draft.path().join(TURNS_FILE);
         writeln!(self.turns, "{line}").map_err(Error::io("write", &path))
     }
 
@@ -112,28 +110,18 @@ impl CassetteDraft {
     /// # Errors
     /// [`Error::Io`].
     pub fn finish(mut self, header: &[u8]) -> Result<(), Error> {
-        let path = self.draft.join(TURNS_FILE);
+        let path = self.draft.path().join(TURNS_FILE);
         let flushed = self.turns.flush().and_then(|()| self.turns.get_ref().sync_all());
         flushed.map_err(Error::io("write", &path))?;
-        files::create(&self.draft.join(HEADER_FILE), header)?;
-        files::sync_dir(&self.draft)?;
+        files::create(&self.draft.path().join(HEADER_FILE), header)?;
+        files::sync_dir(self.draft.path())?;
         if self.replaces {
-            exchange(&self.draft, &self.dir)?;
+            // The cassette that was replaced is the draft then, and removed as one.
+            exchange(self.draft.path(), &self.dir)?;
         } else {
-            std::fs::rename(&self.draft, &self.dir)
-                .map_err(Error::io("make the directory", &self.dir))?;
-            self.is_finished = true;
+            self.draft.publish(&self.dir)?;
         }
         self.dir.parent().map_or(Ok(()), files::sync_dir)
-    }
-}
-
-impl Drop for CassetteDraft {
-    /// Removes the draft, or the cassette that was replaced.
-    fn drop(&mut self) {
-        if !self.is_finished {
-            let _ = std::fs::remove_dir_all(&self.draft);
-        }
     }
 }
 
@@ -142,7 +130,7 @@ fn exchange(draft: &Path, dir: &Path) -> Result<(), Error> {
     if renameat_with(CWD, draft, CWD, dir, RenameFlags::EXCHANGE).is_ok() {
         return Ok(());
     }
-    let old = beside(dir, "old");
+    let old = draft.with_extension("old");
     std::fs::rename(dir, &old).map_err(Error::io("replace", dir))?;
     if let Err(error) = std::fs::rename(draft, dir) {
         let _ = std::fs::rename(&old, dir);
@@ -164,13 +152,6 @@ fn is_replaceable(dir: &Path) -> bool {
 fn has_header(dir: &Path) -> bool {
     let header = plain_file::read(&dir.join(HEADER_FILE), MAX_HEADER_BYTES);
     header.is_ok_and(|text| serde_json::from_slice::<CassetteHeader>(&text).is_ok())
-}
-
-fn beside(dir: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(dir.file_name().unwrap_or_default());
-    name.push(format!(".{}.{ending}", std::process::id()));
-    dir.with_file_name(name)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::dataspace::InvalidFact;
 use super::record::FORMAT;
 use crate::domain::id::RunId;
+use crate::plain_file::is_out_of_room;
 
 /// The reason why a run directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,16 @@ pub enum Error {
     /// The system returned an error.
     #[error("{}: cannot {doing}: {error}{}", .path.display(), io_hint(.error))]
     Io {
+        /// The operation that failed.
+        doing: &'static str,
+        /// The file of the operation.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The directory of the user's own state cannot be used.
+    #[error("{}: cannot {doing}: {error}; raymond keeps your key and what you trust there: set XDG_STATE_HOME to a directory that you may write to", .path.display())]
+    UserState {
         /// The operation that failed.
         doing: &'static str,
         /// The file of the operation.
@@ -206,6 +217,17 @@ fn io_hint(error: &io::Error) -> &'static str {
 }
 
 impl Error {
+    /// Returns an error of a file of the user's own state: it names the variable that helps, unless the disk is full.
+    #[must_use]
+    pub fn of_user_state(self) -> Self {
+        match self {
+            Self::Io { doing, path, error } if !is_out_of_room(&error) => {
+                Self::UserState { doing, path, error }
+            }
+            other => other,
+        }
+    }
+
     /// Makes an error of an operation, its file and the system's error.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::Error;
+use super::draft::draft_beside;
 use crate::plain_file::replace::{FileReplacement, ReplaceError, sync_directory};
 
 /// Makes a directory and its parents, for this user only, all of them durable.
@@ -114,8 +115,8 @@ pub fn replace_with(
 /// # Errors
 /// [`Error::Io`].
 pub fn replace_among_others(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let mut draft = path.file_name().unwrap_or_default().to_owned();
-    draft.push(format!(".{}.new", std::process::id()));
+    let draft = draft_beside(path);
+    let draft = draft.file_name().unwrap_or_default();
     FileReplacement::of(path).with_draft(draft).write(content).map_err(refused)
 }
 

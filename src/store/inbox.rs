@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::draft::remove_abandoned;
 use super::{Error, files};
 use crate::domain::event::RunCommand;
 use crate::plain_file;
@@ -45,7 +46,7 @@ pub fn put(inbox: &Path, name: &str, command: &RunCommand, key: &ProofKey) -> Re
         let why = format!("it has {} bytes, and may have {MAX_LENGTH}; shorten it", text.len());
         return Err(Error::io("write", &path)(std::io::Error::other(why)));
     }
-    files::replace(&path, &text)
+    files::replace_among_others(&path, &text)
 }
 
 /// Waits for the turn of this process to look at a run and put in a command that depends on it; the turn ends when
@@ -59,6 +60,7 @@ pub fn turn(inbox: &Path) -> Result<File, Error> {
     let file = plain_file::open_with(&path, files::private().create(true).append(true));
     let file = file.map_err(Error::io("open", &path))?;
     file.lock().map_err(Error::io("lock", &path))?;
+    remove_abandoned(inbox);
     Ok(file)
 }
 

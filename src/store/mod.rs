@@ -9,6 +9,7 @@ pub mod capture;
 pub mod cassette;
 mod contents;
 pub mod dataspace;
+pub mod draft;
 pub mod engine_note;
 pub mod error;
 mod file_version;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::draft::remove_abandoned;
 use super::inbox::{self, InboxCommand};
 use super::journal::JournalReader;
 use super::layout::RunDir;
@@ -72,6 +73,7 @@ pub fn waiting(dir: &RunDir, key: &ProofKey) -> Result<Vec<InboxCommand>, Error>
 /// Removes the commands from an inbox that were taken already.
 pub(super) fn remove_taken(dir: &RunDir) -> Result<(), Error> {
     let inbox = dir.inbox();
+    remove_abandoned(&inbox);
     let done = done(dir, &inbox::names(&inbox)?)?;
     done.iter().try_for_each(|name| inbox::remove(&inbox, name))
 }

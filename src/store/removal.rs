@@ -14,15 +14,14 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::path::Arg;
 
+use super::draft::is_abandoned;
 use super::layout::RunsRoot;
-use super::{Error, files};
+use super::user_state::UserState;
+use super::{Error, files, seal};
 use crate::domain::id::RunId;
 
 /// The beginning of the names of directories that are being removed. No run's id begins with a dot.
 const PREFIX: &str = ".removed-";
-
-/// The end of the names of drafts of runs' directories: `.RUN.PID.new`.
-const DRAFT_ENDING: &[u8] = b".new";
 
 /// The age at which a draft is no longer in the making.
 const DRAFT_SECONDS: u64 = 24 * 60 * 60;
@@ -43,11 +42,12 @@ pub fn size(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&name(id.as_str()))).map_err(failed)
 }
 
-/// Removes the directory of a run that the caller has locked, and returns the number of bytes of its files.
+/// Removes the directory of a run that the caller has locked, and its seal in the user's `state`, and returns the number of
+/// bytes of its files.
 ///
 /// # Errors
 /// [`Error::Io`]; what is left then is no longer a run, and [`remove_leftovers`] removes it.
-pub fn remove(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
+pub fn remove(root: &RunsRoot, id: &RunId, state: Option<&UserState>) -> Result<u64, Error> {
     let failed = |error: Errno| Error::io("remove", root.run(id).path())(error.into());
     let runs = open(CWD, root.runs()).map_err(failed)?;
     let (own, renamed) = (name(id.as_str()), name(&format!("{PREFIX}{id}")));
@@ -56,9 +56,11 @@ pub fn remove(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     removal.all(&renamed).map_err(failed)?;
     renameat(&runs, own, &runs, &renamed).map_err(failed)?;
     files::sync_dir(&root.runs())?;
+    // The renamed directory tells of the seal until that is removed.
+    state.map_or(Ok(()), |state| seal::remove(state, root, id))?;
     let bytes = removal.all(&renamed).map_err(failed)?;
     if removal.has_moved.get() {
-        remove_leftovers(root)?;
+        remove_leftovers(root, state)?;
     }
     Ok(bytes)
 }
@@ -67,7 +69,7 @@ pub fn remove(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn remove_leftovers(root: &RunsRoot) -> Result<(), Error> {
+pub fn remove_leftovers(root: &RunsRoot, state: Option<&UserState>) -> Result<(), Error> {
     let failed = |error: Errno| Error::io("remove what is left in", &root.runs())(error.into());
     let runs = match open(CWD, root.runs()) {
         Err(Errno::NOENT) => return Ok(()),
@@ -76,6 +78,13 @@ pub fn remove_leftovers(root: &RunsRoot) -> Result<(), Error> {
     let removal = RemovalWalk::of(&runs, true).map_err(failed)?;
     // What is too deep is moved up meanwhile, so the directory is read again until nothing is left.
     while let Some(name) = leftover(&runs).map_err(failed)? {
+        let removed = name.to_str().ok().and_then(|name| name.strip_prefix(PREFIX));
+        // A new run may have taken the name by now.
+        if let Some((state, id)) = state.zip(removed.and_then(|id| RunId::parse(id).ok()))
+            && !root.run(&id).path().exists()
+        {
+            seal::remove(state, root, &id)?;
+        }
         removal.all(&name).map_err(failed)?;
     }
     Ok(())
@@ -88,11 +97,14 @@ fn leftover(runs: &OwnedFd) -> Result<Option<CString>, Errno> {
     Ok(entries(runs)?.into_iter().find(is_left))
 }
 
-/// Returns whether an entry is the draft of a run's directory whose process has died: it is made in seconds, and this
-/// one is a day old.
+/// Returns whether an entry is the draft of a run's directory whose process has died, or is another one by now: a draft is
+/// made in seconds, and this one is a day old.
 fn is_old_draft(runs: &OwnedFd, name: &CString) -> bool {
     let bytes = name.to_bytes();
-    if !bytes.starts_with(b".") || !bytes.ends_with(DRAFT_ENDING) {
+    if is_abandoned(bytes) {
+        return true;
+    }
+    if !bytes.starts_with(b".") || !bytes.ends_with(b".new") {
         return false;
     }
     let Ok(found) = statat(runs, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
@@ -229,14 +241,14 @@ mod tests {
         symlink(outside.join("mine"), root.run(&id).state()).expect("linked");
         assert!(size(&root, &id).expect("read") >= 8);
         assert!(root.run(&id).journal().exists());
-        remove(&root, &id).expect("removed");
+        remove(&root, &id, None).expect("removed");
         assert!(!root.run(&id).path().exists());
         assert!(outside.join("mine").exists());
 
         std::fs::rename(root.runs(), place.path().join("elsewhere")).expect("moved");
         symlink(&outside, root.runs()).expect("linked");
         std::fs::create_dir(outside.join("r")).expect("made");
-        assert!(remove(&root, &id).is_err(), "the directory of the runs is a link");
+        assert!(remove(&root, &id, None).is_err(), "the directory of the runs is a link");
         assert!(outside.join("r").exists());
     }
 
@@ -246,8 +258,8 @@ mod tests {
         let deep: std::path::PathBuf = std::iter::repeat_n("d", 3 * MAX_DEPTH).collect();
         std::fs::create_dir_all(root.run(&id).steps().join(deep)).expect("made");
         assert_eq!(size(&root, &id).expect("read"), 8);
-        assert_eq!(remove(&root, &id).expect("removed"), 8);
-        remove_leftovers(&root).expect("removed");
+        assert_eq!(remove(&root, &id, None).expect("removed"), 8);
+        remove_leftovers(&root, None).expect("removed");
         assert_eq!(std::fs::read_dir(root.runs()).expect("read").count(), 0);
     }
 
@@ -261,7 +273,7 @@ mod tests {
         }
         std::thread::scope(|scope| {
             let removals: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| remove_leftovers(&root))).collect();
+                (0..4).map(|_| scope.spawn(|| remove_leftovers(&root, None))).collect();
             for removal in removals {
                 removal.join().expect("it ended").expect("removed");
             }
@@ -277,9 +289,9 @@ mod tests {
         std::fs::create_dir_all(&left).expect("made");
         std::fs::write(left.join("old"), "old").expect("written");
         assert_eq!(size(&root, &id).expect("read"), 8);
-        assert_eq!(remove(&root, &id).expect("removed"), 8);
+        assert_eq!(remove(&root, &id, None).expect("removed"), 8);
         std::fs::create_dir_all(root.runs().join(".removed-s")).expect("made");
-        remove_leftovers(&root).expect("removed");
+        remove_leftovers(&root, None).expect("removed");
         assert_eq!(std::fs::read_dir(root.runs()).expect("read").count(), 0);
     }
 
@@ -292,7 +304,7 @@ mod tests {
         let old = std::time::SystemTime::now() - std::time::Duration::from_secs(DRAFT_SECONDS + 9);
         let draft = std::fs::File::open(root.runs().join(".a.17.new")).expect("opened");
         draft.set_times(std::fs::FileTimes::new().set_modified(old)).expect("set");
-        remove_leftovers(&root).expect("removed");
+        remove_leftovers(&root, None).expect("removed");
         let left = |name: &str| root.runs().join(name).exists();
         assert_eq!([".a.17.new", ".b.17.new", ".c.17.other"].map(left), [false, true, true]);
         assert!(left(id.as_str()));

@@ -137,7 +137,7 @@ pub fn has_received(dir: &RunDir, command: &str) -> Result<bool, Error> {
 /// [`Error::Held`] if a raymond of this machine writes it, [`Error::Io`].
 pub fn discard(root: &RunsRoot, run: &RunId) -> Result<(), Error> {
     let _lock = lock::acquire(&root.run(run).lock(), run)?;
-    removal::remove(root, run).map(drop)
+    removal::remove(root, run, None).map(drop)
 }
 
 /// Appends lines to the copy. Those that it has already are left out. A copy that a raymond of this machine writes just

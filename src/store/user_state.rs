@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::draft::{draft_beside, remove_abandoned};
 use super::{Error, files};
 use crate::language::checksum::short_name;
 use crate::plain_file::{self, is_unfit};
@@ -68,11 +69,11 @@ impl UserState {
         self.refuse_if_others_write()?;
         match read_key(&path) {
             Err(Error::Io { error, .. }) if error.kind() == ErrorKind::NotFound => {
-                self.make_key()?;
-                read_key(&path)
+                self.make_key().and_then(|()| read_key(&path))
             }
             read => read,
         }
+        .map_err(Error::of_user_state)
     }
 
     /// Refuses a directory in which others can replace the user's key.
@@ -91,7 +92,8 @@ impl UserState {
         files::make_dir(&self.0)?;
         let path = self.key_file();
         let random = || Uuid::new_v4().simple().to_string();
-        let draft = self.0.join(format!("key.{}.new", random()));
+        let draft = draft_beside(&self.0.join(format!("key-{}", random())));
+        remove_abandoned(&self.0);
         let written = files::private().write(true).create_new(true).open(&draft);
         written
             .and_then(|mut file| {
@@ -120,8 +122,10 @@ impl UserState {
         let proof = self.key()?.proof(purpose, document.as_bytes());
         let text = serde_json::to_string_pretty(&ProvenDocument { document, proof });
         let text = text.map_err(|error| Error::io("write", &path)(error.into()))?;
-        files::make_dir(path.parent().unwrap_or(&self.0))?;
-        files::replace_among_others(&path, text.as_bytes())
+        let directory = path.parent().unwrap_or(&self.0);
+        files::make_dir(directory).map_err(Error::of_user_state)?;
+        [directory, &self.0].into_iter().for_each(remove_abandoned);
+        files::replace_among_others(&path, text.as_bytes()).map_err(Error::of_user_state)
     }
 
     /// Returns a document whose proof holds; `None` if there is none.

@@ -57,6 +57,15 @@ pub(super) fn files(bytes: Vec<u8>) -> Result<FilesAndNotes, String> {
         };
         found.push((path, content));
     }
+    if let Some((path, _)) = found.iter().find(|(path, _)| {
+        let folders = (1..path.len()).map(|depth| path[..depth].join("/").to_lowercase());
+        folders.into_iter().any(|folder| names.contains(&folder))
+    }) {
+        let name = path.join("/");
+        return Err(format!(
+            "{name}: another entry is a file with the name of its folder; nothing was imported"
+        ));
+    }
     if found.is_empty() {
         return Err("this zip has no files".to_owned());
     }

@@ -4,8 +4,10 @@
 //! the next tests find what killed ones have left, and remove it.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::geteuid;
 use uuid::Uuid;
@@ -18,6 +20,9 @@ const PREFIX: &str = "raymond-test-";
 
 /// The file whose lock the tests hold.
 const LOCK: &str = "lock";
+
+/// The longest time that it takes to make the lock.
+const LOCK_TIME: Duration = Duration::from_mins(1);
 
 /// The directory of all cases of a test, which is removed with it.
 #[derive(Debug)]
@@ -49,11 +54,22 @@ fn remove_abandoned(temporary: &Path) {
         if !is_of_tests || !is_own {
             continue;
         }
-        let lock = plain_file::open(&entry.path().join(LOCK));
-        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+        let is_abandoned = match plain_file::open(&entry.path().join(LOCK)) {
+            Ok(lock) => lock.try_lock().is_ok(),
+            // Its test was killed before it made the lock, or is about to.
+            Err(error) if error.kind() == ErrorKind::NotFound => is_old(&entry),
+            Err(_) => false,
+        };
+        if is_abandoned {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Returns whether a directory is there for longer than it takes to make its lock.
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let made = entry.metadata().and_then(|found| found.modified());
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > LOCK_TIME))
 }
 
 impl CasesDir {

@@ -12,6 +12,7 @@ use crate::domain::sealed_terms::RunSeal;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
+use crate::store::draft::draft_beside;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::{self, RunLock};
@@ -53,8 +54,7 @@ impl LockedRun {
         }
         files::make_dir(&root.runs())?;
         files::hide(root.path())?;
-        let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
-        let draft = RunDir(root.runs().join(name));
+        let draft = RunDir(draft_beside(dir.path()));
         let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
         let line = encode(first, false, &draft.journal(), keys.as_ref())?;
         let kept = (parts.workflow, parts.cassette, parts.engine);

@@ -207,7 +207,7 @@ fn run_directory_that_cannot_be_created_is_error() {
 
 /// Runs the script with a file system of this size as `RAYMOND_DIR`, in namespaces of its own. Returns `None`
 /// if the system forbids namespaces; CI must allow them.
-fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<RaymondOutcome> {
+pub(crate) fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<RaymondOutcome> {
     if !test.run_in_namespaces("mount -t tmpfs none /tmp").status.success() {
         assert!(std::env::var_os("CI").is_none(), "CI must allow `unshare -rm`");
         return None;

@@ -61,6 +61,7 @@ async fn host(
 fn done<T>(outcome: InspectionOutcome<T>) -> T {
     match outcome {
         InspectionOutcome::Done(done) => done.expect("it succeeds"),
+        InspectionOutcome::Stuck(why) => panic!("{why}"),
         InspectionOutcome::Interrupted => panic!("interrupted"),
     }
 }
@@ -69,6 +70,7 @@ fn done<T>(outcome: InspectionOutcome<T>) -> T {
 fn why<T>(outcome: InspectionOutcome<T>) -> String {
     match outcome {
         InspectionOutcome::Done(done) => done.err().expect("it fails"),
+        InspectionOutcome::Stuck(why) => panic!("{why}"),
         InspectionOutcome::Interrupted => panic!("interrupted"),
     }
 }

@@ -30,6 +30,7 @@ impl Ground {
     pub(super) async fn make(&self, id: &str, base: Option<&str>) -> Result<(), String> {
         match self.world.worktree(&agent(id), base).await {
             InspectionOutcome::Done(made) => made,
+            InspectionOutcome::Stuck(why) => panic!("{why}"),
             InspectionOutcome::Interrupted => panic!("interrupted"),
         }
     }

@@ -5,6 +5,7 @@
 //! terminal, and [`FakeCall`] a start of the stand-in.
 
 mod call;
+mod faulty;
 mod live;
 mod outcome;
 mod rule;
@@ -13,6 +14,7 @@ mod test_folder;
 mod workflows;
 
 pub(crate) use call::{FakeCall, alive, most_at_once};
+pub(crate) use faulty::FAULTY;
 pub(crate) use live::{RunningRaymond, kill, wait_until};
 pub(crate) use outcome::RaymondOutcome;
 pub(crate) use rule::{FakeRule, always, when};

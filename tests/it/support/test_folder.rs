@@ -165,6 +165,25 @@ impl Test {
         self.launch(command, arguments)
     }
 
+    /// Executes what [`Test::run`] does by another program with these words before.
+    #[track_caller]
+    pub(crate) fn run_by(&self, by: &str, words: &[&str], arguments: &[&str]) -> RaymondOutcome {
+        let all = [&["run", "--id", "t", "--backoff", "1ms..5ms"], arguments].concat();
+        self.start_by(by, words, &all).wait()
+    }
+
+    /// Starts raymond with exactly these arguments by another program with these words before.
+    pub(crate) fn start_by(
+        &self,
+        by: &str,
+        words: &[&str],
+        arguments: &[&str],
+    ) -> RunningRaymond<'_> {
+        let mut command = self.command(by);
+        command.args(words).arg(RAYMOND).args(arguments);
+        self.launch(command, arguments)
+    }
+
     /// Starts a shell script with `raymond` as its `$0`.
     pub(crate) fn shell(&self, script: &str) -> RunningRaymond<'_> {
         let mut command = self.command("/bin/sh");

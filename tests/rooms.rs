@@ -138,6 +138,8 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
         &[
             "src/process/child.rs",
             "src/cli/background.rs",
+            // The launcher becomes the program.
+            "src/process/registry.rs",
             // A person's editor and interactive program have the terminal, and end before this process.
             "src/process/foreground_program.rs",
             // The browser is no part of a run, and `raymond start` leaves by itself what it starts.

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two. Names
 //! after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`, `order`, `nodes`, `pictures`,
-//! `conversation`, `tags`, `stream`, `spawns`, `warm`, `snapshots`. With `--dir=FOLDER` the runs are written there instead of into the
+//! `conversation`, `tags`, `stream`, `spawns`, `launcher`, `warm`, `snapshots`. With `--dir=FOLDER` the runs are written there instead of into the
 //! build's folder. At the end each goal stands beside its measurement. A figure that cannot be taken says why
 //! and does not stop the others: the benchmark measures and does not judge. Nothing is subtracted from
 //! raymond's times.
@@ -19,6 +19,7 @@ mod disk;
 mod fan_out;
 mod forks;
 mod goals;
+mod launcher;
 mod live;
 mod nodes;
 mod order;
@@ -54,7 +55,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 type Figure = (&'static str, fn(&BenchFolder, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 14] = [
+const FIGURES: [Figure; 15] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
     ("agents", agents::figure),
@@ -67,6 +68,7 @@ const FIGURES: [Figure; 14] = [
     ("tags", tags::figure),
     ("stream", stream::figure),
     ("spawns", spawns::figure),
+    ("launcher", launcher::figure),
     ("warm", warm::figure),
     ("snapshots", snapshots::figure),
 ];

@@ -11,7 +11,7 @@ use super::args::NamedRunArgs;
 use super::args::orders::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
 use super::exit::{CliExitCode, Error};
-use super::{engine, output, person, run_choice};
+use super::{engine, output, run_choice};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
@@ -169,28 +169,22 @@ impl HeldAgents {
 struct AgentOrder {
     family: AgentFamily,
     name: &'static str,
-    /// The deed, for whoever may not do it.
-    deed: &'static str,
 }
 
 impl AgentOrder {
     /// Returns the words; `None` for a command that is no order to an agent.
     fn of(command: &RunCommand) -> Option<Self> {
         let alone = |agent: &AgentId| AgentFamily { agent: agent.clone(), descendants: false };
-        let (family, name, deed) = match command {
-            RunCommand::Tell(message) => (alone(&message.agent), "tell", "tell an agent something"),
-            RunCommand::Hold(hold) => (hold.family.clone(), "hold", "hold an agent"),
-            RunCommand::Release(hold) => (hold.family.clone(), "release", "release an agent"),
-            RunCommand::StopAgent { agent } => (alone(agent), "stop_agent", "stop an agent"),
-            RunCommand::Edit(PromptEdit { turn, .. }) => {
-                (alone(&turn.agent), "edit", "edit the prompt of an agent")
-            }
-            RunCommand::Attach(AttachedSession { turn, .. }) => {
-                (alone(&turn.agent), "attach", "speak with an agent")
-            }
+        let (family, name) = match command {
+            RunCommand::Tell(message) => (alone(&message.agent), "tell"),
+            RunCommand::Hold(hold) => (hold.family.clone(), "hold"),
+            RunCommand::Release(hold) => (hold.family.clone(), "release"),
+            RunCommand::StopAgent { agent } => (alone(agent), "stop_agent"),
+            RunCommand::Edit(PromptEdit { turn, .. }) => (alone(&turn.agent), "edit"),
+            RunCommand::Attach(AttachedSession { turn, .. }) => (alone(&turn.agent), "attach"),
             RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => return None,
         };
-        Some(Self { family, name, deed })
+        Some(Self { family, name })
     }
 }
 
@@ -205,7 +199,6 @@ pub(super) fn put_order(
 ) -> Result<GivenOrder, Error> {
     let no_order = || Error::Usage("this is no order to an agent".to_owned());
     let order = AgentOrder::of(command).ok_or_else(no_order)?;
-    person::must_act(order.deed)?;
     if let RunCommand::Tell(AgentMessage { text, .. }) = command
         && text.trim().is_empty()
     {

@@ -11,7 +11,7 @@ use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::{self, OpenQuestion};
-use super::{engine, output, person, run_choice};
+use super::{engine, output, run_choice};
 use crate::actor::clock::now;
 use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::decide::{AnswerError, answer as decide};
@@ -35,9 +35,6 @@ use crate::{domain, store};
 /// [`Error::Usage`] if no waiting question takes an answer, [`Error::Store`] if there is no such run.
 pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     let (named, answers) = args.parts().map_err(Error::Usage)?;
-    if !answers.is_empty() {
-        person::must_act("answer a question of a run")?;
-    }
     let key = directories::user_state()?.key()?;
     let root = args.dir.root();
     let id = run_choice::chosen(&named, &root)?;

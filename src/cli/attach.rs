@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use super::args::orders::VisitArgs;
 use super::exit::{CliExitCode, Error};
-use super::person;
 use super::visited_agent::{OrderState, VisitedAgent};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
@@ -21,7 +20,6 @@ use crate::runtime::directories;
 /// # Errors
 /// [`Error`] if the agent has no session that can be opened, if it has gone on meanwhile, or if an agent gives the order.
 pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
-    person::must_act("speak with an agent")?;
     VisitedAgent::check_lives(&args.dir, &args.run, &args.agent)?;
     if !stdin().is_terminal() || !stdout().is_terminal() {
         let why = "`raymond attach` opens Claude Code for a person, and needs a terminal; `raymond tell` gives an agent a message without one";

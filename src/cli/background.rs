@@ -20,10 +20,11 @@ use rustix::stdio::dup2_stdin;
 
 use super::engine::NONE;
 use super::exit::Error;
-use super::output;
+use super::{output, person};
 use crate::domain::id::RunId;
 use crate::engine::Engine;
 use crate::plain_file;
+use crate::process::ancestry::ActingAgent;
 use crate::process::child::cgroup::leave_turn;
 use crate::process::child::subreaper;
 use crate::process::command::DETACHED;
@@ -143,7 +144,11 @@ fn start_detached(
     }
     // The log of the run is here, unless the engine is named, whatever this process works on or the user has set.
     command.env(ENGINE, NONE).env_remove(FACTS_ENGINE);
-    command.env(DETACHED, "1").envs(variables.iter().copied());
+    let starter = person::acting_agent();
+    let starter =
+        starter.map_or("1".to_owned(), |ActingAgent { run, agent }| format!("{run}/{agent}"));
+    command.env(DETACHED, starter).envs(variables.iter().copied());
+    person::keep_registry();
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;
     command.stdin(attached).stdout(stdout).stderr(output);
     let child = subreaper::start_detached(&mut command).map_err(failed)?;

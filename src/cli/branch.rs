@@ -9,7 +9,7 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::options::RunOptions;
 use super::run::graph_setup;
-use super::{background, confirm, output, person, run_choice, settings};
+use super::{background, confirm, output, run_choice, settings};
 use crate::domain::agent::Agent;
 use crate::domain::id::RunId;
 use crate::domain::join::JoinOutcome;
@@ -28,9 +28,6 @@ const MAX_SHOWN: usize = 40;
 pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
     if args.detached {
         background::detach()?;
-    }
-    if !args.dry_run {
-        person::must_act("branch a run")?;
     }
     let root = args.dir.real_root()?;
     let id = run_choice::chosen(&args.named, &root)?;
@@ -51,9 +48,6 @@ pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
 /// # Errors
 /// As [`branch`], and if the run is live.
 pub(super) fn rewind(args: &RewindArgs) -> Result<CliExitCode, Error> {
-    if !args.dry_run {
-        person::must_act("rewind a run")?;
-    }
     let root = args.dir.real_root()?;
     let id = run_choice::chosen(&args.named, &root)?;
     let found = find_branch(&root, &id, &args.to)?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::clean::CleanArgs;
 use super::exit::{CliExitCode, Error};
 use super::worktrees::{done, git_runtime};
-use super::{confirm, output, person, run_choice, status_word};
+use super::{confirm, output, run_choice, status_word};
 use crate::actor::clock::now;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -30,9 +30,6 @@ use crate::store::{self, lock, removal};
 /// # Errors
 /// [`Error`] if there is no such run, or it cannot be removed.
 pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
-    if !args.dry_run {
-        person::must_act("remove a run")?;
-    }
     if args.runs.is_empty() && args.older_than.is_none() {
         return Err(Error::Usage(
             "name the runs to remove, or give --older-than, such as --older-than 7d".to_owned(),

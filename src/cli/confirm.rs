@@ -19,7 +19,8 @@ pub(super) fn confirmed(
     let confirmation = person::trust_origin(&options.consent);
     let state = directories::user_state()?;
     let mut starter = RunStarter { state, confirmation, confirmed: BTreeSet::new() };
-    let may_ask = !options.json && stdin().is_terminal() && stderr().is_terminal();
+    let is_terminal = !options.json && stdin().is_terminal() && stderr().is_terminal();
+    let may_ask = is_terminal && person::acting_agent().is_none();
     for _ in 0..MAX_QUESTIONS {
         let error = match prepare(&starter) {
             Err(error) if may_ask => error,

@@ -12,19 +12,28 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, attach, branch, check, clean, completions, costs, diagnostics, diff,
-    edit, engine, facts, graph, help, hosts, import, list, log, man, output, record, recover,
-    retry, rules, run, schema, serve, show, signal, start, status, stop, target, test, top, tree,
-    trust, waits, worker, workflow, worktrees,
+    edit, engine, facts, graph, help, hosts, import, list, log, man, output, person, record,
+    recover, retry, rules, run, schema, serve, show, signal, start, status, stop, target, test,
+    top, tree, trust, waits, worker, workflow, worktrees,
 };
 use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
-use crate::process::owner;
+use crate::process::{owner, registry};
 use crate::runtime;
+
+/// The exit code of a launcher whose program cannot be started, as that of a shell.
+const NOT_STARTED: u8 = 127;
+
+/// The place of the program among the arguments of a launcher.
+const PROGRAM_AT: usize = 6;
 
 /// Runs a command line, program name included, and returns its exit code.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    if arguments.get(1).is_some_and(|first| first == registry::LAUNCH) {
+        return launch(arguments);
+    }
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
@@ -73,6 +82,14 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     exit.into()
 }
 
+/// Enters this process in the registry and executes a program in its place. Returns only if it cannot be executed.
+fn launch(arguments: Vec<OsString>) -> ExitCode {
+    let program = arguments.get(PROGRAM_AT).cloned().unwrap_or_default();
+    let error = registry::launch(arguments.into_iter().skip(2).collect());
+    output::complain(&format!("{} could not be started: {error}", program.display()));
+    ExitCode::from(NOT_STARTED)
+}
+
 /// Returns the command that a first argument means which is neither a command nor a path.
 fn misspelt(first: &OsStr) -> Option<String> {
     let word = first.to_str().filter(|word| !word.starts_with('-') && !word.is_empty())?;
@@ -114,8 +131,10 @@ fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -
     arguments
 }
 
-/// Checks what a command that runs something needs of the machine, prepares the log and checks the `--on-event` command.
+/// Checks who gives a command and what a command that runs something needs of the machine, prepares the log and checks
+/// the `--on-event` command, before the command does anything.
 fn prepare(command: &CliCommand) -> Result<(), Error> {
+    person::may_give(command)?;
     let runs_elsewhere =
         matches!(command, CliCommand::Test(_) | CliCommand::Worker(_) | CliCommand::Serve(_));
     if (runs_elsewhere || command.reports().is_some())

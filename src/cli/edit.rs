@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::args::orders::VisitArgs;
 use super::exit::{CliExitCode, Error};
+use super::output;
 use super::visited_agent::{OrderState, VisitedAgent};
-use super::{output, person};
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::person_command::PromptEdit;
@@ -29,7 +29,6 @@ const MAX_LENGTH: u64 = 1024 * 1024;
 /// # Errors
 /// [`Error`] if no prompt of the agent is due, if it has gone on meanwhile, or if an agent gives the order.
 pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
-    person::must_act("edit the prompt of an agent")?;
     let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
     let ordered = edit_in_editor(&visited).and_then(|edit| match edit {
         None => Ok("nothing was changed; ".to_owned()),

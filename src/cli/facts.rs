@@ -3,7 +3,7 @@
 use super::args::NamedRunArgs;
 use super::args::facts::FactsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{engine, output, person, run_choice};
+use super::{engine, output, run_choice};
 use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
@@ -57,7 +57,6 @@ fn prune(args: &FactsArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
         let why = "say which facts to retract: --label LABEL, --older-than DURATION, or a run";
         return Err(Error::Usage(why.to_owned()));
     }
-    person::must_act("prune facts")?;
     let age = args.older_than.as_deref().map(millis).transpose();
     let age = age.map_err(|why| Error::Usage(format!("--older-than: {why}")))?;
     let run = match (&args.run, args.last) {

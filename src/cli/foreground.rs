@@ -13,7 +13,7 @@ use super::interrupts::signals;
 use super::on_event;
 use super::options::RunOptions;
 use super::summary::TurnTimes;
-use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
+use super::{diagnostics, output, person, plugins, questions, summary, telemetry, worktrees};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::stay_up::StayUp;
 use crate::domain::run::Run;
@@ -26,6 +26,7 @@ use crate::plugin::notify::notification::NotificationTracker;
 use crate::plugin::terminal::Terminal;
 use crate::process::child::subreaper;
 use crate::process::helper_environment::NamedVariables;
+use crate::process::registry;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::layout::RunsRoot;
 use crate::store::view::story;
@@ -50,13 +51,15 @@ pub(super) fn supervise_here(
     for warning in &prepared.warnings {
         tracing::warn!("{warning}");
     }
-    let person = person_at(&terminal, options, &mut prepared);
+    let watcher = person_at(&terminal, options, &mut prepared);
     let (times_plugin, counted) = CountedTimes::of_new_run(&prepared.run).unzip();
+    person::keep_registry();
+    registry::supervise(prepared.run.workflow_id.as_str());
     subreaper::take_orphans();
     let run = actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
-        let watched = (&terminal, person.as_ref(), times_plugin);
+        let watched = (&terminal, watcher.as_ref(), times_plugin);
         let run = Box::pin(supervised(options, root, prepared, watched, &mut interrupts)).await;
         terminal.clear();
         let run = run?;
@@ -94,7 +97,7 @@ fn person_at(
     options: &RunOptions,
     prepared: &mut PreparedRun,
 ) -> Option<KeyboardGuard> {
-    let is_there = terminal.is_live() && stdin().is_terminal();
+    let is_there = terminal.is_live() && stdin().is_terminal() && person::acting_agent().is_none();
     let on_wait = options.answers.on_wait;
     prepared.graphs.stay_up = match on_wait {
         Some(OnWait::Exit) => StayUp::never(),

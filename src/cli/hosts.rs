@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::args::hosts::{HostsArgs, HostsCommand};
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{engine, output, person};
+use super::{engine, output};
 use crate::domain::host::{HostLabel, HostName, HostStanding};
 use crate::engine::host_registry::RegisteredHost;
 use crate::plugin::styled::TextTone;
@@ -36,7 +36,6 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             return list(&hosts, &agents, args.json);
         }
         Some(HostsCommand::Drain(one)) => {
-            person::must_act("drain a host")?;
             let hosts = connected.hosts().map_err(refused)?;
             let is_lost = |host: &RegisteredHost| host.standing == HostStanding::Lost;
             if hosts.iter().any(|host| host.host == one.host && is_lost(host)) {
@@ -49,7 +48,6 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             format!("{} keeps its agents, and gets no others", one.host)
         }
         Some(HostsCommand::Lost(one)) => {
-            person::must_act("declare a host lost")?;
             let hosts = connected.hosts().map_err(refused)?;
             let was_alive = hosts.iter().any(|host| host.host == one.host && host.is_alive());
             connected.set_standing(&one.host, HostStanding::Lost).map_err(refused)?;
@@ -65,7 +63,6 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             )
         }
         Some(HostsCommand::Remove(one)) => {
-            person::must_act("remove a host")?;
             let hosts = connected.hosts().map_err(refused)?;
             if hosts.iter().any(|host| host.host == one.host && host.is_alive()) {
                 return Err(Error::Usage(format!(

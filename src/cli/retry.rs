@@ -8,7 +8,7 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::opened_run::RunAccess;
 use super::run::{graph_setup, prepared_to_resume};
-use super::{background, engine, output, person, run_choice, settings};
+use super::{background, engine, output, run_choice, settings};
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{
@@ -52,7 +52,6 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
         }
         return output::print(&(edits_text(edited.as_deref()) + &as_text(&id, &plan)));
     }
-    person::must_act("retry agents of a run")?;
     engine::must_be_named(&args.dir, &root, &id)?;
     if held {
         if takes_files || changes_settings(args, &run)? {

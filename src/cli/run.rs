@@ -109,7 +109,7 @@ fn resume_target(
     (root, access): (&RunsRoot, &RunAccess<'_>),
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
-    person::must_act("resume a run")?;
+    person::must_resume(root, id)?;
     let OpenedRun { store, mut recovered, held } = access.open(id)?;
     let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
     if !recovered.run.can_resume() {

@@ -18,7 +18,7 @@ use self::browser_page::BrowserPage;
 use self::local_commands::LocalCommands;
 use super::args::serve::ServeArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, person};
+use super::output;
 use crate::runtime::directories;
 use crate::serve::access::AccessToken;
 use crate::serve::server::PageServer;
@@ -29,7 +29,6 @@ use crate::store::view::newest_first;
 /// # Errors
 /// [`Error`] if an agent asks for it, the address cannot be taken, or there is no key.
 pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
-    person::must_act("serve a page that acts for a person")?;
     let root = args.dir.real_root()?;
     // A directory that cannot be read is told now, and not by the page.
     newest_first(&root)?;

@@ -6,7 +6,7 @@ use super::args::RunArgs;
 use super::exit::{CliExitCode, Error};
 use super::run::{create, create_of};
 use super::target::{self, RunTarget};
-use super::{background, dry_run, output, plugins, settings};
+use super::{background, dry_run, output, person, plugins, settings};
 use crate::domain::id::RunId;
 use crate::runtime::PreparedRun;
 use crate::store;
@@ -26,7 +26,10 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
         RunTarget::Workflow(workflow) => {
             return take_off(args, &root, create(args, &root, &workflow)?);
         }
-        RunTarget::Run(id) => id,
+        RunTarget::Run(id) => {
+            person::must_resume(&root, &id)?;
+            id
+        }
         RunTarget::Defined(defined) => {
             let workflow = target::defined_workflow(&root, &defined)?;
             let prepared = create_of(args, &root, &workflow, Some(defined.text))?;

@@ -14,7 +14,7 @@ use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::status_word::word;
 use super::waited_hosts::WaitedHosts;
-use super::{engine, output, person, run_choice};
+use super::{engine, output, run_choice};
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
 use crate::runtime::command_name::command_name;
@@ -51,7 +51,6 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     if let Some(agent) = &args.agent {
         return stop_agent(&args.one.named, (&args.one.dir, args.one.json), agent);
     }
-    person::must_act("stop a run")?;
     let root = args.one.dir.root();
     let id = &run_choice::chosen(&args.one.named, &root)?;
     engine::must_be_named(&args.one.dir, &root, id)?;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::args::trust::TrustArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, person};
+use super::output;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, directories, settings_of};
@@ -19,9 +19,6 @@ use crate::store::user_state::UserState;
 /// [`Error`] if there is no such workflow, or the trust cannot be read or stored.
 pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     let state = directories::user_state()?;
-    if !(args.list || args.show) {
-        person::must_speak("say what is trusted")?;
-    }
     let Some(path) = &args.path else { return list(&state, args.json) };
     if args.remove {
         return remove(&state, path);

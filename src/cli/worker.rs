@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::engine::serving::{ServedEngine, ServingOptions};
 use crate::process::child::subreaper;
 use crate::process::helper_environment::ENGINE;
-use crate::process::host;
+use crate::process::{host, registry};
 use crate::runtime::directories;
 use crate::runtime::worker::{HostPolicy, SupervisorLauncher, Takeover, WorkerOptions, serve};
 use crate::store::layout::RunsRoot;
@@ -25,7 +25,6 @@ use crate::store::layout::RunsRoot;
 /// # Errors
 /// [`Error`] if there is no engine, it cannot be reached, or the host was declared lost.
 pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
-    person::must_act("start a worker")?;
     diagnostics::begin(&args.logging)?;
     // Without a run there is no live view, but there are warnings.
     let _ = diagnostics::terminal(false);
@@ -64,6 +63,8 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         "host {host} is to serve {} with {slots} slots; interrupt it to end it",
         connected.address()
     ));
+    person::keep_registry();
+    registry::supervise("");
     subreaper::take_orphans();
     actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());

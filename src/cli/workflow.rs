@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::RunArgs;
 use super::args::programs::{DefineArgs, WorkflowCommand};
 use super::exit::{CliExitCode, Error};
-use super::{dry_run, output, person, run, start};
+use super::{dry_run, output, run, start};
 use crate::actor::clock::now;
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
@@ -64,7 +64,6 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
         at: now(),
         pins: Some(capture.pins()),
     };
-    person::must_act("define a program")?;
     let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     space.define(&defined, &capture)?;
     let (key, value, source) = (&defined.name, &defined.program, "workflow define");

@@ -12,13 +12,13 @@ use uuid::Uuid;
 use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
 use super::launch::WorkerLaunch;
-use super::message;
 use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
 use super::worker::{Worker, WriteTimeouts};
 use super::worker_process::ShutdownMode;
+use super::{message, registry};
 use crate::domain::id::MessageId;
 use crate::domain::option_switch::{OptionSwitch, ProcessOptions, ProcessSwitch, switch_options};
 use crate::domain::session::SessionOrigin;
@@ -99,6 +99,11 @@ impl ClaudeRunner {
         let mut lines = String::new();
         for switch in switches {
             lines.push_str(&message::switch(&new_message(), switch));
+        }
+        if input.session.origin == SessionOrigin::Fresh
+            && let Some(group) = worker.process.group()
+        {
+            registry::give(group.leader(), &input.turn.agent);
         }
         let model = input.model.clone().or(worker.options.model);
         worker.options = ProcessOptions { model, turn: input.options.clone() };

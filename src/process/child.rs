@@ -28,6 +28,7 @@ use self::exit::ProcessExit;
 use self::group::ProcessGroup;
 use self::subreaper::{ProcessPurpose, start_noted};
 use super::command::EnvironmentMarker;
+use super::registry::{self, EnteredChild};
 
 /// Ends all processes that a run has left, except plug-ins: those that bear its marker, and those that
 /// have removed it and became children of this process when their parents ended.
@@ -83,6 +84,7 @@ pub struct ChildProcess {
     /// True once it has been reaped and the rest of its group killed. From then on its number may belong to another
     /// process.
     is_over: bool,
+    entry: Option<EnteredChild>,
 }
 
 impl ChildProcess {
@@ -92,8 +94,17 @@ impl ChildProcess {
     /// # Errors
     /// The system's error.
     pub fn start(spec: ChildProcessSpec) -> io::Result<Self> {
-        let mut command = Command::new(spec.program);
-        command.args(spec.arguments);
+        let is_of_turn = spec.purpose == ProcessPurpose::Turn;
+        let (ChildEnvironment::Inherited { added, .. } | ChildEnvironment::Only(added)) =
+            &spec.environment;
+        let variable = |name: &str| {
+            let found = added.iter().rev().find(|(given, _)| is_of_turn && given == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let launched = registry::launched(&spec.program, spec.cwd.as_deref(), variable)?;
+        let mut words = launched.unwrap_or_else(|| vec![spec.program.into()]).into_iter();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).args(spec.arguments);
         if let Some(cwd) = spec.cwd {
             command.current_dir(cwd);
         }
@@ -117,7 +128,9 @@ impl ChildProcess {
             .process_group(0);
         let child = start_noted(spec.purpose, || command.spawn(), Child::id)?;
         let group = ProcessGroup::of(child.id().unwrap_or(0));
-        Ok(Self { child, group, outlives_handle: spec.outlives_handle, is_over: false })
+        let enter = if is_of_turn { EnteredChild::launched } else { EnteredChild::beside };
+        let entry = child.id().and_then(enter);
+        Ok(Self { child, group, outlives_handle: spec.outlives_handle, is_over: false, entry })
     }
 
     /// Returns the process group that it leads.
@@ -148,7 +161,11 @@ impl ChildProcess {
 
     /// Waits for its end, and reaps it; the rest of its group may live on. May be dropped and called again.
     pub async fn exited(&mut self) -> ProcessExit {
-        self.child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from)
+        let ended = self.child.wait().await;
+        if let Some(entry) = self.entry.take() {
+            entry.remove();
+        }
+        ended.map_or(ProcessExit::Unseen, ProcessExit::from)
     }
 
     /// Waits for its end, reaps it, then kills the rest of its group. May be dropped and called again.
@@ -164,7 +181,7 @@ impl ChildProcess {
     /// child.
     pub async fn end(&mut self, grace: Duration) {
         self.group.end(timeout(grace, self.child.wait())).await;
-        let _ = self.child.wait().await;
+        self.exited().await;
         self.is_over = true;
     }
 

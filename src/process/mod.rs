@@ -37,6 +37,7 @@ pub mod plugin_process;
 pub mod pool;
 pub mod process_counts;
 pub mod protected;
+pub mod registry;
 pub mod said_in_session;
 pub mod scripted_stream;
 pub mod session_files;

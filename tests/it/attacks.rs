@@ -2,6 +2,7 @@
 //! outcome. The names of the tests are the list.
 
 mod inbox;
+mod persons;
 mod terms;
 mod trust;
 mod turns;

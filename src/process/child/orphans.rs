@@ -140,11 +140,11 @@ pub async fn sweep_plugins(marker: &EnvironmentMarker) {
 
 /// The state of a process, from `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ProcessStat {
-    parent: u32,
-    group: u32,
+pub(in crate::process) struct ProcessStat {
+    pub(in crate::process) parent: u32,
+    pub(in crate::process) group: u32,
     /// Its start time, in ticks since the machine started.
-    pub(super) started: u64,
+    pub(in crate::process) started: u64,
     /// True if only its exit code is left.
     pub(super) has_ended: bool,
 }
@@ -165,7 +165,7 @@ pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
 }
 
 /// Reads the state of a process, also of a zombie.
-pub(super) fn read_stat(pid: u32) -> Option<ProcessStat> {
+pub(in crate::process) fn read_stat(pid: u32) -> Option<ProcessStat> {
     let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
     // The kernel gives it in one piece.
     let mut bytes = [0; STAT_BYTES];

@@ -24,6 +24,7 @@ use rustix::process::{WaitId, WaitIdOptions};
 
 use super::{group, orphans};
 use crate::process::command::EnvironmentMarker;
+use crate::process::registry::EnteredChild;
 
 /// The pause between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
@@ -104,7 +105,10 @@ pub(super) fn start_noted<T>(
 /// # Errors
 /// The error of the system.
 pub fn start_detached(command: &mut Command) -> std::io::Result<Child> {
-    start_noted(ProcessPurpose::Beside, || command.spawn(), |child| Some(child.id()))
+    let child = start_noted(ProcessPurpose::Beside, || command.spawn(), |child| Some(child.id()))?;
+    // It is entered as this process's until it enters itself.
+    EnteredChild::beside(child.id());
+    Ok(child)
 }
 
 /// Waits for orphans that end, as long as it is polled. It asks once in a while, because the signal of an ended child

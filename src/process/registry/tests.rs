@@ -1,0 +1,114 @@
+//! Tests of the registry: whose a process is, which entries are swept, which programs are not launched.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// A process that is not there.
+const GONE: u32 = 4_194_300;
+
+fn key() -> Option<ProofKey> {
+    Some(ProofKey::new("k".repeat(64)))
+}
+
+fn registry(place: &Path, key: Option<ProofKey>) -> ProcessRegistry {
+    let registry = ProcessRegistry::new(place, key);
+    DirBuilder::new().recursive(true).create(&registry.dir).expect("made");
+    registry
+}
+
+fn entry(kind: EntryKind, agent: &str) -> ProcessEntry {
+    ProcessEntry {
+        pid: GONE,
+        start: 7,
+        group: GONE,
+        kind,
+        run: "r".to_owned(),
+        agent: agent.to_owned(),
+        turn: "t".to_owned(),
+        proof: String::new(),
+    }
+}
+
+fn named(agent: &str) -> Option<ActingAgent> {
+    Some(ActingAgent { run: "r".to_owned(), agent: agent.to_owned() })
+}
+
+#[test]
+fn only_proven_entry_is_a_persons() {
+    let place = tempfile::tempdir().expect("a directory");
+    let registry = registry(place.path(), key());
+    let found = |key| ProcessRegistry { key, ..registry.clone() }.find(GONE, 7).expect("an entry");
+    assert_eq!(registry.find(GONE, 7), None);
+    registry.enter(entry(EntryKind::Beside, "")).expect("entered");
+    assert!(found(key()).is_persons && found(key()).agent.is_none());
+    assert!(!found(None).is_persons && !found(Some(ProofKey::new("other"))).is_persons);
+    assert_eq!(registry.find(GONE, 8), None, "another process of that number");
+    let copied = registry.path(GONE, 8);
+    std::fs::copy(registry.path(GONE, 7), copied).expect("copied");
+    assert!(!registry.find(GONE, 8).expect("an entry").is_persons, "a proof of another process");
+    ProcessRegistry { key: None, ..registry.clone() }
+        .enter(entry(EntryKind::Beside, ""))
+        .expect("entered");
+    assert!(!found(key()).is_persons, "without a proof");
+}
+
+#[test]
+fn entry_of_agent_needs_no_proof() {
+    let place = tempfile::tempdir().expect("a directory");
+    let registry = registry(place.path(), None);
+    for (kind, agent, expected) in [
+        (EntryKind::Turn, "main.1", named("main.1")),
+        (EntryKind::Turn, "", named("")),
+        (EntryKind::Beside, "main.1", named("main.1")),
+        (EntryKind::Supervisor, "main", named("main")),
+        (EntryKind::Supervisor, "", None),
+    ] {
+        registry.enter(entry(kind, agent)).expect("entered");
+        let found = registry.find(GONE, 7).expect("an entry");
+        assert_eq!(found.agent, expected, "{kind:?}");
+        assert_eq!(found.supervises.is_some(), kind == EntryKind::Supervisor);
+    }
+    std::fs::write(registry.path(GONE, 7), "{").expect("written");
+    assert!(registry.find(GONE, 7).expect("an entry").agent.is_some(), "it cannot be read");
+}
+
+#[test]
+fn entry_without_process_and_lock_is_swept() {
+    let place = tempfile::tempdir().expect("a directory");
+    let registry = registry(place.path(), key());
+    let own = std::process::id();
+    let Some(stat) = read_stat(own) else { return };
+    registry.enter(ProcessEntry::of(own, stat, EntryKind::Turn)).expect("entered");
+    let held = registry.enter(entry(EntryKind::Turn, "main")).expect("entered");
+    let earlier = registry.dir.with_file_name("boot-earlier");
+    std::fs::create_dir(&earlier).expect("made");
+    std::fs::write(earlier.join(format!("{own}-{}", stat.started)), "").expect("written");
+    registry.sweep();
+    assert!(registry.find(own, stat.started).is_some(), "it lives");
+    assert!(registry.find(GONE, 7).is_some(), "its lock is held");
+    assert!(!earlier.exists(), "of an earlier boot");
+    drop(held);
+    registry.sweep();
+    assert_eq!(registry.find(GONE, 7), None);
+}
+
+#[test]
+fn program_that_cannot_be_executed_is_refused_before_it_is_launched() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = place.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+        path
+    };
+    let kind = |path: &Path| check_executable(path).err().map(|error| error.kind());
+    assert_eq!(kind(Path::new("/bin/sh")), None);
+    assert_eq!(kind(&file("good", "#! /bin/sh -e\ntrue\n", 0o755)), None);
+    assert_eq!(kind(&place.path().join("missing")), Some(ErrorKind::NotFound));
+    assert_eq!(kind(&file("plain", "#!/bin/sh\n", 0o644)), Some(ErrorKind::PermissionDenied));
+    assert_eq!(kind(&file("bad", "#!/nowhere/sh\n", 0o755)), Some(ErrorKind::NotFound));
+    let other = check_executable(&file("text", "text", 0o755));
+    let is_refused = other.is_err_and(|error| error.raw_os_error() == Some(8));
+    assert_eq!(is_refused, !Path::new(FURTHER_FORMATS).exists());
+}

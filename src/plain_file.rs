@@ -20,6 +20,9 @@ use rustix::io::Errno;
 /// The mode of a file that only its owner can read.
 const PRIVATE: u32 = 0o600;
 
+/// The longest text that is read of a file that a person has named, in bytes.
+const MAX_TEXT: u64 = 64 * 1024 * 1024;
+
 /// The reason why a file is unfit to be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum UnfitFile {
@@ -115,8 +118,15 @@ pub fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
 /// # Errors
 /// The system's error, or one that [`is_unfit`].
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let file = open(path)?;
-    let length = file.metadata()?.len();
+    read_open(open(path)?, limit)
+}
+
+fn read_open(file: File, limit: u64) -> Result<Vec<u8>> {
+    let found = file.metadata()?;
+    if let Some(kind) = other_kind(found.file_type()) {
+        return Err(UnfitFile::NotPlain(kind).into());
+    }
+    let length = found.len();
     if length > limit {
         return Err(UnfitFile::TooLong(limit).into());
     }
@@ -127,6 +137,21 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
         return Err(UnfitFile::TooLong(limit).into());
     }
     Ok(bytes)
+}
+
+/// Reads the text of a file that a person has named, by an option or in a file of theirs. Links are followed.
+///
+/// # Errors
+/// The system's error, or one that [`is_unfit`]: nothing is waited for, and nothing is read without end.
+pub fn text(path: &Path) -> Result<String> {
+    // Opening a device can do something already.
+    if let Some(kind) = other_kind(path.metadata()?.file_type()) {
+        return Err(UnfitFile::NotPlain(kind).into());
+    }
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let bytes = read_open(opened?, MAX_TEXT)?;
+    String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
 }
 
 /// Makes a new file in place of whatever is at the path, readable by its owner alone.
@@ -266,6 +291,34 @@ mod tests {
         let error = read(&path, 1000).expect_err("too long");
         assert_eq!(error.to_string(), "it is longer than 1000 bytes");
         assert!(is_unfit(&error));
+    }
+
+    #[test]
+    fn named_text_follows_links_but_waits_for_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("plain"), "text").expect("written");
+        symlink(path("plain"), path("link")).expect("linked");
+        assert_eq!(text(&path("link")).expect("read"), "text");
+        make_fifo(&path("fifo"));
+        symlink(path("fifo"), path("to-fifo")).expect("linked");
+        symlink("/dev/zero", path("zero")).expect("linked");
+        let _socket = UnixListener::bind(path("socket")).expect("bound");
+        let kinds = [
+            ("fifo", "a FIFO"),
+            ("to-fifo", "a FIFO"),
+            ("zero", "a device"),
+            ("socket", "a socket"),
+            (".", "a directory"),
+        ];
+        for (name, kind) in kinds {
+            let error = text(&path(name)).expect_err(name);
+            assert_eq!(error.to_string(), format!("it is {kind}, not a plain file"), "{name}");
+        }
+        File::create(path("long")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+        assert!(is_unfit(&text(&path("long")).expect_err("too long")));
+        std::fs::write(path("latin"), b"\xe4").expect("written");
+        assert_eq!(text(&path("latin")).expect_err("no text").kind(), ErrorKind::InvalidData);
     }
 
     #[test]

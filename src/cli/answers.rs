@@ -7,6 +7,7 @@ use super::exit::Error;
 use crate::domain::id::AgentId;
 use crate::domain::settings::Settings;
 use crate::language::graph::answers::{ListedAnswer, read};
+use crate::plain_file;
 use crate::runtime;
 
 /// Adds the answers that are given now to the earlier ones.
@@ -38,7 +39,7 @@ pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
 }
 
 fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::Io {
+    let text = plain_file::text(path).map_err(|error| Error::Io {
         doing: "read the answers in",
         path: path.to_owned(),
         error,

@@ -14,6 +14,7 @@ use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::prompt;
 use crate::language::replies::{self, ScriptedReplies};
 use crate::language::source::{self, WorkflowSource};
+use crate::plain_file;
 use crate::process::claude::ClaudeRunner;
 use crate::process::command::{EnvironmentMarker, locate};
 use crate::process::copy_check::CopyCheck;
@@ -95,7 +96,7 @@ fn script(scope: &WorkflowDir) -> Result<(String, String), Error> {
     if let Some(path) = std::env::var_os(OTHER_SCRIPT).map(PathBuf::from) {
         let unreadable =
             |error| Error::Io { doing: "read the replies in", path: path.clone(), error };
-        let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+        let text = plain_file::text(&path).map_err(unreadable)?;
         return Ok((path.display().to_string(), text));
     }
     let file = StateName::parse(replies::FILE)?;

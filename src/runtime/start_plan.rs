@@ -24,6 +24,7 @@ use crate::language::prompt::workflow_map::{
     FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use crate::language::source::WorkflowSource;
+use crate::plain_file;
 use crate::process::command::{EnvironmentMarker, locate};
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
@@ -276,7 +277,7 @@ fn version_of(path: &Path) -> Option<String> {
         return Some(name.to_owned());
     }
     real.ancestors().skip(1).take(3).find_map(|folder| {
-        let text = std::fs::read_to_string(folder.join("package.json")).ok()?;
+        let text = plain_file::text(&folder.join("package.json")).ok()?;
         let package: serde_json::Value = serde_json::from_str(&text).ok()?;
         let name = package["name"].as_str()?;
         let version = package["version"].as_str().filter(|version| is_version(version))?;

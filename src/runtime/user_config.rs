@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::error::Error;
 use crate::language::user_config::{FILE, UserConfig, parse};
+use crate::plain_file;
 
 /// The directory of the file.
 const DIRECTORY: &str = "raymond";
@@ -15,7 +16,7 @@ const DIRECTORY: &str = "raymond";
 /// [`Error::Io`] if it cannot be read, [`Error::Manifest`] with the place of a mistake.
 pub fn read() -> Result<UserConfig, Error> {
     let Some(path) = path() else { return Ok(UserConfig::default()) };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match plain_file::text(&path) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(UserConfig::default());

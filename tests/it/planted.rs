@@ -149,3 +149,29 @@ fn facts_are_read_and_planted_files_are_named() {
         .code(74)
         .stderr_has("lock: cannot open: it is a FIFO");
 }
+
+#[test]
+fn fifo_or_device_that_a_user_file_or_option_names_is_an_error_at_once() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .file("replies.yaml", b"START.md: [<result>ok</result>]\n")
+        .file("tests/a.yaml", b"replies: r.yaml\n");
+    let outside = test.root().join("outside");
+    std::fs::create_dir_all(outside.join("raymond")).expect("made");
+    make_fifo(&test.flow().join("tests/r.yaml"));
+    test.raymond(&["test"]).code(65).says("r.yaml cannot be read: it is a FIFO, not a plain file");
+    std::fs::remove_file(test.flow().join("tests/r.yaml")).expect("removed");
+    symlink("/dev/zero", test.flow().join("tests/r.yaml")).expect("linked");
+    test.raymond(&["test"]).code(65).says("it is a device, not a plain file");
+
+    let fifo = outside.join("fifo").display().to_string();
+    make_fifo(Path::new(&fifo));
+    for answers in [&*fifo, "/dev/zero"] {
+        let run = test.run(&["START.md", "--agent", "scripted", "--answers", answers]);
+        run.code(74).says("not a plain file");
+    }
+    make_fifo(&outside.join("raymond/config.yaml"));
+    let test = test.env("XDG_CONFIG_HOME", outside.to_str().expect("text"));
+    let run = test.run(&["START.md", "--agent", "scripted"]);
+    run.code(74).says("config.yaml").says("it is a FIFO, not a plain file");
+}

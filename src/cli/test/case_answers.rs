@@ -8,6 +8,7 @@ use super::discovery::{CaseMistake, LoadedCase, shown};
 use crate::language::cases::{CaseCassette, CaseReplies};
 use crate::language::position::SourcePlace;
 use crate::language::replies::{self, ScriptedReplies};
+use crate::plain_file;
 use crate::runtime::{Workflow, replay};
 use crate::world::scripted_files::folder_below;
 
@@ -28,7 +29,7 @@ pub(super) fn mistakes(loaded: &LoadedCase) -> Vec<CaseMistake> {
 }
 
 fn script_mistakes(place: SourcePlace, path: &Path) -> Vec<CaseMistake> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match plain_file::text(path) {
         Ok(text) => text,
         Err(error) => {
             let path = shown(path);
@@ -66,7 +67,7 @@ pub(super) fn script(loaded: &LoadedCase) -> Result<Option<String>, String> {
         CaseReplies::Workflow | CaseReplies::Cassette(_) => Ok(None),
         CaseReplies::File(_, name) => {
             let path = loaded.beside(name.as_str());
-            let read = std::fs::read_to_string(&path);
+            let read = plain_file::text(&path);
             read.map(Some).map_err(|error| format!("{}: cannot read it: {error}", path.display()))
         }
         CaseReplies::Keys(keys) => {
@@ -87,6 +88,6 @@ pub(super) fn script(loaded: &LoadedCase) -> Result<Option<String>, String> {
 
 /// Returns the keys of the workflow's own script, each with its list as JSON.
 fn own_replies(loaded: &LoadedCase) -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(loaded.workflow.join(replies::FILE)).unwrap_or_default();
+    let text = plain_file::text(&loaded.workflow.join(replies::FILE)).unwrap_or_default();
     replies::as_json(&text)
 }

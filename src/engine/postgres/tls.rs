@@ -48,8 +48,8 @@ impl Tls {
 }
 
 fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let pem = std::fs::read(file).map_err(|error| error.to_string())?;
-    let certificates = CertificateDer::pem_slice_iter(&pem)
+    let pem = crate::plain_file::text(file).map_err(|error| error.to_string())?;
+    let certificates = CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| error.to_string())?;
     if certificates.is_empty() {

@@ -161,8 +161,8 @@ fn shown_error(error: reqwest::Error) -> HttpError {
 
 /// Returns the certificates of a PEM file, each of which is trusted.
 fn read_roots(path: &Path) -> Result<RootCertStore, String> {
-    let pem = std::fs::read(path).map_err(|error| error.to_string())?;
-    let certificates = CertificateDer::pem_slice_iter(&pem)
+    let pem = crate::plain_file::text(path).map_err(|error| error.to_string())?;
+    let certificates = CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| error.to_string())?;
     if certificates.is_empty() {

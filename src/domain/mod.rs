@@ -54,6 +54,7 @@ pub mod live_budget;
 pub mod live_results;
 pub mod model;
 pub mod money;
+pub mod obeyed_name;
 pub mod observed_run;
 pub mod observed_way;
 pub mod operation;

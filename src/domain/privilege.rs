@@ -3,8 +3,11 @@
 //! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
 //! reaches beyond the workspace or widens permissions is a privilege.
 
+use std::path::Path;
+
 use strum::IntoStaticStr;
 
+use super::obeyed_name::{obeyed_name, refused_name};
 use super::operation::Operation;
 
 /// A kind of action that goes beyond a prompt.
@@ -23,6 +26,8 @@ pub enum Privilege {
     Permissions,
     /// Brings settings that Claude Code reads by itself.
     ClaudeSettings,
+    /// Writes files that other programs obey.
+    ToolFiles,
 }
 
 /// The operations that stay within the workspace and run nothing.
@@ -57,6 +62,16 @@ const CONFINED: [&str; 28] = [
     "write_file",
 ];
 
+/// Those of them that change the file or directory that the graph names.
+const WRITES: [&str; 6] = [
+    "append_to_file",
+    "apply_log_retention",
+    "cache_web_content",
+    "create_directory",
+    "delete_file",
+    "write_file",
+];
+
 /// The types that graphs give the operations which take a privilege.
 pub const PRIVILEGED: [(&str, Privilege); 11] = [
     ("bash_check", Privilege::Commands),
@@ -84,6 +99,15 @@ impl Privilege {
         Some(known.map_or(Self::Commands, |(_, privilege)| privilege))
     }
 
+    /// Returns the privilege that an operation of this type takes if it is about this path, as it is written.
+    #[must_use]
+    pub fn of_written_path(name: &str, path: &str) -> Option<Self> {
+        let path = Path::new(path);
+        // What is refused with trust, too, need not be trusted.
+        let needs = obeyed_name(path).is_some() && refused_name(path).is_none();
+        (needs && WRITES.contains(&name)).then_some(Self::ToolFiles)
+    }
+
     /// Returns its name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -99,6 +123,7 @@ impl Privilege {
             Self::Outside => "reads files outside of the workspace",
             Self::PlugIns => "starts plug-ins",
             Self::Permissions => "widens what Claude Code may do",
+            Self::ToolFiles => "writes files that other programs obey",
             Self::ClaudeSettings => "brings settings of Claude Code, which may run hooks",
         }
     }
@@ -129,6 +154,17 @@ mod tests {
             let is_privileged = PRIVILEGED.iter().any(|(privileged, _)| privileged == name);
             assert_ne!(CONFINED.contains(name), is_privileged, "{name}");
         }
+    }
+
+    #[test]
+    fn writing_a_file_that_programs_obey_requires_privilege() {
+        let of = Privilege::of_written_path;
+        for path in [".github/workflows/${name}.yml", "Makefile", "${dir}/.vimrc"] {
+            assert_eq!(of("write_file", path), Some(Privilege::ToolFiles), "{path}");
+        }
+        assert_eq!((of("read_file", ".vimrc"), of("write_file", "notes.md")), (None, None));
+        assert_eq!(of("write_file", "a/.git/config"), None, "it is refused in any case");
+        assert!(WRITES.iter().all(|name| CONFINED.contains(name)));
     }
 
     #[test]

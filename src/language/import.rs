@@ -4,6 +4,7 @@
 //! The other keys at the top are those of `raymond.yaml`. Keys that have no meaning here are left out, with a note.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use super::diagnostic::{Diagnostic, Severity};
@@ -14,6 +15,7 @@ use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
 use crate::domain::id::{StateKind, StateName};
+use crate::domain::obeyed_name::obeyed_name;
 use crate::domain::supervision::SupervisionPolicy;
 
 /// The code of the mistakes in a file that is imported.
@@ -29,6 +31,10 @@ pub struct ImportedFolder {
     /// The timeouts of scripts, in seconds: a script has no head that could have them.
     script_timeouts: Vec<(String, f64)>,
 }
+
+/// The reason why a file is not imported.
+pub const REFUSED_NAME: &str =
+    "programs obey hidden files and those with such names, so none is imported; copy it by hand";
 
 /// The key of a prompt's policy.
 const POLICY: &str = "allowed_transitions";
@@ -105,6 +111,9 @@ impl ImportedFolder {
     fn add(&mut self, name: &str, text: String) -> Result<(), Error> {
         let refuse = |why: String| Error::at(SourcePlace::START, why);
         let name = StateName::parse(name).map_err(|error| refuse(error.to_string()))?;
+        if let Some(obeyed) = obeyed_name(Path::new(name.as_str())) {
+            return Err(refuse(format!("{}: {REFUSED_NAME}", obeyed.display())));
+        }
         let is_taken =
             |(other, _): &(StateName, String)| other.as_str().eq_ignore_ascii_case(name.as_str());
         if self.files.iter().any(is_taken) {

@@ -117,6 +117,7 @@ fn world(
         marker,
         allowed_addresses,
         lookup,
+        is_trusted: settings.consent.trusts_workflow,
         own,
     })
 }

@@ -6,41 +6,13 @@
 //! can do as much harm without raymond. The check keeps out paths that a workflow, or a model's output in it,
 //! should not name.
 
-use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use crate::domain::obeyed_name::refused_name;
+
 /// The directory of runs, where nothing may write but raymond itself.
 const RUNS_DIRECTORY: &str = ".raymond";
-
-/// The names of files and directories that other programs execute or read as configuration: writing there is a hidden
-/// way to run commands.
-const EXECUTED: [&str; 24] = [
-    ".bash_login",
-    ".bash_profile",
-    ".bashrc",
-    ".cargo",
-    ".claude",
-    ".config",
-    ".envrc",
-    ".git",
-    ".gitattributes",
-    ".gitconfig",
-    ".gitmodules",
-    ".husky",
-    ".idea",
-    ".local",
-    ".mcp.json",
-    ".npmrc",
-    ".profile",
-    ".pypirc",
-    ".ssh",
-    ".vscode",
-    ".zlogin",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
 
 /// The purpose of an access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,8 +106,7 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
             "the path `{given}` is in {RUNS_DIRECTORY}, which raymond keeps its runs in: write elsewhere"
         ));
     }
-    let is_executed = |name: &OsStr| EXECUTED.iter().any(|known| name.eq_ignore_ascii_case(known));
-    if let Some(name) = below.iter().find(|name| is_executed(name)) {
+    if let Some(name) = refused_name(below) {
         return Err(format!(
             "the path `{given}` is in {}, which other programs take commands from: write elsewhere, or use a command (bash_exec)",
             name.display()

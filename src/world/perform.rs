@@ -95,8 +95,12 @@ impl WorkspaceExecutor {
         if self.0.is_stopped() {
             return OperationOutcome::Interrupted;
         }
-        if let Err(why) = check_protected_paths(self.0.root(), &self.0.place.marker.dir, operation)
-        {
+        if let Err(why) = check_protected_paths(
+            self.0.root(),
+            &self.0.place.marker.dir,
+            operation,
+            self.0.place.is_trusted,
+        ) {
             return OperationError::Failed(why).into();
         }
         if let Some(quick) = perform_inline(&self.0, operation) {

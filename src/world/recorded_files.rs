@@ -115,7 +115,7 @@ fn content_after(
     done: Option<&String>,
 ) -> Result<Option<String>, String> {
     let operation = Operation::WriteFile { path: path.to_owned(), content: String::new() };
-    check_protected_paths(root, runs, &operation)?;
+    check_protected_paths(root, runs, &operation, true)?;
     let found = resolve(root, path, FileAccess::Write)?;
     let before = files::read_at(&found).map_err(|why| format!("cannot read `{path}`: {why}"))?;
     if before.as_deref().map(checksum).as_ref() == done && done.is_some() {

@@ -145,6 +145,7 @@ fn place_with(
         },
         allowed_addresses: vec!["127.0.0.1".parse().expect("an address")],
         lookup: NameLookup::by(|name| Box::pin(async move { known(&name) })),
+        is_trusted: false,
         own,
     }
 }

@@ -29,6 +29,8 @@ pub struct Workspace {
     pub allowed_addresses: Vec<AllowedAddress>,
     /// The lookup of the names of hosts.
     pub lookup: NameLookup,
+    /// True if the workflow may write files that programs obey.
+    pub is_trusted: bool,
     /// The types that a program using the library has added.
     pub own: OwnTypeRegistry,
 }

@@ -61,13 +61,18 @@ fn zip_that_could_write_elsewhere_or_is_too_large_is_refused() {
     let long = vec![b' '; 17 * 1024 * 1024];
     let many: Vec<String> = (0..2001).map(|index| format!("{index}.md")).collect();
     let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), &b"x"[..])).collect();
-    let table: [(Vec<u8>, &str); 7] = [
+    let table: [(Vec<u8>, &str); 9] = [
         (zipped(&[("../A.md", b"x")]), "leads out of the folder"),
         (zipped(&[("/etc/A.md", b"x")]), "leads out of the folder"),
         (zipped(&[("a\\..\\A.md", b"x")]), "leads out of the folder"),
         (zipped(&[("A.md", b"x"), ("a.md", b"y")]), "two entries would be this file"),
         (zipped(&[("A.md", &long)]), "too long"),
         (zipped(&many), "2001 entries"),
+        (
+            zipped(&[("A.md", b"x"), (".github/workflows/x.yml", b"y")]),
+            "programs obey hidden files",
+        ),
+        (zipped(&[("flow/A.md", b"x"), ("flow/CLAUDE.md", b"y")]), "programs obey hidden files"),
         (linked, "no regular file"),
     ];
     for (zip, why) in table {
@@ -75,6 +80,8 @@ fn zip_that_could_write_elsewhere_or_is_too_large_is_refused() {
         test.raymond(&["import", "bad.zip"]).code(65).stderr_has(why);
         assert!(!test.flow().join("bad").exists(), "{why}");
     }
+    let yaml = Test::new().file("bad.yaml", b"states: { CLAUDE: x }\n");
+    yaml.raymond(&["import", "bad.yaml"]).code(65).stderr_has("CLAUDE.md: programs obey");
     let broken = Test::new().file("bad.zip", b"PK\x03\x04nothing");
     broken.raymond(&["import", "bad.zip"]).code(65).stderr_has("cannot be read");
 }

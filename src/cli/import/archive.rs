@@ -8,6 +8,8 @@ use zip::ZipArchive;
 
 use super::FilesAndNotes;
 use crate::domain::id::StateName;
+use crate::domain::obeyed_name::obeyed_name;
+use crate::language::import::REFUSED_NAME;
 
 /// The most entries of a zip, folders included.
 const MAX_ENTRIES: usize = 2000;
@@ -37,6 +39,9 @@ pub(super) fn files(bytes: Vec<u8>) -> Result<FilesAndNotes, String> {
         let Some(path) = parts(&name) else {
             return refuse("this path leads out of the folder, or is none");
         };
+        if obeyed_name(&path.iter().collect::<PathBuf>()).is_some() {
+            return refuse(REFUSED_NAME);
+        }
         if entry.is_dir() {
             continue;
         }

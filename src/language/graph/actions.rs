@@ -226,7 +226,14 @@ impl GraphReader<'_> {
         let dest = given.node("dest")?.json();
         let parameters = ValueTemplate::parse(&json!({ "content": content, "dest": dest })).ok()?;
         let (kind, subject) = (given.kind.to_owned(), given.subject());
-        Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
+        Some(OperationTemplate {
+            kind,
+            own: None,
+            parameters,
+            at: given.at,
+            subject,
+            path: given.path(),
+        })
     }
 
     /// Checks that a command says in one way only what makes it repeatable.

@@ -162,5 +162,6 @@ fn derived(
         parameters: ValueTemplate::parse(parameters).ok()?,
         at: given.at,
         subject: given.subject(),
+        path: given.path(),
     })
 }

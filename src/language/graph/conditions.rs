@@ -238,6 +238,7 @@ pub(super) fn work(
         parameters,
         at: given.at,
         subject: given.subject(),
+        path: given.path(),
     })
 }
 

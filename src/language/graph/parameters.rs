@@ -63,6 +63,12 @@ impl<'t> GivenParameters<'t> {
         })
     }
 
+    /// Returns the path of the file that an operation is about, as it is written.
+    pub(super) fn path(&self) -> String {
+        let written = ["path", "dest", "location"].map(|name| self.written(name));
+        written.into_iter().find(|path| !path.is_empty()).unwrap_or_default().to_owned()
+    }
+
     /// Returns whether a parameter is null.
     pub(super) fn is_null(&self, name: &str) -> bool {
         self.node(name).is_some_and(|node| matches!(node.value, YamlContent::Null))

@@ -10,12 +10,15 @@ use crate::language::graph::checked_graph::{
 pub(super) fn operations(graph: &Graph) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
     let mut add = |node: Option<&str>, work: &OperationTemplate| {
-        let Some(privilege) = Privilege::of_operation_type(&work.kind) else { return };
+        let privilege = Privilege::of_operation_type(&work.kind)
+            .or_else(|| Privilege::of_written_path(&work.kind, &work.path));
+        let Some(privilege) = privilege else { return };
         if work.own.is_some() {
             return;
         }
         let node = node.map_or("before it begins".to_owned(), |node| format!("the node `{node}`"));
-        let subject = if work.subject.is_empty() { "" } else { &format!(": {}", work.subject) };
+        let subject = if work.subject.is_empty() { &work.path } else { &work.subject };
+        let subject = if subject.is_empty() { "" } else { &format!(": {subject}") };
         let purpose = format!("{node}: {}{subject}", work.kind);
         requests.push(request(privilege, work.at, &purpose));
     };

@@ -185,6 +185,30 @@ fn untrusted_graph_writes_nothing_that_other_programs_execute() {
 }
 
 #[test]
+fn graph_needs_trust_for_hidden_files_and_those_that_tools_obey() {
+    let paths = [
+        ".bash_aliases",
+        ".vimrc",
+        ".netrc",
+        ".pre-commit-config.yaml",
+        ".github/workflows/x.yml",
+        ".devcontainer/devcontainer.json",
+        ".cursor/mcp.json",
+        "docs/CLAUDE.md",
+        ".aws/config",
+        "Makefile",
+    ];
+    for path in paths {
+        let write = graph(&json!({"type": "write_file", "path": path, "content": "x"}));
+        let test = folder(&[("flow.yaml", &write)]);
+        test.run(&["flow.yaml"]).code(77).stderr_has(&format!("write_file: {path}"));
+        assert!(!test.flow().join(path).exists(), "{path}");
+        test.run(&["flow.yaml", "--trust", "--id", "trusting"]);
+        assert!(test.flow().join(path).exists(), "{path}");
+    }
+}
+
+#[test]
 fn refusal_also_lists_requests_that_run_options_allow() {
     let rules = "---\nallowed_tools: [Bash]\n---\nx";
     let test = folder(&[("N.md", rules), (".claude/settings.json", "{}")]);

@@ -94,4 +94,6 @@ pub struct OperationTemplate {
     pub at: SourcePlace,
     /// The parameter that names its subject, as it is written; empty if it has none.
     pub subject: String,
+    /// The path of the file that it is about, as it is written; empty if it names none.
+    pub path: String,
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use raymond::domain::event::RunCommand;
+use raymond::domain::git_config::{GitSetting, read_git_config};
 use raymond::language::diagnostic::Diagnostic;
 use raymond::language::expression::{Expression, Fuel, NameScope, ValueTemplate};
 use raymond::language::graph::profile::GraphProfile;
@@ -27,7 +28,7 @@ pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// The fuzz targets.
 #[allow(dead_code, reason = "a target of cargo fuzz uses its own body only")]
-pub(crate) const TARGETS: [Target; 10] = [
+pub(crate) const TARGETS: [Target; 11] = [
     ("tag", tag),
     ("template", template),
     ("frontmatter", frontmatter),
@@ -38,6 +39,7 @@ pub(crate) const TARGETS: [Target; 10] = [
     ("record", journal_record),
     ("inbox", inbox_entry),
     ("stream", stream),
+    ("git_config", git_config),
 ];
 
 fn text(bytes: &[u8]) -> Cow<'_, str> {
@@ -228,4 +230,47 @@ fn assert_in_text(error: &yaml::Error, text: &str) {
     let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count() as u64 + 1;
     assert!((1..=lines).contains(&error.line), "{error} of {lines} lines");
     assert!(error.column >= 1 && !error.message.is_empty(), "{error}");
+}
+
+/// Checks that the settings of a configuration of git are the same when they are written again, and that one which names
+/// a program is not plain.
+pub(crate) fn git_config(bytes: &[u8]) {
+    let Ok(settings) = read_git_config(bytes) else { return };
+    let mut written = Vec::new();
+    for GitSetting { key, value } in &settings {
+        let name = key.iter().rposition(|&byte| byte == b'.').map_or(0, |at| at + 1);
+        let (section, name) = (&key[..name.saturating_sub(1)], &key[name..]);
+        let (first, rest) = match section.iter().position(|&byte| byte == b'.') {
+            Some(at) => (&section[..at], Some(&section[at + 1..])),
+            None => (section, None),
+        };
+        if first.is_empty() {
+            return;
+        }
+        let escaped = |text: &[u8]| {
+            let quoted = text.iter().flat_map(|&byte| match byte {
+                b'"' | b'\\' => vec![b'\\', byte],
+                b'\n' => b"\\n".to_vec(),
+                byte => vec![byte],
+            });
+            quoted.collect::<Vec<u8>>()
+        };
+        written.extend([b"[", first].concat());
+        if let Some(rest) = rest {
+            written.extend([b" \"", &escaped(rest)[..], b"\""].concat());
+        }
+        written.extend([b"]\n", name].concat());
+        if let Some(value) = value {
+            written.extend([b" = \"", &escaped(value)[..], b"\""].concat());
+        }
+        written.push(b'\n');
+    }
+    // A carriage return before a line's end is a part of it.
+    if !bytes.contains(&b'\r') {
+        assert_eq!(read_git_config(&written).as_ref(), Ok(&settings), "written again");
+    }
+    for setting in &settings {
+        assert!(setting.neutral().is_none() || !setting.is_plain(), "{setting:?}");
+        assert!(setting.included().is_none() || !setting.is_plain(), "{setting:?}");
+    }
 }

@@ -76,6 +76,14 @@ pub(crate) const WORDS: [&str; 64] = [
     "\n",
 ];
 
+/// Configurations of git.
+const GIT_CONFIGS: [&str; 4] = [
+    "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = git@x:y.git\n",
+    "[filter \"e\\\"=.f\"] clean = \"id > pwned; cat\" x # y\n[filter.e]\nsmudge=a\\\n b\nrequired\n",
+    "[includeIf \"onbranch:**\"]\r\n path = ~/x ; z\r\n[include]path=y",
+    "\u{feff}[credential \"https://x\"]\n helper = !id\n[hook \"x\"]\n command = \"a\\tb\\n\"\n",
+];
+
 /// Returns the first inputs of a target.
 pub(crate) fn of(target: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -109,6 +117,7 @@ pub(crate) fn of(target: &str) -> Vec<Vec<u8>> {
         }
         "inbox" => own(&COMMANDS),
         "stream" => lines(".jsonl", "\"type\""),
+        "git_config" => own(&GIT_CONFIGS),
         _ => Vec::new(),
     };
     seeds.retain(|seed| seed.len() <= MAX_SEED_LENGTH);

@@ -37,6 +37,7 @@ pub mod exchange_branches;
 pub mod fact;
 pub mod failures;
 pub mod fork;
+pub mod git_config;
 pub mod git_exchange;
 pub mod graph_execution;
 pub mod history;

@@ -33,8 +33,7 @@ pub struct ImportedFolder {
 }
 
 /// The reason why a file is not imported.
-pub const REFUSED_NAME: &str =
-    "programs obey hidden files and those with such names, so none is imported; copy it by hand";
+pub const REFUSED_NAME: &str = "programs obey hidden files and such names; copy it by hand";
 
 /// The key of a prompt's policy.
 const POLICY: &str = "allowed_transitions";

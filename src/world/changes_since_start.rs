@@ -31,37 +31,17 @@ const MAX_DIFF_BYTES: usize = 1024 * 1024;
 const MAX_GIT_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The settings for the format of a diff, which override all configurations.
-const DIFF_SETTINGS: [&str; 17] = [
-    "advice.addEmbeddedRepo=false",
-    "core.abbrev=auto",
-    "core.quotePath=false",
-    "core.safecrlf=false",
-    "core.splitIndex=false",
-    "diff.algorithm=default",
-    "diff.autoRefreshIndex=true",
-    "diff.context=3",
-    "diff.dstPrefix=b/",
-    "diff.indentHeuristic=true",
-    "diff.interHunkContext=0",
-    "diff.mnemonicPrefix=false",
-    "diff.noprefix=false",
-    "diff.orderFile=/dev/null",
-    "diff.relative=false",
-    "diff.srcPrefix=a/",
-    "diff.suppressBlankEmpty=false",
-];
+const DIFF_SETTINGS: &str = "\
+    advice.addEmbeddedRepo=false core.abbrev=auto core.quotePath=false core.safecrlf=false \
+    core.splitIndex=false diff.algorithm=default diff.autoRefreshIndex=true diff.context=3 \
+    diff.dstPrefix=b/ diff.indentHeuristic=true diff.interHunkContext=0 \
+    diff.mnemonicPrefix=false diff.noprefix=false diff.orderFile=/dev/null diff.relative=false \
+    diff.srcPrefix=a/ diff.suppressBlankEmpty=false";
 
 /// The arguments for a diff.
-const DIFF: [&str; 8] = [
-    "diff",
-    "--patch",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--find-renames",
-    "--submodule=short",
-    "--ignore-submodules=dirty",
-];
+const DIFF: &str = "\
+    diff --patch --no-ext-diff --no-textconv --no-color --find-renames --submodule=short \
+    --ignore-submodules=dirty";
 
 /// The names of raymond's directories in a directory of runs that does not have the usual name.
 const OWN_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
@@ -90,6 +70,9 @@ async fn base(
     path: &Path,
     branch: Option<&str>,
 ) -> Result<Option<String>, OperationError> {
+    if git.is_bare(path).await? {
+        return Ok(None);
+    }
     let words = ["rev-parse", "--is-inside-work-tree"];
     let ended = git.inspect(path, &words).await?;
     if ended.exit != ProcessExit::Code(0) {
@@ -187,7 +170,7 @@ impl WorkingDirDiff<'_> {
         if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
             return Err(refusal(&words, &ended).into());
         }
-        let words = DIFF.iter().chain([&self.base]).map(OsString::from);
+        let words = DIFF.split(' ').chain([self.base]).map(OsString::from);
         let words: Vec<OsString> = words.chain(shown).collect();
         let ended = self.with(path, copy, &words, MAX_DIFF_BYTES).await?;
         match ended.exit {
@@ -210,7 +193,8 @@ impl WorkingDirDiff<'_> {
             ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(copy.objects.as_os_str())),
         ];
         let own = own.map(|(name, value)| (OsString::from(name), value));
-        let settings = DIFF_SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
+        let settings =
+            DIFF_SETTINGS.split(' ').flat_map(|setting| ["-c", setting]).map(OsString::from);
         let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
         let own = self.git.surroundings().chain(own);
         self.git.run_raw(path, &words, own, kept).await

@@ -1,10 +1,12 @@
 //! Runs the real git on repositories.
 //!
-//! git asks nobody, runs no hooks and no remote helper that an address names, and follows no submodules. It looks for
-//! a repository only in the given directory, never above. The user's own configuration for reaching a remote stays in
-//! effect: credential helpers, keys, proxies, filters such as those of LFS.
+//! git asks nobody, runs no hooks and no remote helper that an address names, and follows no submodules. It works in the
+//! repository that [`GitGround`] has found and judged, and runs no program that the repository itself names: no filter, no
+//! helper, no transport. It reaches a remote only for a verb that needs one. The user's own configuration stays in effect:
+//! credential helpers, keys, proxies, filters such as those of LFS.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +14,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::config::clone_of;
-use super::context::{OperationContext, OperationProgram, complaint};
+use super::context::{OperationContext, OperationProgram, blocking, complaint};
+use super::git_place::{GitGround, GitPlace, NoGit, directory, made_at};
+pub(super) use super::git_place::{common, link};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
+use crate::domain::git_config::FIXED_SETTINGS;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 
@@ -24,16 +29,15 @@ const GIT_TIMEOUT: Duration = Duration::from_mins(10);
 /// The number of bytes that are kept of its stdout, and of its stderr.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// The settings that override all configurations.
-const SETTINGS: [&str; 7] = [
-    "protocol.ext.allow=never",
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-];
+/// The verbs that reach a remote, and the transports that they may use, whatever a configuration says.
+const REMOTE_VERBS: [&str; 5] = ["clone", "fetch", "ls-remote", "pull", "push"];
+const TRANSPORTS: &str = "file:git:http:https:ssh";
+
+/// The variable with the transports that git may use.
+pub(super) const ALLOWED_TRANSPORTS: &str = "GIT_ALLOW_PROTOCOL";
+
+/// The variable with the directories above which git does not look for a repository.
+const CEILING: &str = "GIT_CEILING_DIRECTORIES";
 
 /// The variables that keep git from asking: nobody is there to answer.
 const UNATTENDED: [(&str, &str); 6] = [
@@ -56,36 +60,27 @@ const COMMON_LOCKS: [&str; 2] = ["shallow.lock", "config.lock"];
 /// Returns the message for a git that failed.
 pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &ProcessOutput) -> String {
     let reason = complaint(&ended.stderr);
+    format!("`git {}` {}{reason}", verb(words).display(), ended.exit)
+}
+
+/// Returns the verb in the arguments of git.
+fn verb(words: &[impl AsRef<OsStr>]) -> &OsStr {
     let words = || words.iter().map(AsRef::as_ref);
     let settings =
         words().take_while(|word| *word == "-c" || word.as_encoded_bytes().contains(&b'='));
     let option = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
-    let name = words().skip(settings.count()).find(option).unwrap_or_default().display();
-    format!("`git {name}` {}{reason}", ended.exit)
+    words().skip(settings.count()).find(option).unwrap_or_default()
+}
+
+/// Returns the value of a variable.
+fn find<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    let found = environment.iter().rfind(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_os_str())
 }
 
 /// Returns whether a text is the name of an object, not an option.
 pub(super) fn is_object(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Returns git's directory for a linked worktree.
-pub(super) fn link(tree: &Path) -> Option<PathBuf> {
-    let link = std::fs::read_to_string(tree.join(".git")).ok()?;
-    Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
-}
-
-/// Returns git's directory for a worktree.
-fn directory(tree: &Path) -> PathBuf {
-    link(tree).unwrap_or_else(|| tree.join(".git"))
-}
-
-/// Returns the directory that all worktrees of a repository share.
-pub(super) fn common(directory: &Path) -> PathBuf {
-    let common = std::fs::read_to_string(directory.join("commondir"));
-    let common = common.map(|common| directory.join(common.trim_end()));
-    let real = common.and_then(|common| common.canonicalize());
-    real.unwrap_or_else(|_| directory.to_owned())
 }
 
 /// Runs git for an operation.
@@ -103,7 +98,7 @@ impl GitRunner<'_> {
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
     ) -> Result<String, OperationError> {
-        let above = cwd.parent().map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into()));
+        let above = cwd.parent().map(|above| (CEILING.into(), above.into()));
         let ended = self.run_raw(cwd, words, above, MAX_OUTPUT_BYTES).await?;
         if ended.exit == ProcessExit::Code(0) {
             return Ok(ended.stdout.text().trim_end().to_owned());
@@ -119,18 +114,111 @@ impl GitRunner<'_> {
         more: impl IntoIterator<Item = (OsString, OsString)>,
         output_limit: usize,
     ) -> Result<ProcessOutput, OperationError> {
-        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
+        let mut environment = self.environment();
+        for (name, value) in more {
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, value));
+        }
+        let place = self.place(cwd, &environment).await?.map_err(|why| match why {
+            NoGit::Bare(why) | NoGit::Refused(why) => OperationError::Failed(why),
+        })?;
+        let _permit = self.shared.permit().await?;
+        let settings = self.settings(&place, &environment).await?;
+        let may_reach = verb(words).to_str().is_some_and(|verb| REMOTE_VERBS.contains(&verb));
+        let allowed = find(&environment, ALLOWED_TRANSPORTS).filter(|_| may_reach);
+        let allowed = allowed.unwrap_or(if may_reach { TRANSPORTS } else { "" }.as_ref());
+        let own = [
+            (ALLOWED_TRANSPORTS.into(), allowed.to_owned()),
+            ("GIT_NO_LAZY_FETCH".into(), "1".into()),
+        ];
+        let ceiling = place.ceiling.map(|above| (CEILING.into(), above.into_os_string()));
         let run = OperationProgram {
             stem: self.stem,
             program: "git",
-            arguments: settings.chain(words.iter().map(OsString::from)).collect(),
+            arguments: words.iter().map(OsString::from).collect(),
             cwd: cwd.to_owned(),
-            environment: self.environment().into_iter().chain(more).collect(),
+            environment: environment
+                .into_iter()
+                .chain(own)
+                .chain(ceiling)
+                .chain(settings)
+                .collect(),
             longest: GIT_TIMEOUT,
             kept: output_limit,
         };
-        let _permit = self.shared.permit().await?;
         self.shared.run(run).await
+    }
+
+    /// Returns whether git would take a directory, or one above it, for a repository without a `.git`.
+    pub(super) async fn is_bare(&self, cwd: &Path) -> Result<bool, OperationError> {
+        let environment: Vec<_> = self.surroundings().collect();
+        Ok(matches!(self.place(cwd, &environment).await?, Err(NoGit::Bare(_))))
+    }
+
+    /// Finds and judges the repository that git will work in with this environment.
+    async fn place(
+        &self,
+        cwd: &Path,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Result<GitPlace, NoGit>, OperationError> {
+        let [named, ceilings] =
+            ["GIT_DIR", CEILING].map(|name| find(environment, name).map(OsStr::to_owned));
+        let cwd = cwd.to_owned();
+        blocking(self.shared, move |shared| {
+            let place = &shared.place;
+            let ground = GitGround {
+                began: place.steps.parent().and_then(made_at),
+                exchange: place.working_dirs.exchange().map(|copy| copy.repository().join(".git")),
+                home: place.variable("HOME"),
+            };
+            match named {
+                Some(directory) => ground.named(Path::new(&directory)),
+                None => ground.find(&cwd, ceilings.as_deref()),
+            }
+        })
+        .await
+    }
+
+    /// Returns the variables that override settings. In place of what the repository names, the user's own value counts.
+    async fn settings(
+        &self,
+        place: &GitPlace,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Vec<(OsString, OsString)>, OperationError> {
+        let mut settings: Vec<(OsString, OsString)> = Vec::new();
+        let users = if place.neutral.is_empty() {
+            String::new()
+        } else {
+            let elsewhere = [("GIT_DIR".into(), "/dev/null".into())];
+            let run = OperationProgram {
+                stem: self.stem,
+                program: "git",
+                arguments: ["config", "--list", "--null"].map(OsString::from).into(),
+                cwd: "/".into(),
+                environment: environment.iter().cloned().chain(elsewhere).collect(),
+                longest: GIT_TIMEOUT,
+                kept: MAX_OUTPUT_BYTES,
+            };
+            self.shared.run(run).await?.stdout.text()
+        };
+        for (key, neutral) in &place.neutral {
+            let key = OsStr::from_bytes(key);
+            settings.push((key.to_owned(), (*neutral).into()));
+            for (known, value) in users.split('\0').filter_map(|one| one.split_once('\n')) {
+                if key == known {
+                    settings.push((key.to_owned(), value.into()));
+                }
+            }
+        }
+        settings.extend(FIXED_SETTINGS.map(|(key, value)| (key.into(), value.into())));
+        let given = find(environment, "GIT_CONFIG_COUNT").and_then(OsStr::to_str);
+        let first: usize = given.and_then(|count| count.parse().ok()).unwrap_or_default();
+        let count = ("GIT_CONFIG_COUNT".into(), (first + settings.len()).to_string().into());
+        let numbered = settings.into_iter().enumerate().flat_map(|(number, (key, value))| {
+            let name = |what| format!("GIT_CONFIG_{what}_{}", first + number).into();
+            [(name("KEY"), key), (name("VALUE"), value)]
+        });
+        Ok(numbered.chain([count]).collect())
     }
 
     /// Runs git to inspect a directory, whose repository may begin above.
@@ -172,7 +260,7 @@ impl GitRunner<'_> {
     /// repository: not above a worktree, and otherwise as the user has set.
     pub(super) fn surroundings(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
         let ceiling = self.shared.ceiling();
-        let ceiling = ceiling.map(|value| ("GIT_CEILING_DIRECTORIES".into(), value.to_owned()));
+        let ceiling = ceiling.map(|value| (CEILING.into(), value.to_owned()));
         [("LC_ALL".into(), "C".into())].into_iter().chain(ceiling)
     }
 
@@ -186,17 +274,13 @@ impl GitRunner<'_> {
         let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
         let mut environment: Vec<_> = callers.cloned().collect();
         environment.extend(UNATTENDED.map(|(name, value)| (name.into(), value.into())));
-        if self.shared.place.working_dirs.exchange().is_some() {
-            // Agents can write the clone's configuration, which may name a program that would fetch what is missing.
-            environment.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));
-        }
         environment
     }
 
     /// Returns the path of a repository.
     fn repository(&self, given: &str) -> Result<PathBuf, OperationError> {
         let path = resolve(self.shared.root(), given, FileAccess::Read)?;
-        if path.join(".git").exists() || path.join("objects").is_dir() {
+        if path.join(".git").exists() {
             return Ok(path);
         }
         let root = self.shared.root().display();

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::context::OperationContext;
+use super::git_place::led_to;
 use crate::plain_file;
 
 /// The name of the lock in git's directory.
@@ -15,9 +16,6 @@ const LOCK: &str = "index.lock";
 
 /// The end of the name of the note that a command began without a lock.
 const NOTE: &str = "unlocked";
-
-/// The longest file of git's that is read here, in bytes.
-const MAX_LINE_BYTES: u64 = 4096;
 
 /// A command that may be repeated, and the lock of the repository that it works in.
 pub(super) struct GitLock {
@@ -82,31 +80,15 @@ impl GitLock {
     }
 }
 
-/// Returns the root of the repository that a directory is in, and git's directory for it.
+/// Returns the root of the repository that a directory is in, and git's directory for it. One that a file leads to has
+/// to name that file: any other may be planted.
 pub(super) fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
-    for directory in root.ancestors() {
-        let git = directory.join(".git");
-        match std::fs::symlink_metadata(&git) {
-            Ok(found) if found.is_dir() => return Some((directory.to_owned(), git)),
-            Ok(found) if found.is_file() => {
-                // A worktree has a file that names its directory, which names the file. Anything else may be planted.
-                let text = line_of(&git)?;
-                let named = directory.join(text.strip_prefix("gitdir:")?.trim());
-                let back = line_of(&named.join("gitdir"))?;
-                let is_own = Path::new(&back).canonicalize().ok()? == git.canonicalize().ok()?;
-                return is_own.then(|| (directory.to_owned(), named));
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Ok(_) | Err(_) => return None,
-        }
-    }
-    None
-}
-
-/// Returns the text of a small file of git's.
-fn line_of(path: &Path) -> Option<String> {
-    let bytes = plain_file::read(path, MAX_LINE_BYTES).ok()?;
-    Some(String::from_utf8(bytes).ok()?.trim().to_owned())
+    let found = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
+    let directory = root.ancestors().find(found)?;
+    let git = directory.join(".git");
+    let (known, is_known) = led_to(&git).ok()?;
+    let is_own = is_known || git.symlink_metadata().is_ok_and(|found| found.is_dir());
+    is_own.then(|| (directory.to_owned(), known))
 }
 
 /// Returns whether a process has a lock open.

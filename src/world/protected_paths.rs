@@ -1,8 +1,7 @@
-//! Protects what no graph may change: the directories of the runs and of the worktrees, and without trust in the workflow
-//! the files that programs obey.
+//! Protects what no graph may change: the directories of runs and worktrees, and files that programs obey.
 //!
 //! A journal that a workflow could write into would prove nothing. A worktree is the working directory of one agent,
-//! and other agents must not change it.
+//! and other agents must not change it. Files that programs obey need trust in the workflow.
 
 use std::path::Path;
 

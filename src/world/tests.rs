@@ -4,6 +4,7 @@ mod again;
 mod exchange;
 mod files;
 mod git;
+mod hostile;
 mod locks;
 mod programs;
 mod prune;
@@ -65,6 +66,16 @@ impl Ground {
 
     fn root(&self) -> PathBuf {
         self.base().join("root")
+    }
+
+    /// Begins the run now: what is there counts as older than the run.
+    fn begin(&mut self, variables: &[(&str, &str)]) {
+        let base = self.base();
+        let steps = base.join("run/steps");
+        std::fs::create_dir_all(&steps).expect("made");
+        let dirs = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
+        let place = place_with(&base, dirs, OwnTypeRegistry::default(), variables);
+        self.world = WorkspaceExecutor::new(Workspace { steps, ..place });
     }
 
     /// Restarts as after a crash: only the disk keeps its state.

@@ -3,6 +3,7 @@
 
 mod inbox;
 mod persons;
+mod repositories;
 mod terms;
 mod trust;
 mod turns;

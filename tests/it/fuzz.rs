@@ -127,4 +127,4 @@ macro_rules! targets {
     };
 }
 
-targets! { tag template frontmatter graph program expression replies record inbox stream }
+targets! { tag template frontmatter graph program expression replies record inbox stream git_config }

@@ -155,7 +155,7 @@ fn fifo_or_device_that_a_user_file_or_option_names_is_an_error_at_once() {
     let test = Test::new()
         .prompt("START.md", "start")
         .file("replies.yaml", b"START.md: [<result>ok</result>]\n")
-        .file("tests/a.yaml", b"replies: r.yaml\n");
+        .file("tests/a.yaml", b"replies: r.yaml\nexpect: { result: ok }\n");
     let outside = test.root().join("outside");
     std::fs::create_dir_all(outside.join("raymond")).expect("made");
     make_fifo(&test.flow().join("tests/r.yaml"));

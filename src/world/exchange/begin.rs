@@ -42,7 +42,8 @@ impl WorkspaceExecutor {
             let address = self.address(git, name).await?;
             let exchange = GitExchange { address, base, directory };
             let is_new = self.push_base(git, &exchange).await?;
-            let words = ["status", "--porcelain", "--untracked-files=normal"];
+            let words =
+                ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
             let changed = self.asked(git, &words).await?;
             let uncommitted = stdout(&words, &changed)?.lines().count();
             Ok(BegunExchange { exchange, is_new, uncommitted })

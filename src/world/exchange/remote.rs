@@ -5,14 +5,14 @@ use std::ffi::{OsStr, OsString};
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::process::working_dirs::ExchangeCopy;
-use crate::world::git::{GitRunner, is_object, refusal};
+use crate::world::git::{ALLOWED_TRANSPORTS, GitRunner, is_object, refusal};
 use crate::world::outcome::OperationError;
 
 /// The number of bytes that are kept of git's output.
 const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The transports that git may use, whatever its configuration says.
-pub(super) const TRANSPORTS: (&str, &str) = ("GIT_ALLOW_PROTOCOL", "file:ssh:https");
+/// The transports that reach an exchange.
+pub(super) const TRANSPORTS: (&str, &str) = (ALLOWED_TRANSPORTS, "file:ssh:https");
 
 /// Runs git for the exchange of a run at a host.
 pub(super) struct ExchangeRemote<'run> {
@@ -55,9 +55,6 @@ impl ExchangeRemote<'_> {
         let own = [
             ("GIT_DIR", repository.join(".git").into_os_string()),
             ("GIT_WORK_TREE", repository.clone().into_os_string()),
-            // Its configuration may name a program that would fetch what is missing.
-            ("GIT_NO_LAZY_FETCH", "1".into()),
-            (TRANSPORTS.0, TRANSPORTS.1.into()),
             ("LC_ALL", "C".into()),
         ];
         let own = own.map(|(name, value)| (OsString::from(name), value));

@@ -90,14 +90,17 @@ async fn retry_after_kill_does_not_reset_a_moved_branch() {
 
 #[tokio::test]
 async fn worktree_creation_succeeds_after_git_was_killed() {
-    let ground = Ground::repository();
+    let mut ground = Ground::repository();
     ground.put(".gitattributes", "late filter=mortal\n");
     ground.put("late", "x\n");
     ground.commit_all();
     let alive = ground.base().join("alive").display().to_string();
     // Ends git with all it has started, as a kill of raymond's processes does.
     let mortal = format!("if [ -e {alive} ]; then cat; else kill -9 0; fi");
-    ground.git("root", &["config", "filter.mortal.smudge", &mortal]);
+    let config = ground.base().join("gitconfig");
+    let text = format!("[filter \"mortal\"]\n smudge = \"{mortal}\"\n");
+    std::fs::write(&config, text).expect("written");
+    ground.begin(&[("GIT_CONFIG_GLOBAL", config.to_str().expect("text"))]);
     let why = ground.refused("main.1").await;
     assert!(why.contains("`git worktree` was killed by signal 9"), "{why}");
     ground.assert_sound(&[]);

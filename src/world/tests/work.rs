@@ -180,7 +180,7 @@ async fn diff_shows_all_changes_and_leaves_repository_untouched() {
 
 #[tokio::test]
 async fn git_config_neither_changes_diff_nor_runs_commands() {
-    let ground = Ground::repository();
+    let mut ground = Ground::repository();
     let base = ground.commit_of("", None).await.expect("a base");
     ground.put("file", "one\ntwo\n");
     let plain = ground.diff("", &base).await;
@@ -208,6 +208,7 @@ async fn git_config_neither_changes_diff_nor_runs_commands() {
     }
     std::fs::create_dir_all(ground.root().join(".git/hooks")).expect("made");
     std::fs::copy(&script, ground.root().join(".git/hooks/post-index-change")).expect("copied");
+    ground.begin(&[]);
     assert_eq!(ground.diff("", &base).await, plain);
     assert!(!ground.root().join("ran").exists());
 }

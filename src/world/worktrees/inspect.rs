@@ -167,7 +167,8 @@ impl WorktreeInspector<'_> {
             "-z",
             "--no-renames",
             "--untracked-files=all",
-            "--ignore-submodules=none",
+            // Else git would run in each submodule, whose configuration is not looked at. git removes no worktree with one.
+            "--ignore-submodules=dirty",
         ];
         let ended =
             self.git.run_raw(tree, &words, self.git.surroundings(), MAX_STATUS_BYTES).await?;

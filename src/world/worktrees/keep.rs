@@ -19,20 +19,9 @@ const MAX_GIT_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// The settings for adding files, which override all configurations; objects are synced to the disk before git
 /// reports success.
-const SETTINGS: [&str; 12] = [
-    "-c",
-    "advice.addEmbeddedRepo=false",
-    "-c",
-    "core.safecrlf=false",
-    "-c",
-    "core.splitIndex=false",
-    "-c",
-    "core.fsync=all",
-    "-c",
-    "core.fsyncMethod=fsync",
-    "-c",
-    "add.ignoreErrors=false",
-];
+const SETTINGS: &str = "\
+    -c advice.addEmbeddedRepo=false -c core.safecrlf=false -c core.splitIndex=false -c \
+    core.fsync=all -c core.fsyncMethod=fsync -c add.ignoreErrors=false";
 
 /// The author and committer of such a commit: the user may have no name.
 pub(super) const COMMIT_IDENTITY: [(&str, &str); 4] = [
@@ -201,7 +190,7 @@ impl WorktreeKeeper<'_> {
             .into_iter()
             .chain(who)
             .chain([("LC_ALL".into(), "C".into()), ("GIT_CEILING_DIRECTORIES".into(), ceiling)]);
-        let words = [&SETTINGS, words].concat();
+        let words: Vec<&str> = SETTINGS.split(' ').chain(words.iter().copied()).collect();
         self.git.run_raw(&self.tree(), &words, own, MAX_GIT_OUTPUT_BYTES).await
     }
 }

@@ -41,22 +41,10 @@ const MAX_LEFT_OUT: usize = 500;
 
 /// The settings for a snapshot, which override all configurations: lines keep their ends, unless `.gitattributes` says
 /// otherwise. Objects are synced to the disk together.
-const SETTINGS: [&str; 14] = [
-    "-c",
-    "advice.addEmbeddedRepo=false",
-    "-c",
-    "core.autocrlf=false",
-    "-c",
-    "core.safecrlf=false",
-    "-c",
-    "core.splitIndex=false",
-    "-c",
-    "core.fsync=loose-object,reference",
-    "-c",
-    "core.fsyncMethod=batch",
-    "-c",
-    "add.ignoreErrors=true",
-];
+const SETTINGS: &str = "\
+    -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false -c \
+    core.splitIndex=false -c core.fsync=loose-object,reference -c core.fsyncMethod=batch -c \
+    add.ignoreErrors=true";
 
 impl WorkspaceExecutor {
     /// Makes a snapshot of an agent's worktree after a turn. It takes a minute at most.
@@ -282,7 +270,7 @@ impl Snapshotter<'_> {
         let own = own.map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
         let who = COMMIT_IDENTITY.map(|(name, value)| (OsString::from(name), value.into()));
         let own = own.into_iter().chain(who).chain([("LC_ALL".into(), "C".into())]);
-        let words = SETTINGS.iter().map(OsStr::new).chain(words.iter().map(AsRef::as_ref));
+        let words = SETTINGS.split(' ').map(OsStr::new).chain(words.iter().map(AsRef::as_ref));
         let words: Vec<&OsStr> = words.collect();
         self.git.run_raw(&known.tree, &words, own, kept).await
     }

@@ -88,6 +88,12 @@ pub trait ActivityExecutor {
         turn: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>>;
 
+    /// Returns the files in an agent's worktree that differ from its last commit, one a line; `None` where that is not
+    /// known.
+    fn uncommitted(self: Rc<Self>, _tree: AgentId) -> LocalFuture<Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Returns whether the hosts of the run exchange work by a git repository.
     fn exchanges_work(&self) -> bool {
         false

@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 pub use self::by_state::TurnTimes;
 use super::agent_table::AgentTable;
 use super::output;
+use crate::domain::agent::{Agent, AgentWait, StepStage};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::failures::AgentFailures;
@@ -14,6 +15,7 @@ use crate::domain::id::AgentId;
 use crate::domain::printable::{joined_lines, printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
+use crate::domain::settings::AnswererKind;
 use crate::domain::tree::fold::{FAMILY_FOLD_SIZE, RowSubject, TreeRow};
 use crate::domain::tree::{AgentTree, TreeMember};
 use crate::domain::turn::FailureCause;
@@ -139,6 +141,19 @@ fn first_failed(run: &Run) -> Option<&AgentId> {
     run.finished.iter().find(fails_run).map(|agent| &agent.id)
 }
 
+/// Returns a warning that a wait for an answer may outlast the session that continues after it.
+fn expiry(run: &Run) -> &'static str {
+    let waits = |agent: &Agent| {
+        matches!(agent.stage, StepStage::Waiting(AgentWait::Answer(_)))
+            && agent.session.history().is_some()
+    };
+    if run.settings.answerer == AnswererKind::Claude && run.agents.values().any(waits) {
+        "; Claude Code deletes a session 30 days after its last use: after a longer wait the agent needs `on_lost_session: fresh`, or `raymond retry`"
+    } else {
+        ""
+    }
+}
+
 fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
     let spent = match place {
         ClosingPlace::InHeadline => String::new(),
@@ -179,10 +194,14 @@ fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
                 1 => "a question waits".to_owned(),
                 several => format!("{several} questions wait"),
             };
-            format!("paused: {wait} for an answer{spent}; then resume: raymond resume {id}")
+            format!(
+                "paused: {wait} for an answer{spent}; then resume: raymond resume {id}{}",
+                expiry(run)
+            )
         }
         (_, Some(pause @ PauseReason::Asking { .. })) => format!(
-            "paused: {pause}{spent}; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
+            "paused: {pause}{spent}; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}{}",
+            expiry(run)
         ),
         (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
             let for_people = AwaitedSignal::all_in(first).iter().any(AwaitedSignal::is_for_people);

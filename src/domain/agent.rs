@@ -38,7 +38,7 @@ use super::money::Usd;
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::Variables;
-use super::turn::TurnId;
+use super::turn::{FailureCause, TurnId};
 
 /// A live agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,9 +105,12 @@ pub struct Agent {
     /// The times of its recent restarts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Timestamp>,
-    /// The number of turns in a row that were throttled.
+    /// The number of turns in a row that failed with its last cause.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttles: u32,
+    /// The cause with which its last turn failed, until a turn of it ends well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<FailureCause>,
     /// The time it entered its current state.
     pub since: Timestamp,
     /// The end of its last turn, if it has had one.
@@ -165,6 +168,7 @@ impl Agent {
             script_steps: 0,
             restarts: Vec::new(),
             throttles: 0,
+            last_failure: None,
             since,
             last_turn_ended: None,
             cost_usd: Usd::ZERO,

@@ -26,7 +26,7 @@ pub fn copied_sessions(run: &Run) -> impl Iterator<Item = (&AgentId, &SessionId)
         let own = asks.then_some(&agent.session.origin);
         let returns = agent.stack.iter().filter_map(|frame| frame.unbegun.as_ref());
         own.into_iter().chain(returns).filter_map(|origin| match origin {
-            SessionOrigin::Fresh => None,
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
             SessionOrigin::Resumed => Some((&agent.id, &agent.session.id)),
             SessionOrigin::Branch { from, .. } => Some((&agent.id, from)),
         })

@@ -313,17 +313,21 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
 pub fn is_of_the_machine(cause: FailureCause) -> bool {
     match cause {
         FailureCause::Throttle
+        | FailureCause::Network
         | FailureCause::UsageLimit
         | FailureCause::Panic
         | FailureCause::Interrupted
         | FailureCause::Lost
         | FailureCause::Storage
         | FailureCause::Authentication
+        | FailureCause::Account
         | FailureCause::Unavailable => true,
         FailureCause::Crash
         | FailureCause::Timeout
         | FailureCause::Stall
         | FailureCause::Rejected
+        | FailureCause::Poisoned
+        | FailureCause::SessionLost
         | FailureCause::Output
         | FailureCause::Protocol
         | FailureCause::Workflow

@@ -241,17 +241,21 @@ fn has_run(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
         | FailureCause::Timeout
         | FailureCause::Stall
         | FailureCause::Throttle
+        | FailureCause::Network
         | FailureCause::UsageLimit
         | FailureCause::Panic
         | FailureCause::Interrupted
         | FailureCause::Lost
         | FailureCause::Rejected
+        | FailureCause::Poisoned
+        | FailureCause::SessionLost
         | FailureCause::Output
         | FailureCause::Protocol
         | FailureCause::Unneeded
         | FailureCause::ToolRefused
         | FailureCause::Unapproved
-        | FailureCause::Authentication => true,
+        | FailureCause::Authentication
+        | FailureCause::Account => true,
     }
 }
 
@@ -268,9 +272,12 @@ fn may_have_cost(cause: FailureCause) -> bool {
         | FailureCause::Unapproved
         | FailureCause::Output => true,
         FailureCause::Throttle
+        | FailureCause::Network
         | FailureCause::UsageLimit
         | FailureCause::Panic
         | FailureCause::Rejected
+        | FailureCause::Poisoned
+        | FailureCause::SessionLost
         | FailureCause::Protocol
         | FailureCause::Workflow
         | FailureCause::Restarts
@@ -282,6 +289,7 @@ fn may_have_cost(cause: FailureCause) -> bool {
         | FailureCause::Uncertain
         | FailureCause::Storage
         | FailureCause::Authentication
+        | FailureCause::Account
         | FailureCause::Unavailable => false,
     }
 }

@@ -78,6 +78,7 @@ pub mod question;
 pub mod recovery_class;
 pub mod refusal;
 pub mod reminder;
+pub mod repeated_turn;
 pub mod restart;
 pub mod retry;
 pub mod run;

@@ -97,6 +97,7 @@ fn fixed(options: &TurnOptions) -> TurnOptions {
         effort: None,
         background: None,
         on_denied: None,
+        on_lost_session: None,
         ..options.clone()
     }
 }

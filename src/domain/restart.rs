@@ -3,8 +3,9 @@
 //! A crash, a stall, a timeout and a panic are run again after a growing wait, until an agent has used up its
 //! restarts within the period. Then its policy decides: the agent ends, the run ends, or the agent waits for a
 //! person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run again and
-//! does not count. The limits of the API and the account do not count either, because they are nobody's
-//! failure. A turn that Claude Code cut off because it would have spent too much counts under each policy,
+//! does not count. The limits of the API and the account do not count either, nor does an absent network, because they
+//! are nobody's failure. A conversation that the API refuses is run again from before the turn; if that is refused as
+//! well, the agent ends. A turn that Claude Code cut off because it would have spent too much counts under each policy,
 //! because it could be cut off forever. If its agent has no money left, the agent waits for money instead. A
 //! failure that would happen again ends the agent; one that keeps every agent from working pauses the run.
 
@@ -78,10 +79,14 @@ pub fn decide_restart(
 ) -> RestartDecision {
     let message = || failure.message.clone();
     match failure.cause {
+        FailureCause::Poisoned if agent.failures_of(FailureCause::Poisoned) > 0 => {
+            RestartDecision::GiveUp
+        }
         FailureCause::Crash
         | FailureCause::Timeout
         | FailureCause::Stall
         | FailureCause::Panic
+        | FailureCause::Poisoned
         | FailureCause::Uncertain => match context.supervision.restart {
             RestartPolicy::Temporary => RestartDecision::GiveUp,
             RestartPolicy::Transient | RestartPolicy::Permanent => restart(agent, context),
@@ -90,9 +95,22 @@ pub fn decide_restart(
         FailureCause::Interrupted | FailureCause::Lost | FailureCause::Unapproved => {
             RestartDecision::Retry { not_before: None, counts: false }
         }
-        FailureCause::Throttle => {
-            let wait = backoff(context.supervision, agent.throttles as usize, context.chance);
+        FailureCause::Throttle | FailureCause::Network => {
+            let earlier = agent.failures_of(failure.cause) as usize;
+            let wait = backoff(context.supervision, earlier, context.chance);
             RestartDecision::Retry { not_before: Some(context.now.plus(wait)), counts: false }
+        }
+        FailureCause::SessionLost
+            if failure.begins_fresh && agent.failures_of(FailureCause::SessionLost) == 0 =>
+        {
+            RestartDecision::Retry { not_before: None, counts: false }
+        }
+        // A second report in a row is not trusted: the clocks may differ.
+        FailureCause::UsageLimit
+            if failure.limit_is_over(context.now)
+                && agent.failures_of(FailureCause::UsageLimit) == 0 =>
+        {
+            RestartDecision::Retry { not_before: None, counts: false }
         }
         FailureCause::UsageLimit => match context.on_limit {
             OnLimit::Wait => {
@@ -105,6 +123,7 @@ pub fn decide_restart(
             OnLimit::Fail => RestartDecision::GiveUp,
         },
         FailureCause::Rejected
+        | FailureCause::SessionLost
         | FailureCause::Output
         | FailureCause::Protocol
         | FailureCause::Workflow
@@ -120,7 +139,7 @@ pub fn decide_restart(
         FailureCause::Authentication => {
             RestartDecision::Pause(PauseReason::Authentication { message: message() })
         }
-        FailureCause::Unavailable => {
+        FailureCause::Account | FailureCause::Unavailable => {
             RestartDecision::Pause(PauseReason::Unavailable { message: message() })
         }
     }

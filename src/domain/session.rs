@@ -21,6 +21,8 @@ pub enum SessionOrigin {
     Fresh,
     /// The session exists and is resumed.
     Resumed,
+    /// There is none left: the turn begins a fresh session with the prompts and answers of those that are lost.
+    Rebuilt,
     /// A copy of another session's history.
     Branch {
         /// The session that is copied; it stays unchanged.
@@ -45,33 +47,63 @@ pub struct Session {
     /// The checksum of the manifest under which an engine keeps its history, if that is more than one host has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Arc<str>>,
+    /// The sessions whose history it begins with, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<SessionId>,
 }
+
+/// The most ancestors that a session remembers.
+const MAX_ANCESTORS: usize = 16;
 
 impl Session {
     /// Creates a session without history.
     #[must_use]
     pub fn fresh(id: SessionId) -> Self {
-        Self { id, origin: SessionOrigin::Fresh, checkpoint: None, kept: None }
+        Self {
+            id,
+            origin: SessionOrigin::Fresh,
+            checkpoint: None,
+            kept: None,
+            ancestors: Vec::new(),
+        }
     }
 
     /// Creates a session that exists already.
     #[must_use]
     pub fn resumed(id: SessionId, checkpoint: Option<MessageId>) -> Self {
-        Self { id, origin: SessionOrigin::Resumed, checkpoint, kept: None }
+        Self { origin: SessionOrigin::Resumed, checkpoint, ..Self::fresh(id) }
     }
 
     /// Returns a new session with this one's history up to its last finished turn.
     #[must_use]
     pub fn branch(&self, id: SessionId) -> Self {
         let origin = SessionOrigin::Branch { from: self.id.clone(), at: self.checkpoint.clone() };
-        Self { id, origin, checkpoint: None, kept: self.kept.clone() }
+        Self { id, origin, checkpoint: None, kept: self.kept.clone(), ancestors: self.lineage() }
+    }
+
+    /// Returns the same session once its history no longer exists: its next turn begins with what is known of it.
+    #[must_use]
+    pub fn lost(&self) -> Self {
+        let ancestors = match &self.origin {
+            SessionOrigin::Resumed => self.lineage(),
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt | SessionOrigin::Branch { .. } => {
+                self.ancestors.clone()
+            }
+        };
+        Self { origin: SessionOrigin::Rebuilt, ancestors, ..Self::fresh(self.id.clone()) }
+    }
+
+    /// Returns its ancestors and itself.
+    fn lineage(&self) -> Vec<SessionId> {
+        let forgotten = (self.ancestors.len() + 1).saturating_sub(MAX_ANCESTORS);
+        self.ancestors.iter().skip(forgotten).chain([&self.id]).cloned().collect()
     }
 
     /// Returns the session whose history it begins its next turn with; `None` if it has none.
     #[must_use]
     pub fn history(&self) -> Option<&SessionId> {
         match &self.origin {
-            SessionOrigin::Fresh => None,
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
             SessionOrigin::Resumed => Some(&self.id),
             SessionOrigin::Branch { from, .. } => Some(from),
         }
@@ -87,7 +119,8 @@ impl Session {
     /// Returns the same session after a turn has finished in it.
     #[must_use]
     pub fn after_turn(&self, checkpoint: Option<MessageId>) -> Self {
-        Self::resumed(self.id.clone(), checkpoint)
+        let ancestors = self.ancestors.clone();
+        Self { ancestors, ..Self::resumed(self.id.clone(), checkpoint) }
     }
 
     /// Forks this session under a new id, at the end of its last finished turn. If it has no history of its
@@ -96,9 +129,7 @@ impl Session {
     pub fn branched(&self, id: SessionId) -> Self {
         match &self.origin {
             SessionOrigin::Resumed => self.branch(id),
-            origin => {
-                Self { id, origin: origin.clone(), checkpoint: None, kept: self.kept.clone() }
-            }
+            origin => Self { id, origin: origin.clone(), checkpoint: None, ..self.clone() },
         }
     }
 }
@@ -140,5 +171,26 @@ mod tests {
         assert_eq!((branch.kept.as_deref(), again.kept.as_deref()), (Some("1"), Some("1")));
         assert_eq!(again.history(), Some(&id("a")));
         assert_eq!(branch.after_turn(None).kept, None);
+    }
+
+    #[test]
+    fn lost_session_is_rebuilt_from_all_whose_history_it_had() {
+        let id = SessionId::new;
+        let first = Session::fresh(id("a")).after_turn(None);
+        let retried = first.branched(id("b")).after_turn(None);
+        let lost = retried.lost().branched(id("c"));
+        assert_eq!((&lost.origin, lost.history()), (&SessionOrigin::Rebuilt, None));
+        assert_eq!(lost.ancestors, [id("a"), id("b")]);
+        let again = lost.branched(id("d"));
+        assert_eq!((&again.origin, &again.ancestors), (&SessionOrigin::Rebuilt, &lost.ancestors));
+        let later = lost.after_turn(None);
+        assert_eq!((&later.origin, later.lost().ancestors.len()), (&SessionOrigin::Resumed, 3));
+        let unbegun = first.branch(id("b")).lost();
+        assert_eq!(unbegun.ancestors, [id("a")], "it never had a turn");
+        let mut long = first;
+        for number in 0..40 {
+            long = long.branch(id(&number.to_string())).after_turn(None);
+        }
+        assert_eq!(long.ancestors.len(), MAX_ANCESTORS);
     }
 }

@@ -94,6 +94,9 @@ pub struct TurnInput {
     pub output: Option<Arc<str>>,
     /// The time limits of the turn.
     pub limits: TurnTimeouts,
+    /// The cause with which an earlier attempt at the same turn failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_before: Option<FailureCause>,
     /// The whole prompt.
     pub prompt: String,
     /// The values of its placeholders, and of those of a scripted reply.
@@ -159,6 +162,12 @@ pub struct TurnFailure {
     /// The time at which the limit resets, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<Timestamp>,
+    /// The time at which the limit was reported, if that was before it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_reported: Option<Timestamp>,
+    /// True if the turn may begin again in a fresh session, because its own is lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_fresh: bool,
     /// The turn as far as it came, if it was ended while tool calls needed approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Box<SuspendedTurn>>,
@@ -188,8 +197,17 @@ impl TurnFailure {
             usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             resets: None,
+            limit_reported: None,
+            begins_fresh: false,
             suspended: None,
         }
+    }
+
+    /// Returns whether the limit was reported before its reset, and has been reset since.
+    #[must_use]
+    pub fn limit_is_over(&self, now: Timestamp) -> bool {
+        let reported = self.limit_reported.zip(self.resets);
+        reported.is_some_and(|(reported, resets)| reported < resets && resets <= now)
     }
 
     /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if none was,
@@ -224,6 +242,8 @@ pub enum FailureCause {
     /// The API asked for fewer requests, or had no room, until the program gave up.
     #[strum(to_string = "throttled")]
     Throttle,
+    /// The API cannot be reached.
+    Network,
     /// The account has used up its usage limit for now.
     #[strum(to_string = "usage limit")]
     UsageLimit,
@@ -235,6 +255,12 @@ pub enum FailureCause {
     Lost,
     /// The request was refused in a way that repeating it would not change.
     Rejected,
+    /// The API refuses the conversation because of something that came into it during the turn.
+    #[strum(to_string = "poisoned conversation")]
+    Poisoned,
+    /// The session that the turn continues no longer exists.
+    #[strum(to_string = "session lost")]
+    SessionLost,
     /// The output of the process cannot be used, and would not be better a second time.
     #[strum(to_string = "unusable output")]
     Output,
@@ -271,6 +297,9 @@ pub enum FailureCause {
     /// Claude Code is not logged in.
     #[strum(to_string = "not logged in")]
     Authentication,
+    /// The account may not be used.
+    #[strum(to_string = "account refused")]
+    Account,
     /// Claude Code cannot be started.
     #[strum(to_string = "cannot be started")]
     Unavailable,
@@ -284,16 +313,19 @@ impl FailureCause {
     #[must_use]
     pub fn is_of_machine(self) -> bool {
         match self {
-            Self::Storage | Self::Authentication | Self::Unavailable => true,
+            Self::Storage | Self::Authentication | Self::Account | Self::Unavailable => true,
             Self::Crash
             | Self::Timeout
             | Self::Stall
             | Self::Throttle
+            | Self::Network
             | Self::UsageLimit
             | Self::Panic
             | Self::Interrupted
             | Self::Lost
             | Self::Rejected
+            | Self::Poisoned
+            | Self::SessionLost
             | Self::Output
             | Self::Protocol
             | Self::Workflow

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::values::{
-    ApprovalPolicy, BackgroundWork, ConfigSource, EffortLevel, EnvValue, OnDenied, PermissionMode,
-    SettingSource, StartupMode,
+    ApprovalPolicy, BackgroundWork, ConfigSource, EffortLevel, EnvValue, OnDenied, OnLostSession,
+    PermissionMode, SettingSource, StartupMode,
 };
 use super::id::Folder;
 use super::model::ModelName;
@@ -85,6 +85,9 @@ pub struct TurnOptions {
     /// The consequence of a refused tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_denied: Option<OnDenied>,
+    /// The consequence of a session that no longer exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_lost_session: Option<OnLostSession>,
     /// The fate of a tool call that needs approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<ApprovalPolicy>,
@@ -173,6 +176,7 @@ impl TurnOptions {
             fallback_model: self.fallback_model.or(farther.fallback_model),
             startup: self.startup.or(farther.startup),
             on_denied: self.on_denied.or(farther.on_denied),
+            on_lost_session: self.on_lost_session.or(farther.on_lost_session),
             permissions: self.permissions.or(farther.permissions),
         }
     }

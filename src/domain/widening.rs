@@ -211,6 +211,7 @@ fn judge_all(options: &TurnOptions) {
         fallback_model: _,
         background: _,
         on_denied: _,
+        on_lost_session: _,
         // Calls run only after a person or a plug-in has allowed them.
         permissions: _,
         // Leaves out hooks only with trust, and offers no tools that the starter did not: see `startup_flags`.

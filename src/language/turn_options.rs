@@ -28,7 +28,7 @@ pub use self::lists::rule as tool_rule;
 pub use self::tool_names::tool_name_hints;
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
-pub const KEYS: [&str; 22] = [
+pub const KEYS: [&str; 23] = [
     "effort",
     "tools",
     "allowed_tools",
@@ -50,11 +50,12 @@ pub const KEYS: [&str; 22] = [
     "fallback_model",
     "startup",
     "on_denied",
+    "on_lost_session",
     "permissions",
 ];
 
 /// The keys, as programs write them.
-pub const DASHED_KEYS: [&str; 22] = [
+pub const DASHED_KEYS: [&str; 23] = [
     "effort",
     "tools",
     "allowed-tools",
@@ -76,6 +77,7 @@ pub const DASHED_KEYS: [&str; 22] = [
     "fallback-model",
     "startup",
     "on-denied",
+    "on-lost-session",
     "permissions",
 ];
 
@@ -180,6 +182,9 @@ impl WrittenOptions {
                 keep(values::named(key, node, &values::names(), &mut options.background));
             }
             "on_denied" => keep(values::named(key, node, &values::names(), &mut options.on_denied)),
+            "on_lost_session" => {
+                keep(values::named(key, node, &values::names(), &mut options.on_lost_session));
+            }
             "permissions" => {
                 keep(values::named(key, node, &values::names(), &mut options.permissions));
             }

@@ -9,7 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use super::fan_out::{FAMILY_FOLD_SIZE, FanOuts};
 use super::styled::TextTone;
 use crate::actor::registry::FanOutKey;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, TurnFailed};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 use crate::domain::turn::FailureCause;
@@ -49,24 +49,27 @@ pub struct LineChoice {
     verbosity: Verbosity,
     live: bool,
     alike: HashMap<(FanOutKey, Discriminant<Event>), usize>,
+    /// True from a line about an absent network until a turn is answered.
+    is_offline: bool,
 }
 
 impl LineChoice {
     /// Makes the choice for a live view or for lines.
     #[must_use]
     pub fn new(verbosity: Verbosity, live: bool) -> Self {
-        Self { verbosity, live, alike: HashMap::new() }
+        Self { verbosity, live, alike: HashMap::new(), is_offline: false }
     }
 
     /// Returns whether a record is worth a line; `many` is the fan-out of its agent, if that has many.
     pub fn judge(&mut self, event: &Event, many: Option<&FanOutKey>) -> LineVerdict {
+        let repeats = self.repeats_absence(event) && self.verbosity != Verbosity::Verbose;
         let is_shown = match self.verbosity {
             Verbosity::Quiet => is_urgent(event),
             Verbosity::Normal => is_shown(event, self.live || many.is_some()),
             Verbosity::Verbose => is_shown(event, false),
         };
         match many.filter(|_| self.verbosity != Verbosity::Verbose) {
-            _ if !is_shown => LineVerdict::Hidden,
+            _ if !is_shown || repeats => LineVerdict::Hidden,
             None => LineVerdict::Shown,
             Some(many) => {
                 let count = self.alike.entry((many.clone(), discriminant(event))).or_default();
@@ -78,6 +81,21 @@ impl LineChoice {
                 }
             }
         }
+    }
+
+    /// Returns whether a record says once more that there is no network, and notes what it says.
+    fn repeats_absence(&mut self, event: &Event) -> bool {
+        let was_offline = self.is_offline;
+        if let Event::TurnFailed(TurnFailed { cause: FailureCause::Network, .. }) = event {
+            self.is_offline = true;
+            return was_offline;
+        }
+        self.is_offline = was_offline
+            && !matches!(
+                event,
+                Event::StepFinished(_) | Event::TurnRejected(_) | Event::TransitionProposed(_)
+            );
+        false
     }
 }
 
@@ -107,6 +125,7 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
         Event::TurnFailed(event) => !matches!(
             event.cause,
             FailureCause::Authentication
+                | FailureCause::Account
                 | FailureCause::Unavailable
                 | FailureCause::Storage
                 | FailureCause::UsageLimit

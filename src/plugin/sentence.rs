@@ -207,9 +207,12 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Timeout
         | FailureCause::Stall
         | FailureCause::Throttle
+        | FailureCause::Network
         | FailureCause::Panic
+        | FailureCause::Poisoned
         | FailureCause::Uncertain
         | FailureCause::Lost => "; it is run again",
+        FailureCause::SessionLost => "; it begins again in a fresh session",
         FailureCause::UsageLimit
         | FailureCause::Interrupted
         | FailureCause::Rejected
@@ -226,6 +229,7 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::ToolRefused
         | FailureCause::Unapproved
         | FailureCause::Authentication
+        | FailureCause::Account
         | FailureCause::Unavailable => "",
     };
     let state = event.state.shown_in(folder);

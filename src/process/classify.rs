@@ -5,8 +5,9 @@
 
 use jiff::tz::TimeZone;
 
+use super::api_error::ApiError;
 use super::child::exit::ProcessExit;
-use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt, is_throttle};
+use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
 use super::usage_limit::{self, UsageLimit};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply};
@@ -14,13 +15,6 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply};
 /// The subtype of a turn whose answer did not match its schema again and again. The session can be resumed, so
 /// the agent can be reminded like one that answered without an object.
 const NO_OBJECT: &str = "error_max_structured_output_retries";
-
-/// Advice for credentials that are missing or not accepted.
-pub(super) const LOG_IN: &str =
-    "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
-
-/// Advice for an account without credit.
-const BILLING_ADVICE: &str = "; check the billing of the account";
 
 /// Beginnings of the lines with which the program refuses its arguments, on stderr.
 const ARGUMENT_ERRORS: [&str; 12] = [
@@ -38,7 +32,7 @@ const ARGUMENT_ERRORS: [&str; 12] = [
     "Error: Append system prompt file not found",
 ];
 
-/// The time and zone in which a turn is judged: a limit that resets at three means three o'clock in this zone.
+/// The time at which the result was written, and the zone in which it is judged: a limit that resets at three means three o'clock in this zone.
 #[derive(Debug, Clone)]
 pub struct ZonedTime {
     /// The time.
@@ -86,15 +80,17 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
         (_, []) => result.subtype.clone(),
         (_, errors) => errors.join("; "),
     };
-    let limit = usage_limit(stream, result.api_status, &whole, moment);
+    let limit = usage_limit(stream, result, &whole, moment);
     let shown = excerpt(&whole);
+    let kinds = [Some(&result.subtype), result.api_error.as_ref(), stream.reported_error.as_ref()];
+    let kinds: Vec<&str> = kinds.into_iter().flatten().map(String::as_str).collect();
     let (cause, hint) = match limit {
         Some(_) => (FailureCause::UsageLimit, ""),
-        None if is_unpaid(stream, result, &shown) => (FailureCause::UsageLimit, BILLING_ADVICE),
-        None => classify(stream, result, &shown),
+        None => ApiError { status: result.api_status, kinds: &kinds, text: &whole }.cause(),
     };
     TurnFailure {
         resets: limit.and_then(|limit| limit.resets),
+        limit_reported: limit.map(|_| moment.now),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
         ..TurnFailure::new(cause, format!("Claude Code reported an error: {shown}{hint}"))
@@ -102,92 +98,27 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
 }
 
 /// Returns the account's usage limit and its reset, if the limit is reached: from the structured event if there was
-/// one, and otherwise from the text. An answer that was refused for another reason, after such an event, does not
-/// count.
+/// one, and otherwise from the text, whatever the status is that it comes with. An answer that was refused for another
+/// reason, after such an event, does not count. Nor does a turn that the program ended by its own limits.
 fn usage_limit(
     stream: &StreamParser,
-    status: Option<u16>,
-    shown: &str,
+    result: &TurnResult,
+    text: &str,
     moment: &ZonedTime,
 ) -> Option<UsageLimit> {
-    if !matches!(status, None | Some(400 | 429)) {
+    if result.subtype.starts_with("error_max_") {
         return None;
     }
-    let read = usage_limit::usage_limit(shown, moment.now, &moment.zone);
+    let read = usage_limit::usage_limit(text, moment.now, &moment.zone);
     match stream.limit {
-        Some(RateLimitRejection { resets_at }) if status == Some(429) || read.is_some() => {
+        Some(RateLimitRejection { resets_at })
+            if result.api_status == Some(429) || read.is_some() =>
+        {
             let reported = resets_at.and_then(|number| usage_limit::normalise(number, moment.now));
             Some(UsageLimit { resets: reported.or(read.and_then(|limit| limit.resets)) })
         }
         _ => read,
     }
-}
-
-/// Returns whether the account has no credit left. As at a usage limit, all turns would fail, and money fixes it.
-fn is_unpaid(stream: &StreamParser, result: &TurnResult, shown: &str) -> bool {
-    result.api_status == Some(402)
-        || stream.reported_error.as_deref() == Some("billing_error")
-        || shown.to_ascii_lowercase().contains("credit balance is too low")
-}
-
-fn classify(
-    stream: &StreamParser,
-    result: &TurnResult,
-    shown: &str,
-) -> (FailureCause, &'static str) {
-    let says = |words: &str| shown.contains(words);
-    let forbidden = result.api_status == Some(403) && says("authentication");
-    let logged_out = (stream.not_logged_in && matches!(result.api_status, None | Some(401 | 403)))
-        || forbidden
-        || result.api_status == Some(401)
-        || says("Not logged in")
-        || says("Invalid API key");
-    if logged_out {
-        return (FailureCause::Authentication, LOG_IN);
-    }
-    if says("No conversation found with session ID") {
-        return (
-            FailureCause::Rejected,
-            "; sessions belong to a working directory and home: resume in the same ones as before",
-        );
-    }
-    match result.subtype.as_str() {
-        "error_max_turns" => {
-            return (
-                FailureCause::Rejected,
-                "; raise `max_turns` of the state, or give it less to do",
-            );
-        }
-        "error_max_budget_usd" => return (FailureCause::Budget, ""),
-        _ => {}
-    }
-    if result.api_status.is_some_and(is_throttle) {
-        return (FailureCause::Throttle, "");
-    }
-    // This includes errors in the conversation itself: the next attempt starts from clean history.
-    match rejection(stream, result, shown) {
-        Some(advice) => (FailureCause::Rejected, advice),
-        None => (FailureCause::Crash, ""),
-    }
-}
-
-/// Returns advice if the API refused the request in a way that repeating it would not change.
-fn rejection(stream: &StreamParser, result: &TurnResult, shown: &str) -> Option<&'static str> {
-    let status = result.api_status;
-    let reported = |kind: &str| stream.reported_error.as_deref() == Some(kind);
-    let says = |words: &str| shown.to_ascii_lowercase().contains(words);
-    if says("prompt is too long") {
-        return Some("; shorten the prompt, or begin this state in a fresh session with <reset>");
-    }
-    if status == Some(404) || reported("model_not_found") {
-        return Some("; name a model that the account may use, with --model or in the workflow");
-    }
-    if status == Some(413) {
-        return Some("; have the agent read less at a time, or begin in a fresh session");
-    }
-    let about_history = ["tool_use", "tool_result", "thinking"].into_iter().any(says);
-    let invalid = status == Some(400) || reported("invalid_request");
-    (invalid && !about_history).then_some("; a repeated request would fail too")
 }
 
 /// Returns the failure for a program that ended without an answer.

@@ -27,19 +27,22 @@ use super::host::{self, MemoryProbe};
 use super::notice::TurnNotice;
 use super::pool::WorkerPool;
 use super::process_counts::ProcessCounts;
+use super::session_recap::with_recap;
 use super::stream::StreamParser;
 use super::transcript::TurnFiles;
 use super::turn_arguments::WorkflowFolders;
 use super::turn_news::{TurnNews, TurnNewsChannel, TurnNewsSenders};
+use super::warnings::Warnings;
 use super::worker::Worker;
 use super::worker_process::ShutdownMode;
 use super::working_dirs::WorkingDirs;
 use super::write_watch::WriteWatches;
 use crate::domain::capacity;
-use crate::domain::claude_version::version_warning;
 use crate::domain::id::{AgentId, SessionId};
+use crate::domain::session::SessionOrigin;
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::turn::{TurnFailure, TurnId, TurnInput, TurnOutcome};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
+use crate::domain::turn_options::OnLostSession;
 use crate::proof::StepProofs;
 
 /// The first-output timeout of a process that has served a turn before: normally it prints something within a
@@ -72,7 +75,7 @@ pub struct ClaudeRunner {
     pub(super) groups: Arc<RunGroups>,
     pub(super) starts_ahead: Cell<bool>,
     pub(super) ending: Rc<EndingProcesses>,
-    warned_of_version: Cell<bool>,
+    warnings: Warnings,
     /// True if a turn was followed before.
     has_followed: Cell<bool>,
     writes: WriteWatches,
@@ -135,7 +138,7 @@ impl ClaudeRunner {
             groups,
             starts_ahead: Cell::new(false),
             ending: Rc::default(),
-            warned_of_version: Cell::new(false),
+            warnings: Warnings::default(),
             has_followed: Cell::new(false),
             writes,
             own_system_prompts: Cell::new(is_resumed),
@@ -166,10 +169,23 @@ impl ClaudeRunner {
     pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
         let mut stop = self.stops.of_turn(&input.turn.agent);
         let mut news = self.news.open(&input.turn.agent);
+        let rebuilt = self.rebuilt(input);
+        let input = rebuilt.as_ref().unwrap_or(input);
         let outcome = self.turn(input, (&mut stop, &mut news), notices).await;
         self.news.close(&input.turn.agent);
         self.stops.forget(&input.turn.agent);
-        outcome.unwrap_or_else(TurnOutcome::Failed)
+        let mut outcome = outcome.unwrap_or_else(TurnOutcome::Failed);
+        if let TurnOutcome::Failed(failure) = &mut outcome {
+            failure.begins_fresh = failure.cause == FailureCause::SessionLost
+                && input.options.on_lost_session == Some(OnLostSession::Fresh);
+        }
+        outcome
+    }
+
+    /// Returns the input of a turn that begins a session in the place of lost ones.
+    fn rebuilt(&self, input: &TurnInput) -> Option<TurnInput> {
+        let is_rebuilt = input.session.origin == SessionOrigin::Rebuilt;
+        is_rebuilt.then(|| TurnInput { prompt: with_recap(&self.steps, input), ..input.clone() })
     }
 
     /// Ends the turn of an agent, with a grace period.
@@ -289,7 +305,7 @@ impl ClaudeRunner {
         let waiting = Vec::new();
         let channel = TurnNewsChannel { news, stdin, hold, since: None, waiting };
         follow(process, follower, stream, stop, (timeouts, watch), channel, |stream| {
-            self.warn_of_version(stream);
+            self.warnings.of(stream);
             if let Some(seen) = &stream.activity {
                 notices(TurnNotice::Active(seen));
             }
@@ -311,16 +327,6 @@ impl ClaudeRunner {
             }
         })
         .await
-    }
-
-    /// Warns once of a program that is older than supported or newer than tested.
-    fn warn_of_version(&self, stream: &StreamParser) {
-        if !self.warned_of_version.get()
-            && let Some(warning) = stream.version.as_deref().and_then(version_warning)
-        {
-            self.warned_of_version.set(true);
-            tracing::warn!("{warning}");
-        }
     }
 }
 

@@ -124,7 +124,7 @@ fn given_spending_limit(arguments: &[String]) -> Option<Usd> {
 fn origin(session: &Session) -> Vec<String> {
     let id = session.id.to_string();
     match &session.origin {
-        SessionOrigin::Fresh => vec!["--session-id".to_owned(), id],
+        SessionOrigin::Fresh | SessionOrigin::Rebuilt => vec!["--session-id".to_owned(), id],
         SessionOrigin::Resumed => vec!["--resume".to_owned(), id],
         SessionOrigin::Branch { from, at } => {
             let mut arguments: Vec<String> =

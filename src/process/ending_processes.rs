@@ -47,7 +47,7 @@ impl EndingProcesses {
     /// Waits until all processes are gone that a turn of an agent in a session has to wait for.
     pub async fn ended(&self, session: &Session, agent: &AgentId) {
         let history = match &session.origin {
-            SessionOrigin::Fresh => None,
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
             SessionOrigin::Resumed => Some(&session.id),
             SessionOrigin::Branch { from, .. } => Some(from),
         };

@@ -9,6 +9,7 @@
 
 mod acquire;
 pub mod ancestry;
+mod api_error;
 mod attach;
 pub mod cancellation;
 pub mod captured_output;
@@ -41,8 +42,10 @@ pub mod registry;
 pub mod said_in_session;
 pub mod scripted_stream;
 pub mod session_files;
+mod session_recap;
 mod start_failure;
 pub mod startup;
+mod stderr_file;
 pub mod stream;
 mod sweep;
 pub mod taken_replies;
@@ -54,6 +57,7 @@ pub mod turn_proof;
 pub mod turn_tail;
 pub mod turn_transcript;
 pub mod usage_limit;
+mod warnings;
 pub mod worker;
 pub mod worker_process;
 pub mod worker_slot;

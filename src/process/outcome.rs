@@ -4,8 +4,9 @@
 
 use std::fmt::Write as _;
 
+use super::api_error::LOG_IN;
 use super::child::exit::ProcessExit;
-use super::classify::{LOG_IN, ZonedTime, judge};
+use super::classify::{ZonedTime, judge};
 use super::follow::FollowEnd;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
@@ -84,7 +85,7 @@ fn judged(
         FollowEnd::Unauthorized if !answered => {
             failed(FailureCause::Authentication, unauthorized())
         }
-        FollowEnd::Exited(exit) => judge(stream, exit, moment, || files.stderr_tail()),
+        FollowEnd::Exited(exit) => judge(stream, exit, || moment(stream), || files.stderr_tail()),
         FollowEnd::Result
         | FollowEnd::Stopped
         | FollowEnd::Parked
@@ -92,7 +93,7 @@ fn judged(
         | FollowEnd::Stalled
         | FollowEnd::NoOutput
         | FollowEnd::Unauthorized => {
-            judge(stream, ProcessExit::Unseen, moment, || files.stderr_tail())
+            judge(stream, ProcessExit::Unseen, || moment(stream), || files.stderr_tail())
         }
     }
 }
@@ -133,10 +134,11 @@ fn unauthorized() -> String {
     )
 }
 
-/// Returns the current time in the local zone.
-fn moment() -> ZonedTime {
-    let millis = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
-    ZonedTime { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }
+/// Returns the time at which the result was written, which may be long before it is read, in the local zone.
+fn moment(stream: &StreamParser) -> ZonedTime {
+    let now = Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0));
+    let written = stream.result_written.filter(|written| *written <= now);
+    ZonedTime { now: written.unwrap_or(now), zone: jiff::tz::TimeZone::system() }
 }
 
 #[cfg(test)]

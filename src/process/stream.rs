@@ -34,6 +34,7 @@ use self::cut_off::{CostCompleteness, CutOff};
 use self::steering::SteeringMessages;
 use crate::domain::id::MessageId;
 use crate::domain::spending::SpendingMeter;
+use crate::domain::time::Timestamp;
 use crate::domain::turn_offset::TurnBoundary;
 use crate::domain::turn_options::BackgroundWork;
 use crate::domain::usage::ProcessSpending;
@@ -57,6 +58,8 @@ pub struct TurnResult {
     pub subtype: String,
     /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,
+    /// The kind of error that the program names, if it does.
+    pub api_error: Option<String>,
     /// The status with which the API refused, if it did.
     pub api_status: Option<u16>,
     /// Further error texts.
@@ -115,6 +118,10 @@ pub struct StreamParser {
     pub retry_delay_ms: u64,
     /// The number of times that the API has asked for fewer requests.
     pub throttled: u32,
+    /// The time at which the result, or the error before it, was written; from the line itself, or from the file.
+    pub result_written: Option<Timestamp>,
+    /// The end of the login, as the program reports it.
+    pub login_ends: Option<Timestamp>,
     /// The usage limit that the program reported.
     pub limit: Option<RateLimitRejection>,
     /// The version of the program, as it names it.
@@ -260,6 +267,7 @@ impl TurnResult {
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),
+            api_error: text(event.api_error),
             api_status: get(event.api_error_status),
             errors: errors
                 .into_iter()

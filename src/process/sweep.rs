@@ -8,6 +8,7 @@ use super::child::cgroup::ProcessCgroup;
 use super::child::{orphans, subreaper};
 use super::claude::ClaudeRunner;
 use super::config_files::remove_all_configs_but;
+use super::stderr_file;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker_process::TERM_GRACE;
 use crate::domain::turn::TurnId;
@@ -43,6 +44,9 @@ impl ClaudeRunner {
             subreaper::end_all(&self.marker).await;
         }
         remove_all_configs_but(&self.steps, &keep);
+        if self.is_resumed {
+            stderr_file::cut_back_all(&self.steps);
+        }
         ended
     }
 

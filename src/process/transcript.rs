@@ -9,7 +9,9 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use super::stderr_file;
 use super::stream::{LineTooLong, StreamParser};
+use super::write_watch::written_at;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_offset::TurnOffset;
 use crate::fault::point;
@@ -18,15 +20,10 @@ use crate::proof::StepProofs;
 
 /// The longest file of a turn's offset, in bytes.
 const MAX_TURN_OFFSET_BYTES: u64 = 1024 * 1024;
-
 /// The number of bytes that are read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
-
 /// The number of chunks that are read in a row, so that a long stream does not block others.
 const MAX_CHUNKS: usize = 64;
-
-/// The number of bytes of the end of stderr that are shown.
-const STDERR_TAIL_BYTES: u64 = 2048;
 
 /// The files of a turn in the directory of all turns: it has either a stream or an offset in the stream of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,7 +187,7 @@ impl ProcessFiles {
         };
         let stdin = prompt.map(write).transpose();
         let stderr = match &self.stderr {
-            Some(stderr) => plain_file::create(stderr).map_err(|error| (stderr.clone(), error))?,
+            Some(stderr) => stderr_file::create(stderr).map_err(|error| (stderr.clone(), error))?,
             None => File::options()
                 .write(true)
                 .open("/dev/null")
@@ -217,16 +214,7 @@ impl ProcessFiles {
     /// Returns the end of the child's stderr, as far as that is known.
     #[must_use]
     pub fn stderr_tail(&self) -> String {
-        let read = || -> std::io::Result<Vec<u8>> {
-            let Some(stderr) = &self.stderr else { return Ok(Vec::new()) };
-            let mut file = plain_file::open(stderr)?;
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(STDERR_TAIL_BYTES)))?;
-            let mut bytes = Vec::new();
-            file.take(STDERR_TAIL_BYTES).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+        self.stderr.as_deref().and_then(stderr_file::shown_end).unwrap_or_default()
     }
 }
 
@@ -235,6 +223,8 @@ impl ProcessFiles {
 pub struct StreamFollower {
     file: Option<File>,
     position: u64,
+    /// The stderr of the same process, which is cut back as it grows.
+    stderr: Option<PathBuf>,
 }
 
 thread_local! {
@@ -267,7 +257,13 @@ impl StreamFollower {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { file, position })
+        Ok(Self { file, position, stderr: None })
+    }
+
+    /// Returns the follower, which also cuts back the stderr of the process.
+    #[must_use]
+    pub fn with_stderr(self, stderr: Option<PathBuf>) -> Self {
+        Self { stderr, ..self }
     }
 
     /// Returns the number of bytes of the stream that have been read.
@@ -308,7 +304,15 @@ impl StreamFollower {
             tokio::task::yield_now().await;
         }
         stream.end();
+        self.note_time_of_result(stream);
         too_long
+    }
+
+    /// Notes when a result was written that does not say so itself: when its file was last changed.
+    fn note_time_of_result(&self, stream: &mut StreamParser) {
+        if stream.result.is_some() && stream.result_written.is_none() {
+            stream.result_written = self.file.as_ref().and_then(written_at);
+        }
     }
 
     /// Reads some of the new output; returns whether there was any.
@@ -316,6 +320,9 @@ impl StreamFollower {
     /// # Errors
     /// [`Error`].
     pub fn read(&mut self, stream: &mut StreamParser) -> Result<bool, Error> {
+        if let Some(stderr) = &self.stderr {
+            stderr_file::cut_back_meanwhile(stderr);
+        }
         READ.with_borrow_mut(|chunk| self.read_into(chunk, stream))
     }
 
@@ -333,6 +340,7 @@ impl StreamFollower {
             self.position += count as u64;
             stream.feed(&chunk[..count])?;
         }
+        self.note_time_of_result(stream);
         if grew {
             point("stream.read");
         }

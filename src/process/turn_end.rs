@@ -61,6 +61,7 @@ impl ClaudeRunner {
             worker.background = stream.background.left_running();
         }
         if self.may_serve_again(&worker, &stream, &end, stop) {
+            worker.cut_back_stderr();
             let files = worker.files.clone();
             if stream.partials > 0 {
                 worker.compact();

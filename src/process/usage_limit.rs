@@ -51,12 +51,13 @@ pub struct UsageLimit {
 
 /// Finds a reached usage limit in `text`, the message of a failed turn.
 ///
-/// A time of day is the next one after `now`, in the zone that the text names, or in
+/// A time of day is the next one after `now`, the time at which the text was written, in the zone that the text names, or in
 /// `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
 /// past moment it is. A reset more than a year away counts as not understood.
 #[must_use]
 pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
-    let text = text.to_ascii_lowercase();
+    // JSON inside of a text may have its quotes escaped.
+    let text = text.to_ascii_lowercase().replace("\\u2019", "’");
     let tokens = tokens(&text);
     let after = (0..tokens.len()).find_map(|at| opening(&tokens, at))?;
     let resets = (0..after.len()).find_map(|at| match &after[at..] {

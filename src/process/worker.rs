@@ -18,6 +18,7 @@ use super::command::EnvironmentMarker;
 use super::config_files::remove_configs;
 use super::partial_message_removal;
 use super::process_counts::ProcessLifetime;
+use super::stderr_file;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, StreamFollower};
 use super::worker_process::{ShutdownMode, WorkerProcess};
@@ -106,6 +107,7 @@ impl Worker {
         (session, position): (SessionId, u64),
     ) -> std::io::Result<Self> {
         let follower = StreamFollower::open(&files.stream, position)?;
+        let follower = follower.with_stderr(files.stderr.clone());
         Ok(Self {
             session,
             stdin: process.take_stdin(),
@@ -183,6 +185,13 @@ impl Worker {
         }
     }
 
+    /// Keeps only the end of its stderr.
+    pub fn cut_back_stderr(&self) {
+        if let Some(stderr) = &self.files.stderr {
+            stderr_file::cut_back_at_end(stderr);
+        }
+    }
+
     /// Notes that it is being ended, so that its slot is about to be free.
     pub fn note_ending(&mut self) {
         if let Some(slot) = &mut self.slot {
@@ -217,6 +226,7 @@ impl Worker {
         }
         drop(self.stdin.take());
         self.process.end(stop, how).await;
+        self.cut_back_stderr();
         point("rest.group");
         if let Some(group) = self.cgroup.take() {
             group.end(self.may_leave_others).await;

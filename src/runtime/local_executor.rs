@@ -43,14 +43,12 @@ pub(super) struct LocalActivityExecutor {
     trusted: Option<WorkflowDir>,
     /// The starter of further runs.
     starter: Arc<dyn ProgramStarter>,
-    /// True if the executor is to end.
     ends: Arc<AtomicBool>,
     /// The stops of the agents whose activities are performed.
     agent_stops: RefCell<HashMap<AgentId, watch::Sender<bool>>>,
     /// The commands of the bodies of `for-each`.
     commands: Rc<CommandTasks>,
     watcher: RefCell<DataspaceWatcher>,
-    /// The warnings that were logged already.
     warned: RefCell<HashSet<String>>,
 }
 
@@ -262,6 +260,10 @@ impl ActivityExecutor for LocalActivityExecutor {
         turn: TurnId,
     ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
         Box::pin(async move { found(self.world.snapshot(&tree, &turn).await) })
+    }
+
+    fn uncommitted(self: Rc<Self>, tree: AgentId) -> LocalFuture<Option<String>> {
+        Box::pin(async move { self.world.uncommitted(&tree).await })
     }
 
     fn exchange(

@@ -86,6 +86,7 @@ mod terminal;
 mod throttle;
 mod top;
 mod tree;
+mod turn_failures;
 mod unread_output;
 mod usage_limit;
 mod version_warning;

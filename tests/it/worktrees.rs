@@ -336,3 +336,24 @@ fn worktree_is_not_pruned_while_a_child_works_in_it() {
     live.wait().ok();
     worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch");
 }
+
+#[test]
+fn second_attempt_is_told_of_the_changes_that_the_first_one_left() {
+    let test = Test::new()
+        .prompt("START.md", "---\nworktree: true\n---\nstart")
+        .rule(when("start").once().runs("echo entry >> notes.txt").signal(9))
+        .rule(when("start").reply("<goto>NEXT.md</goto>"))
+        .prompt("NEXT.md", "next")
+        .rule(when("next").reply("<result>done</result>"));
+    git(&test.flow(), &["init", "-q", "-b", "main"]);
+    git(&test.flow(), &["add", "."]);
+    git(&test.flow(), &["commit", "-q", "-m", "one"]);
+
+    test.run(&["START.md", "--backoff", "1ms..5ms"]).ok().ended("main", "done");
+
+    let prompts = test.prompts();
+    assert_eq!((prompts.len(), &*prompts[0], &*prompts[2]), (3, "start", "next"));
+    for part in ["interrupted (crash)", "?? notes.txt", "\n\nstart"] {
+        assert!(prompts[1].contains(part), "{part}: {}", prompts[1]);
+    }
+}

@@ -9,11 +9,16 @@ use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::exchange::{NotReady, fetched, made};
 use crate::domain::decide::TurnReport;
 use crate::domain::id::AgentId;
-use crate::domain::turn::{TurnId, TurnInput};
+use crate::domain::repeated_turn::with_note_on_changes;
+use crate::domain::turn::{FailureCause, TurnId, TurnInput};
 use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::context::JoinResults;
 use crate::store;
 use crate::store::files::{make_dir, replace};
+
+/// What an earlier attempt at a turn may have left behind: the cause with which it failed, and the files that are not
+/// committed.
+type LeftChanges = (FailureCause, String);
 
 /// Writes the results of a join into the file that the prompt may name. The file is written at each start of the turn,
 /// so it is also correct after a crash.
@@ -37,7 +42,13 @@ impl AgentActor {
         let (turn, base) = (input.turn.clone(), turn_context.rules.base.clone());
         let performer = Rc::clone(&self.context.performer);
         let home = input.working_dir.home.clone();
-        let making = made(performer, home, (self.id.clone(), tree), base);
+        let repeated = input.failed_before;
+        let own = (self.id.clone(), tree.clone());
+        let making = async move {
+            made(Rc::clone(&performer), home, own, base).await?;
+            let Some(cause) = repeated else { return Ok(None) };
+            Ok(performer.uncommitted(tree).await.map(|files| (cause, files)))
+        };
         self.start_once(making, turn, (input, turn_context), ctx);
     }
 
@@ -50,19 +61,25 @@ impl AgentActor {
     ) {
         let performer = Rc::clone(&self.context.performer);
         let (turn, home) = (input.turn.clone(), input.working_dir.home.clone());
-        let fetching = fetched(performer, home, self.id.clone(), None);
+        let agent = self.id.clone();
+        let fetching = async move { fetched(performer, home, agent, None).await.map(|()| None) };
         self.start_once(fetching, turn, (input, turn_context), ctx);
     }
 
     fn start_once(
         &mut self,
-        ready: impl Future<Output = Result<(), NotReady>> + 'static,
+        ready: impl Future<Output = Result<Option<LeftChanges>, NotReady>> + 'static,
         turn: TurnId,
-        (input, turn_context): (TurnInput, TurnContext),
+        (mut input, turn_context): (TurnInput, TurnContext),
         ctx: &mut Ctx<Self>,
     ) {
         let handle = ctx.spawn(ready.into_actor(self).map(move |made, this, ctx| match made {
-            Ok(()) => this.launch_turn(input, turn_context, ctx),
+            Ok(left) => {
+                if let Some((cause, files)) = left {
+                    input.prompt = with_note_on_changes(cause, &files, input.prompt);
+                }
+                this.launch_turn(input, turn_context, ctx);
+            }
             Err(NotReady::Failed(failure)) => {
                 this.report(TurnReport::failed(input.turn, failure));
             }

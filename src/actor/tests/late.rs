@@ -230,6 +230,7 @@ fn turn_input(step: u64) -> TurnInput {
         options: TurnOptions::default(),
         max_cost: None,
         limits: SupervisionPolicy::default().limits(),
+        failed_before: None,
         prompt: String::new(),
         values: Variables::new(),
     }

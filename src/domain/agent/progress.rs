@@ -13,6 +13,7 @@ use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
+use crate::domain::turn::FailureCause;
 
 impl Agent {
     /// Enters a state: a new step, with its own variables.
@@ -160,6 +161,32 @@ impl Agent {
         self.turn = self.turn.saturating_add(1);
     }
 
+    /// Notes the cause with which a turn failed. A turn that was ended or lost says nothing about the cause before it.
+    pub(in crate::domain) fn note_failure(&mut self, cause: FailureCause) {
+        let is_telling = !matches!(cause, FailureCause::Interrupted | FailureCause::Lost);
+        if is_telling || self.last_failure.is_none() {
+            self.throttles = self.failures_of(cause).saturating_add(1);
+            self.last_failure = Some(cause);
+        }
+    }
+
+    /// Returns the number of turns in a row that failed with a cause.
+    #[must_use]
+    pub fn failures_of(&self, cause: FailureCause) -> u32 {
+        if self.last_failure == Some(cause) { self.throttles } else { 0 }
+    }
+
+    /// Notes that the session its next turn would continue no longer exists.
+    pub(in crate::domain) fn lose_session(&mut self) {
+        match &mut self.stage {
+            StepStage::Evaluation { proposal, .. } => proposal.session = proposal.session.lost(),
+            StepStage::State { .. }
+            | StepStage::Task(_)
+            | StepStage::Waiting(_)
+            | StepStage::WaitOver(_) => self.session = self.session.lost(),
+        }
+    }
+
     /// Forgets the restarts that are older than the period in which they count.
     pub(in crate::domain) fn forget_restarts(&mut self, period_ms: u64, at: Timestamp) {
         self.restarts.retain(|&restart| at.since(restart) < period_ms);
@@ -170,7 +197,7 @@ impl Agent {
         let prompt = self.visited(self.prompt());
         self.visits.add(&prompt);
         self.script_steps = 0;
-        self.throttles = 0;
+        (self.throttles, self.last_failure) = (0, None);
         self.count_cost(cost);
     }
 

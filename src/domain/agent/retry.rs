@@ -6,6 +6,7 @@ use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_execution::LostRequest;
 use crate::domain::time::Timestamp;
+use crate::domain::turn::FailureCause;
 
 impl Agent {
     /// Keeps the agent as it is for a retry, unless an earlier record has done so.
@@ -36,6 +37,9 @@ impl Agent {
     pub(in crate::domain) fn live_again(&mut self, session: SessionId, at: Timestamp) {
         self.restarts.clear();
         self.throttles = 0;
+        if self.last_failure == Some(FailureCause::SessionLost) {
+            self.lose_session();
+        }
         self.script_steps = 0;
         self.reminders = 0;
         self.reminder = None;

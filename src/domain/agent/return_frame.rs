@@ -29,6 +29,9 @@ pub struct ReturnFrame {
     /// The checksum of the manifest under which an engine keeps the history of that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Arc<str>>,
+    /// The sessions whose history that session begins with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<SessionId>,
     /// The budget of the call, if the called state gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<CallBudget>,
@@ -41,16 +44,17 @@ impl ReturnFrame {
         state: StateName,
         budget: Option<CallBudget>,
     ) -> Self {
-        let Session { id, origin, checkpoint, kept } = caller.session.clone();
+        let Session { id, origin, checkpoint, kept, ancestors } = caller.session.clone();
         let unbegun = (origin != SessionOrigin::Resumed).then_some(origin);
         let scope = caller.scope.clone();
-        Self { session: id, state, scope, checkpoint, unbegun, kept, budget }
+        Self { session: id, state, scope, checkpoint, unbegun, kept, ancestors, budget }
     }
 
     /// Returns the caller's session as it is resumed.
     pub(in crate::domain) fn back(self) -> Session {
         let origin = self.unbegun.unwrap_or(SessionOrigin::Resumed);
-        Session { id: self.session, origin, checkpoint: self.checkpoint, kept: self.kept }
+        let Self { session: id, checkpoint, kept, ancestors, .. } = self;
+        Session { id, origin, checkpoint, kept, ancestors }
     }
 
     /// Takes in that an engine keeps a session, if the caller's history is that one.
@@ -58,7 +62,7 @@ impl ReturnFrame {
         let history = match &self.unbegun {
             None => Some(&self.session),
             Some(SessionOrigin::Branch { from, .. }) => Some(from),
-            Some(SessionOrigin::Fresh | SessionOrigin::Resumed) => None,
+            Some(SessionOrigin::Fresh | SessionOrigin::Rebuilt | SessionOrigin::Resumed) => None,
         };
         if history == Some(&kept.session_id) {
             self.kept = Some(Arc::clone(&kept.manifest));

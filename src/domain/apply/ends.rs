@@ -16,6 +16,7 @@ use crate::domain::turn::{FailureCause, TurnId};
 
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
+    agent.note_failure(event.cause);
     agent.keep_for_retry();
     agent.count_turn(event.cost.amount);
     let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);

@@ -61,36 +61,14 @@ pub(super) fn turn_failed(
     let agent = due(run, &event.turn)?;
     agent.count_cost(event.cost.amount);
     if let Some(session) = &event.session {
+        if event.cause == FailureCause::SessionLost {
+            agent.lose_session();
+        }
         agent.retry_turn(session.clone());
     }
     agent.back_off(event.not_before);
     agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
-    agent.throttles = match event.cause {
-        FailureCause::Throttle => agent.throttles.saturating_add(1),
-        FailureCause::Crash
-        | FailureCause::Timeout
-        | FailureCause::Stall
-        | FailureCause::UsageLimit
-        | FailureCause::Panic
-        | FailureCause::Interrupted
-        | FailureCause::Lost
-        | FailureCause::Rejected
-        | FailureCause::Output
-        | FailureCause::Protocol
-        | FailureCause::Workflow
-        | FailureCause::Restarts
-        | FailureCause::Budget
-        | FailureCause::Stopped
-        | FailureCause::Ending
-        | FailureCause::Join
-        | FailureCause::Unneeded
-        | FailureCause::Uncertain
-        | FailureCause::Storage
-        | FailureCause::ToolRefused
-        | FailureCause::Unapproved
-        | FailureCause::Authentication
-        | FailureCause::Unavailable => 0,
-    };
+    agent.note_failure(event.cause);
     if event.counts {
         agent.restarts.push(at);
     }

@@ -47,6 +47,7 @@ fn each_cause_gives_expected_decision_under_each_policy() {
                 | FailureCause::Timeout
                 | FailureCause::Stall
                 | FailureCause::Panic
+                | FailureCause::Poisoned
                 | FailureCause::Uncertain => {
                     if restart == RestartPolicy::Temporary {
                         (RestartDecision::GiveUp, RestartDecision::GiveUp)
@@ -71,7 +72,8 @@ fn uncounted_causes_ignore_exhausted_restarts() {
     let table = [
         (FailureCause::Interrupted, free.clone()),
         (FailureCause::Lost, free),
-        (FailureCause::Throttle, throttled),
+        (FailureCause::Throttle, throttled.clone()),
+        (FailureCause::Network, throttled),
         (
             FailureCause::UsageLimit,
             RestartDecision::AwaitLimit { until: NOW.plus(UNKNOWN_RESET_MS + 30_000) },
@@ -82,6 +84,8 @@ fn uncounted_causes_ignore_exhausted_restarts() {
         (FailureCause::Workflow, RestartDecision::GiveUp),
         (FailureCause::Storage, pause(PauseReason::Storage { message: message() })),
         (FailureCause::Authentication, pause(PauseReason::Authentication { message: message() })),
+        (FailureCause::Account, pause(PauseReason::Unavailable { message: message() })),
+        (FailureCause::SessionLost, RestartDecision::GiveUp),
         (FailureCause::Unavailable, pause(PauseReason::Unavailable { message: message() })),
     ];
     for (cause, reaction) in table {
@@ -151,13 +155,73 @@ fn backoff_grows_by_its_factor() {
         ..SupervisionPolicy::default()
     };
     assert_eq!(backoff(&slower, 2, 0.5), 2250);
-    let throttled = Agent { throttles: 3, ..agent(&[]) };
-    let again = decide_restart(
-        &throttled,
-        &TurnFailure::new(FailureCause::Throttle, "m"),
-        under(&SupervisionPolicy::default()),
-    );
-    assert_eq!(again, RestartDecision::Retry { not_before: Some(NOW.plus(8000)), counts: false });
+    for cause in [FailureCause::Throttle, FailureCause::Network] {
+        let again = again_after(cause, 3, &TurnFailure::new(cause, "m"));
+        let waits = RestartDecision::Retry { not_before: Some(NOW.plus(8000)), counts: false };
+        assert_eq!(again, waits);
+        let other = again_after(FailureCause::Crash, 3, &TurnFailure::new(cause, "m"));
+        assert_eq!(
+            other,
+            RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: false }
+        );
+    }
+}
+
+/// Returns the decision on a failure after others in a row with a cause.
+fn again_after(last: FailureCause, count: u32, failure: &TurnFailure) -> RestartDecision {
+    let failed = Agent { throttles: count, last_failure: Some(last), ..agent(&[]) };
+    decide_restart(&failed, failure, under(&SupervisionPolicy::default()))
+}
+
+#[test]
+fn poisoned_conversation_is_tried_once_more_from_before_the_turn() {
+    let poisoned = TurnFailure::new(FailureCause::Poisoned, "m");
+    let counted = RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: true };
+    assert_eq!(after(FailureCause::Poisoned, &[]), counted);
+    assert_eq!(again_after(FailureCause::Throttle, 9, &poisoned), counted);
+    assert_eq!(again_after(FailureCause::Poisoned, 1, &poisoned), RestartDecision::GiveUp);
+}
+
+#[test]
+fn lost_session_begins_fresh_once_where_the_state_says_so() {
+    let lost = TurnFailure::new(FailureCause::SessionLost, "m");
+    let fresh = TurnFailure { begins_fresh: true, ..lost.clone() };
+    let free = RestartDecision::Retry { not_before: None, counts: false };
+    assert_eq!(again_after(FailureCause::Crash, 1, &lost), RestartDecision::GiveUp);
+    assert_eq!(again_after(FailureCause::Crash, 1, &fresh), free);
+    assert_eq!(again_after(FailureCause::SessionLost, 1, &fresh), RestartDecision::GiveUp);
+}
+
+#[test]
+fn limit_that_was_reset_before_it_was_read_is_over() {
+    let reported = |reported: u64, resets: u64| TurnFailure {
+        resets: Some(Timestamp(resets)),
+        limit_reported: Some(Timestamp(reported)),
+        ..TurnFailure::new(FailureCause::UsageLimit, "m")
+    };
+    let free = RestartDecision::Retry { not_before: None, counts: false };
+    let over = reported(NOW.0 - 120_000, NOW.0 - 60_000);
+    let stale = RestartDecision::AwaitLimit { until: NOW.plus(63_000) };
+    for on_limit in [OnLimit::Wait, OnLimit::Pause, OnLimit::Fail] {
+        let supervision = SupervisionPolicy::default();
+        let context = RestartContext { on_limit, ..under(&supervision) };
+        assert_eq!(decide_restart(&agent(&[]), &over, context), free);
+    }
+    assert_eq!(again_after(FailureCause::UsageLimit, 1, &over), stale, "it is not trusted twice");
+    let table = [
+        // It named a reset that had passed when it was written.
+        (reported(NOW.0 - 60_000, NOW.0 - 120_000), stale),
+        (
+            reported(NOW.0 - 60_000, NOW.0 + 20_000),
+            RestartDecision::AwaitLimit { until: NOW.plus(21_000) },
+        ),
+    ];
+    for (failure, expected) in table {
+        assert_eq!(
+            decide_restart(&agent(&[]), &failure, under(&SupervisionPolicy::default())),
+            expected
+        );
+    }
 }
 
 #[test]

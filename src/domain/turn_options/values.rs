@@ -228,6 +228,30 @@ impl OnDenied {
     }
 }
 
+/// The consequence of a session that no longer exists for the agent that would continue it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum OnLostSession {
+    /// The agent fails.
+    #[default]
+    Fail,
+    /// It continues in a fresh session, which begins with its prompts and answers so far.
+    Fresh,
+}
+
 /// The fate of a tool call that Claude Code would ask a person about.
 #[derive(
     Debug,

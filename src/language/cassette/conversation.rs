@@ -49,7 +49,7 @@ pub fn replayed_history(session: &Session) -> Option<&MessageId> {
 
 fn last_message(session: &Session) -> Option<&MessageId> {
     match &session.origin {
-        SessionOrigin::Fresh => None,
+        SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
         SessionOrigin::Resumed => session.checkpoint.as_ref(),
         SessionOrigin::Branch { at, .. } => at.as_ref(),
     }

@@ -159,6 +159,7 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
         max_cost: permit.spending_limit,
         output,
         limits: environment.limits,
+        failed_before: agent.last_failure,
         prompt: with_messages(with_uncertainty_note(agent, asked.prompt), agent),
         values: asked.values,
     };

@@ -5,8 +5,8 @@ use strum::VariantArray;
 
 use super::shape;
 use crate::domain::turn_options::{
-    ApprovalPolicy, BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource,
-    StartupMode, TurnOptions,
+    ApprovalPolicy, BackgroundWork, EffortLevel, OnDenied, OnLostSession, PermissionMode,
+    SettingSource, StartupMode, TurnOptions,
 };
 use crate::language::turn_options::KEYS;
 
@@ -23,6 +23,7 @@ fn option(key: &str) -> Value {
         "permission_mode" => shape::one_of(PermissionMode::NAMES.iter().map(|(name, _)| *name)),
         "background" => variants::<BackgroundWork>(),
         "on_denied" => variants::<OnDenied>(),
+        "on_lost_session" => variants::<OnLostSession>(),
         "permissions" => variants::<ApprovalPolicy>(),
         "startup" => variants::<StartupMode>(),
         "setting_sources" => one_or_more(variants::<SettingSource>()),

@@ -67,7 +67,7 @@ fn each_api_error_is_classified_by_cause() {
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 messages.3: `tool_use` ids were found without `tool_result` blocks"}"#,
-            FailureCause::Crash,
+            FailureCause::Poisoned,
             "`tool_use` ids",
         ),
         (
@@ -112,7 +112,7 @@ fn each_api_error_is_classified_by_cause() {
         ),
         (
             r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}"#,
-            FailureCause::Rejected,
+            FailureCause::SessionLost,
             "working directory",
         ),
         (
@@ -165,6 +165,41 @@ fn usage_limit_is_detected_by_event_then_by_text() {
     let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
     let outcome = judge(&stream(&answered), ProcessExit::Code(0), moment, String::new);
     assert!(matches!(outcome, TurnOutcome::Replied(_)));
+}
+
+#[test]
+fn notice_of_usage_limit_counts_with_any_status_of_an_error() {
+    let notice = "You're out of extra usage · resets 1pm (UTC)";
+    let nested = |status: &str| {
+        format!(
+            "API Error: {status} {{\"type\":\"error\",\"error\":{{\"type\":\"api_error\",\"message\":\"{notice}\"}}}}"
+        )
+    };
+    for status in ["null", "400", "401", "403", "404", "429", "500", "503", "529"] {
+        for text in [notice.to_owned(), nested(status)] {
+            let text = serde_json::to_string(&text).expect("JSON");
+            let line = format!(
+                "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":{status},\"result\":{text}}}"
+            );
+            let failed = failure(&line, ProcessExit::Code(1), "");
+            assert_eq!(failed.cause, FailureCause::UsageLimit, "{line}");
+            assert_eq!(failed.resets, Some(Timestamp(1_763_816_400_000)), "{line}");
+            let answer = line.replace("\"is_error\":true", "\"is_error\":false");
+            let outcome = judge(&stream(&answer), ProcessExit::Code(0), moment, String::new);
+            assert!(matches!(outcome, TurnOutcome::Replied(_)), "{answer}");
+            let cut = answer.replace("false", "true,\"subtype\":\"error_max_turns\"");
+            let cause = failure(&cut, ProcessExit::Code(1), "").cause;
+            assert_eq!(cause, FailureCause::Rejected, "its own limit ended it: {cut}");
+        }
+    }
+    let others =
+        ["the test of \\\"weekly limit reached its maximum\\\" failed", "rate limit reached"];
+    for text in others {
+        let line = format!(
+            "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":500,\"result\":\"{text}\"}}"
+        );
+        assert_eq!(failure(&line, ProcessExit::Code(1), "").cause, FailureCause::Crash, "{line}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 pub(in crate::process) use super::line_kind::LineKind;
 use crate::domain::id::MessageId;
+use crate::domain::time::Timestamp;
 
 /// One event. Only its kind has to be as expected. A field of an unexpected type counts as absent, so that no change
 /// of the program costs a turn.
@@ -19,6 +20,12 @@ pub(in crate::process) struct StreamLine<'line> {
     pub(in crate::process) subtype: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) uuid: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) session_id: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) timestamp: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) credential_expires_at: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) message: RawField<'line>,
     #[serde(borrow, default)]
@@ -39,6 +46,8 @@ pub(in crate::process) struct StreamLine<'line> {
     pub(in crate::process) duration_ms: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) api_error_status: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) api_error: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) errors: RawField<'line>,
     #[serde(borrow, default)]
@@ -107,6 +116,11 @@ impl<'line> StreamLine<'line> {
     /// Returns whether it repeats a message that was sent to the program.
     pub(in crate::process) fn is_repetition(&self) -> bool {
         get(self.is_replay).unwrap_or(false)
+    }
+
+    /// Returns the time at which it was written, if it says so.
+    pub(in crate::process) fn written_at(&self) -> Option<Timestamp> {
+        instant(self.timestamp)
     }
 
     /// Returns the id of its message, if it has one.
@@ -209,6 +223,12 @@ pub(in crate::process) type RawField<'line> = Option<&'line RawValue>;
 /// Returns the value, if it is there and of that type.
 pub(in crate::process) fn get<'line, T: Deserialize<'line>>(field: RawField<'line>) -> Option<T> {
     serde_json::from_str(field?.get()).ok()
+}
+
+/// Returns a time as RFC 3339 writes it.
+pub(in crate::process) fn instant(field: RawField<'_>) -> Option<Timestamp> {
+    let read: jiff::Timestamp = text(field)?.parse().ok()?;
+    read.as_millisecond().try_into().ok().map(Timestamp)
 }
 
 /// Returns a text in which half a character, as JavaScript can cut one, is replaced.

@@ -1,6 +1,8 @@
 //! Reads the events of a stream into the state of the turn. Pure.
 
-use super::line::{LineKind, RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, text};
+use super::line::{
+    LineKind, RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, instant, text,
+};
 use super::{
     AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
     is_throttle, totals, whole,
@@ -50,9 +52,11 @@ impl StreamParser {
         self.reported_error = error.or(self.reported_error.take());
         let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
+            self.result_written = event.written_at();
             return;
         }
         self.authentication_refusals = 0;
+        self.result_written = None;
         if let (Some(id), None) = (event.message_id(), text(event.parent_tool_use_id)) {
             self.message = Some(id);
         }
@@ -144,6 +148,8 @@ impl StreamParser {
             return;
         }
         self.expected.answered();
+        self.result_written = event.written_at().or(self.result_written);
+        self.login_ends = instant(event.credential_expires_at).or(self.login_ends);
         let mut read = TurnResult::read(event);
         if let Some(before) = self.result.take() {
             read.duration_ms = read.duration_ms.saturating_add(before.duration_ms);

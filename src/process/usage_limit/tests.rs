@@ -170,6 +170,26 @@ fn time_skipped_or_repeated_by_dst_is_resolved() {
 }
 
 #[test]
+fn time_of_day_counts_from_when_the_notice_was_written() {
+    let table = [
+        // Written before the reset and read after it: today, and not tomorrow.
+        ("2026-11-22T12:25:00Z", "12:26pm (UTC)", "2026-11-22T12:26:00Z"),
+        ("2026-11-22T12:29:00Z", "12:26pm (UTC)", "2026-11-23T12:26:00Z"),
+        ("2026-11-22T23:59:30Z", "12am (UTC)", "2026-11-23T00:00:00Z"),
+        // The evening before the clocks are set forward, and back, in New York.
+        ("2026-03-08T04:00:00Z", "3am (America/New_York)", "2026-03-08T07:00:00Z"),
+        ("2026-11-01T03:00:00Z", "3am (America/New_York)", "2026-11-01T08:00:00Z"),
+        ("2026-11-01T05:20:00Z", "1:30am (America/New_York)", "2026-11-01T05:30:00Z"),
+        ("2026-11-01T05:40:00Z", "1:30am (America/New_York)", "2026-11-01T06:30:00Z"),
+        ("2026-11-22T18:00:00Z", "12:15am (Asia/Kathmandu)", "2026-11-22T18:30:00Z"),
+        ("2026-11-22T12:00:00Z", "in 5 minutes", "2026-11-22T12:05:00Z"),
+    ];
+    for (written, words, expected) in table {
+        check(written, &format!("You\\u2019ve hit your session limit · resets {words}"), expected);
+    }
+}
+
+#[test]
 fn notice_without_valid_time_is_limit_without_reset() {
     let texts = [
         "You've hit your limit",

@@ -98,7 +98,7 @@ impl HostedRunner {
         let session = input.session.id.clone();
         let before = match input.session.origin {
             SessionOrigin::Resumed => input.session.kept.clone(),
-            SessionOrigin::Fresh | SessionOrigin::Branch { .. } => None,
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt | SessionOrigin::Branch { .. } => None,
         };
         let kept = match self.places(input) {
             Ok(places) => {

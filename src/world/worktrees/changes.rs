@@ -47,6 +47,18 @@ impl WorkspaceExecutor {
     }
 }
 
+impl WorkspaceExecutor {
+    /// Returns the files in an agent's worktree that differ from its last commit, as git lists them; `None` if git
+    /// cannot say.
+    pub async fn uncommitted(&self, agent: &AgentId) -> Option<String> {
+        let git = GitRunner { shared: &self.0, stem: STEM };
+        let tree = self.0.place.working_dirs.tree(agent);
+        let words = ["--no-optional-locks", "status", "--short", "--untracked-files=all"];
+        let ended = git.run_raw(&tree, &words, git.surroundings(), MAX_NAMES_BYTES).await.ok()?;
+        Some(well(&words, ended).ok()?.stdout.text())
+    }
+}
+
 async fn changes(
     git: GitRunner<'_>,
     record: &WorktreeRecord,

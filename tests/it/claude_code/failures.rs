@@ -181,3 +181,126 @@ fn spent_budget_pauses_run_and_larger_budget_resumes_it() {
     let turns = ["ALPHA", "BRAVO", "CHARLIE"].map(|marker| machine.api.turns(marker));
     assert_eq!(turns, [1, 1, 1]);
 }
+
+#[test]
+fn notice_of_usage_limit_inside_a_server_error_pauses_run() {
+    for status in [403, 500, 529] {
+        let mut machine = TestMachine::new();
+        machine.set("CLAUDE_CODE_MAX_RETRIES", "0");
+        machine.prompt("START.md", "ALPHA: begin.");
+        let notice = "You've hit your session limit · resets 1pm (UTC)";
+        machine.api.script([
+            on("ALPHA").error(status, notice).times(1),
+            on("ALPHA").reply("<result>POSITIVE</result>"),
+        ]);
+
+        let ended = machine.run(&["--on-limit", "pause"]).exits(75);
+
+        assert!(ended.stderr.contains("usage limit"), "{status}: {ended:?}");
+        machine.resume(&[]).wait().exits(0).prints(POSITIVE);
+    }
+}
+
+#[test]
+fn refused_organization_pauses_run_with_a_remedy() {
+    let machine = TestMachine::new();
+    machine.prompt("START.md", "ALPHA: begin.");
+    let refused = "OAuth authentication is currently not allowed for this organization.";
+    machine.api.script([
+        on("ALPHA").error(403, refused).times(1),
+        on("ALPHA").reply("<result>POSITIVE</result>"),
+    ]);
+
+    let ended = machine.run(&[]).exits(69);
+
+    assert!(ended.stderr.contains("ask the admin"), "{ended:?}");
+    assert_eq!(machine.records("turn_failed")[0]["cause"], "account");
+    assert_eq!(machine.api.turns("ALPHA"), 1);
+    machine.resume(&[]).wait().exits(0).prints(POSITIVE);
+}
+
+#[test]
+fn poisoned_conversation_restarts_from_before_the_turn() {
+    for message in ["Could not process image", "Output blocked by content filtering policy"] {
+        let mut machine = TestMachine::new();
+        machine.set("CLAUDE_CODE_MAX_RETRIES", "0");
+        machine.prompt("START.md", "ALPHA: begin.");
+        machine.prompt("NEXT.md", "BRAVO: read.");
+        std::fs::write(machine.path("work/note.txt"), "CHARLIE").expect("written");
+        let note = machine.path("work/note.txt").display().to_string();
+        machine.api.script([
+            on("ALPHA").reply("<goto>NEXT.md</goto>"),
+            on("BRAVO").tool("Read", serde_json::json!({ "file_path": note })).times(1),
+            on("CHARLIE").error(400, message),
+            on("BRAVO").reply("<result>POSITIVE</result>"),
+        ]);
+
+        machine.run(&["--backoff", "1ms..5ms"]).exits(0).prints(POSITIVE);
+
+        let failed = machine.records("turn_failed");
+        assert_eq!((failed.len(), &failed[0]["cause"]), (1, &"poisoned".into()), "{failed:?}");
+        assert_eq!(machine.api.turns("BRAVO"), 2);
+    }
+}
+
+#[test]
+fn absent_network_is_waited_for_until_the_api_is_back() {
+    let mut machine = TestMachine::new();
+    machine.set("CLAUDE_CODE_MAX_RETRIES", "0");
+    let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let address = address.expect("a port that is closed again");
+    let url = machine.api.url().to_owned();
+    machine.set("ANTHROPIC_BASE_URL", &format!("http://{address}"));
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>")]);
+
+    let run = machine.start(&["--max-restarts", "0", "--backoff", "1ms..5ms"]);
+    machine.until("two failed turns", || machine.records("turn_failed").len() >= 2);
+    let failed = machine.records("turn_failed");
+    assert!(failed.iter().all(|turn| turn["cause"] == "network" && turn["counts"] == false));
+    let behind = url.trim_start_matches("http://").to_owned();
+    let listener = std::net::TcpListener::bind(address).expect("the port is free again");
+    std::thread::spawn(move || forward(&listener, &behind));
+
+    run.wait().exits(0).prints(POSITIVE);
+}
+
+/// Passes all connections on to another address, until the process of the tests ends.
+fn forward(listener: &std::net::TcpListener, behind: &str) {
+    for connection in listener.incoming().flatten() {
+        let Ok(server) = std::net::TcpStream::connect(behind) else { continue };
+        let ways = [
+            (connection.try_clone(), server.try_clone()),
+            (server.try_clone(), connection.try_clone()),
+        ];
+        for (from, to) in ways {
+            let (Ok(mut from), Ok(mut to)) = (from, to) else { continue };
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(std::net::Shutdown::Both);
+            });
+        }
+    }
+}
+
+#[test]
+fn deleted_session_is_continued_in_a_fresh_one_by_a_retry() {
+    let machine = TestMachine::new();
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.prompt("NEXT.md", "BRAVO: the answer is {{answer}}.");
+    machine.api.script([
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+        on("ALPHA").reply("<ask next=\"NEXT.md\">ship it?</ask>"),
+    ]);
+    let ended = machine.run(&[]).exits(2);
+    assert!(ended.stderr.contains("30 days"), "{ended:?}");
+    std::fs::remove_dir_all(machine.path("home/.claude/projects")).expect("sessions were kept");
+    machine.raymond(&["answer", RUN, "NEXT.md=yes"]).wait().exits(0);
+
+    let ended = machine.resume(&[]).wait().exits(1);
+
+    assert!(ended.stdout.contains("raymond retry"), "{ended:?}");
+    machine.raymond(&["retry", RUN]).wait().exits(0).prints(POSITIVE);
+    let asked = machine.api.request("BRAVO");
+    assert!(asked.sees("ALPHA: begin.") && asked.sees("ship it?"), "{asked:#?}");
+}

@@ -9,7 +9,7 @@ use std::fmt;
 pub const OLDEST_SUPPORTED: ProgramVersion = ProgramVersion([2, 1, 197]);
 
 /// The newest version that is tested; the tests with the real program run with it.
-pub const NEWEST_TESTED: ProgramVersion = ProgramVersion([2, 1, 330]);
+pub const NEWEST_TESTED: ProgramVersion = ProgramVersion([2, 1, 332]);
 
 /// A version of Claude Code: major, minor, patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +115,8 @@ mod tests {
             ("1.9.400", TooOld),
             ("2.1.197", Supported),
             ("2.1.242", Supported),
-            ("2.1.330", Supported),
-            ("2.1.331", Untested),
+            ("2.1.332", Supported),
+            ("2.1.333", Untested),
             ("2.1.1000", Untested),
             ("2.2.0", Untested),
             ("3.0.0", Untested),
@@ -132,8 +132,8 @@ mod tests {
         let table = [
             ("2.1.100", Some("Claude Code 2.1.100 is older than 2.1.197")),
             ("2.1.197", None),
-            ("2.1.330", None),
-            ("2.2.0", Some("Claude Code 2.2.0 is newer than 2.1.330")),
+            ("2.1.332", None),
+            ("2.2.0", Some("Claude Code 2.2.0 is newer than 2.1.332")),
             ("some day", None),
         ];
         for (named, expected) in table {

@@ -28,7 +28,7 @@ pub(super) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<Stri
 }
 
 /// Words of the reasons that Claude Code gives when it would have asked, and nobody could answer. They are the words
-/// of 2.1.197 to 2.1.330. With 2.1.197, a hook whose own reason has these words counts as a question.
+/// of 2.1.197 to 2.1.332. With 2.1.197, a hook whose own reason has these words counts as a question.
 const QUESTIONS: [&str; 9] = [
     "require approval",
     "requires approval",

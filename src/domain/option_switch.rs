@@ -98,6 +98,7 @@ fn fixed(options: &TurnOptions) -> TurnOptions {
         background: None,
         on_denied: None,
         on_lost_session: None,
+        run_command: None,
         ..options.clone()
     }
 }

@@ -50,6 +50,9 @@ pub struct AcceptedTransition {
 /// A breach of the protocol by a reply. The agent can repair it if its state has a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolViolation {
+    /// The reply says nothing.
+    #[error("the reply is empty")]
+    Empty,
     /// There is no tag at all.
     #[error("the reply has no transition tag{}", list_near_misses(.near_misses))]
     NoTag {

@@ -29,6 +29,10 @@ pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Opt
     ))
 }
 
+/// The reminder for an empty reply where the state lists nothing to choose from.
+pub const EMPTY_REPLY_REMINDER: &str = "Your last reply cannot be used: the reply is empty.\n\n\
+     Do not repeat your work. Reply again, and give your answer as the text of the reply.\n";
+
 /// Returns the reminder for an answer that is not the object that the state's schema asks for.
 #[must_use]
 pub fn output_reminder(schema: &str, violation: &ProtocolViolation) -> String {

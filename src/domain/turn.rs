@@ -133,6 +133,9 @@ pub struct TurnReply {
     pub duration_ms: u64,
     /// The last message of the turn, to which the session can be cut back.
     pub message: Option<MessageId>,
+    /// The words of a hook that kept the turn from ending until the program gave up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
     /// True if a person has given the reply, so that no further prompt checks it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_given: bool,
@@ -185,6 +188,14 @@ pub struct SuspendedTurn {
     pub message: Option<MessageId>,
 }
 
+impl TurnReply {
+    /// Returns whether it says nothing. Such a reply takes no transition, not even one that needs no tag.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.structured.is_none() && self.text.trim().is_empty()
+    }
+}
+
 impl TurnFailure {
     /// Creates a failure that cost nothing.
     #[must_use]
@@ -210,17 +221,26 @@ impl TurnFailure {
         reported.is_some_and(|(reported, resets)| reported < resets && resets <= now)
     }
 
+    /// Turns an unusable reply into a failure.
+    #[must_use]
+    pub fn of_reply(reply: &TurnReply, cause: FailureCause, message: impl Into<String>) -> Self {
+        Self {
+            cost: reply.cost,
+            usage: reply.usage.clone(),
+            refused_tools: reply.refused_tools.clone(),
+            ..Self::new(cause, message)
+        }
+    }
+
     /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if none was,
     /// or if the state continues.
     #[must_use]
     pub fn of_refused_tools(reply: &TurnReply, on_denied: OnDenied) -> Option<Self> {
         match on_denied {
             OnDenied::Continue => None,
-            OnDenied::Fail => closing_line(&reply.refused_tools).map(|line| Self {
-                cost: reply.cost,
-                usage: reply.usage.clone(),
-                refused_tools: reply.refused_tools.clone(),
-                ..Self::new(FailureCause::ToolRefused, format!("{line} (on_denied: fail)"))
+            OnDenied::Fail => closing_line(&reply.refused_tools).map(|line| {
+                let message = format!("{line} (on_denied: fail)");
+                Self::of_reply(reply, FailureCause::ToolRefused, message)
             }),
         }
     }

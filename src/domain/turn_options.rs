@@ -91,6 +91,9 @@ pub struct TurnOptions {
     /// The fate of a tool call that needs approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<ApprovalPolicy>,
+    /// True if a prompt that begins with a slash word is a command or a skill to run, not a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_command: Option<bool>,
 }
 
 impl TurnOptions {
@@ -115,6 +118,12 @@ impl TurnOptions {
     #[must_use]
     pub fn asks_for_approval(&self) -> bool {
         self.permissions == Some(ApprovalPolicy::Ask)
+    }
+
+    /// Returns whether a prompt that begins with a slash word is a command.
+    #[must_use]
+    pub fn runs_command(&self) -> bool {
+        self.run_command == Some(true)
     }
 
     /// Removes the options that are also given as arguments for Claude Code, because a command line overrides a
@@ -178,6 +187,7 @@ impl TurnOptions {
             on_denied: self.on_denied.or(farther.on_denied),
             on_lost_session: self.on_lost_session.or(farther.on_lost_session),
             permissions: self.permissions.or(farther.permissions),
+            run_command: self.run_command.or(farther.run_command),
         }
     }
 }

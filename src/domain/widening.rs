@@ -212,6 +212,8 @@ fn judge_all(options: &TurnOptions) {
         background: _,
         on_denied: _,
         on_lost_session: _,
+        // Runs a command that is installed for the user or in the working directory, with the permissions of the turn.
+        run_command: _,
         // Calls run only after a person or a plug-in has allowed them.
         permissions: _,
         // Leaves out hooks only with trust, and offers no tools that the starter did not: see `startup_flags`.

@@ -52,6 +52,7 @@ pub const KEYS: [&str; 23] = [
     "on_denied",
     "on_lost_session",
     "permissions",
+    "run_command",
 ];
 
 /// The keys, as programs write them.
@@ -79,6 +80,7 @@ pub const DASHED_KEYS: [&str; 23] = [
     "on-denied",
     "on-lost-session",
     "permissions",
+    "run-command",
 ];
 
 /// A mistake in an option.
@@ -193,6 +195,7 @@ impl WrittenOptions {
                 keep(values::prompt(key, node, &mut options.append_system_prompt));
             }
             "strict_mcp" => keep(values::switch(key, node, &mut options.strict_mcp)),
+            "run_command" => keep(values::switch(key, node, &mut options.run_command)),
             "max_turns" => keep(values::count(key, node, 1, &mut options.max_turns)),
             "max_thinking_tokens" => {
                 keep(values::count(key, node, 0, &mut options.max_thinking_tokens));

@@ -71,7 +71,7 @@ impl ClaudeRunner {
         self.start(input, stop).await
     }
 
-    /// Sends a turn to an idle process; `None` if it has died meanwhile.
+    /// Sends a turn to an idle process; `None` if it has died meanwhile, or did not take the options of the turn.
     async fn continue_in(
         &self,
         mut worker: Worker,
@@ -96,9 +96,15 @@ impl ClaudeRunner {
             return Err(unwritable(&path, &error));
         }
         point("passage.noted");
-        let mut lines = String::new();
-        for switch in switches {
-            lines.push_str(&message::switch(&new_message(), switch));
+        let timeouts =
+            WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
+        let (tasks, spent) = (worker.background.left_running(), turn_offset.spent);
+        let mut stream = answer_to(turn_offset.message.clone(), spent, tasks, input);
+        let is_switched = worker.switch(switches, &mut stream, stop, timeouts).await;
+        if !is_switched || self.stops.run_level() != StopLevel::None {
+            worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
+            forget(files)?;
+            return self.refuse_if_stopped().map(|()| None);
         }
         if input.session.origin == SessionOrigin::Fresh
             && let Some(group) = worker.process.group()
@@ -107,18 +113,14 @@ impl ClaudeRunner {
         }
         let model = input.model.clone().or(worker.options.model);
         worker.options = ProcessOptions { model, turn: input.options.clone() };
-        lines.push_str(&message::prompt(&turn_offset.message, &input.prompt));
-        let timeouts =
-            WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
-        let is_written = worker.write(&lines, stop, timeouts).await;
+        let line = message::prompt(&turn_offset.message, &input.prompt, stream.traces.runs_command);
+        let is_written = worker.write(&line, stop, timeouts).await;
         point("passage.asked");
         if !is_written && worker.process.has_ended() {
             worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             forget(files)?;
             return Ok(None);
         }
-        let tasks = worker.background.left_running();
-        let stream = answer_to(turn_offset.message, turn_offset.spent, tasks, input);
         Ok(Some(WorkerTurn { worker, stream, took_over: true, attached: false }))
     }
 
@@ -135,7 +137,7 @@ impl ClaudeRunner {
             lines.push_str(&message::renew_system_prompt());
         }
         lines.push_str(&message::get_usage(message::BASE_USAGE));
-        lines.push_str(&message::prompt(&id, &input.prompt));
+        lines.push_str(&message::prompt(&id, &input.prompt, input.options.runs_command()));
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -212,7 +214,9 @@ fn answer_to(
     input: &TurnInput,
 ) -> StreamParser {
     let background = input.options.background.unwrap_or_default();
-    StreamParser::answer_to(message, total).with_background(background, tasks)
+    let mut stream = StreamParser::answer_to(message, total).with_background(background, tasks);
+    stream.traces.runs_command = input.options.runs_command();
+    stream
 }
 
 fn new_message() -> MessageId {

@@ -68,6 +68,7 @@ impl ClaudeRunner {
         });
         let background = input.options.background.unwrap_or_default();
         let mut stream = stream.with_background(background, BackgroundTasks::default());
+        stream.traces.runs_command = input.options.runs_command();
         if files.is_marked_unkept() {
             stream.set_was_asked();
         }

@@ -1,12 +1,14 @@
 //! Judges a turn by its stream, its exit and the end of its stderr. Pure.
 //!
 //! `is_error` decides, never the subtype or the exit code alone: an API error comes as
-//! `subtype: "success"`, and a process can exit with 0 without having answered.
+//! `subtype: "success"`, and a process can exit with 0 without having answered. What ends without an error is a reply only
+//! if it is an [answer](super::no_answer).
 
 use jiff::tz::TimeZone;
 
 use super::api_error::ApiError;
 use super::child::exit::ProcessExit;
+use super::no_answer::why_no_answer;
 use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
 use super::usage_limit::{self, UsageLimit};
 use crate::domain::time::Timestamp;
@@ -54,22 +56,35 @@ pub fn judge(
         Some(result) if result.is_error && result.subtype != NO_OBJECT => {
             TurnOutcome::Failed(refused(stream, result, &moment()))
         }
-        Some(result) => TurnOutcome::Replied(TurnReply {
-            text: match &result.text {
-                Some(text) => text.clone(),
-                // The program names here the violation of the schema.
-                None => result.errors.join("; "),
-            },
-            structured: result.structured.clone(),
-            cost: stream.taken().cost,
-            usage: stream.taken().usage.clone(),
-            duration_ms: result.duration_ms,
-            message: stream.message.clone(),
-            refused_tools: stream.refused.refusals(),
-            is_given: false,
-            session: None,
-        }),
+        Some(result) => match why_no_answer(stream, result).filter(|_| !result.is_error) {
+            Some((cause, why)) => TurnOutcome::Failed(TurnFailure {
+                cost: stream.taken().cost,
+                usage: stream.taken().usage.clone(),
+                ..TurnFailure::new(cause, why)
+            }),
+            None => TurnOutcome::Replied(reply(stream, result)),
+        },
         None => TurnOutcome::Failed(no_result(stream, exit, &stderr())),
+    }
+}
+
+/// Returns the reply of a turn that has an answer.
+fn reply(stream: &StreamParser, result: &TurnResult) -> TurnReply {
+    TurnReply {
+        text: match &result.text {
+            Some(text) => text.clone(),
+            // The program names here the violation of the schema.
+            None => result.errors.join("; "),
+        },
+        structured: result.structured.clone(),
+        cost: stream.taken().cost,
+        usage: stream.taken().usage.clone(),
+        duration_ms: result.duration_ms,
+        message: stream.message.clone(),
+        refused_tools: stream.refused.refusals(),
+        is_given: false,
+        hook: stream.traces.looping_hook().map(str::to_owned),
+        session: None,
     }
 }
 

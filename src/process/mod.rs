@@ -29,6 +29,7 @@ pub mod host;
 mod launch;
 pub mod message;
 pub mod model_times;
+pub mod no_answer;
 pub mod notice;
 pub mod on_event_command;
 pub mod outcome;

@@ -1,13 +1,16 @@
 //! Reads Claude Code's stream, one JSON object a line, in memory that does not grow with it. Pure.
 //!
 //! It reads tolerantly: unknown events and fields are skipped, a line that is not JSON is remembered for the error
-//! message, and bytes that are not UTF-8 are replaced. Only one line is held at a time, and its length is limited. A
-//! longer line is an error, which is reported once. The costs in it and in the lines after it count.
+//! message, and bytes that are not UTF-8 are replaced. Only one line is held at a time, and its length is limited. Of a
+//! longer line only the short members count. If it is the result and lacks the answer, that is an error, which is
+//! reported once. The costs in it and in the lines after it count.
 //!
 //! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
 //! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
 
 pub mod activity;
+pub mod answer;
+pub mod answered_requests;
 pub mod approvals;
 pub mod background;
 mod cut_off;
@@ -23,11 +26,13 @@ mod turn_state;
 
 use serde_json::value::RawValue;
 
-use self::line::{StreamLine, get, text};
+use self::line::{LineKind, StreamLine, get, text};
 use self::line_assembler::{AssembledLine, StreamLineAssembler};
 pub use self::line_assembler::{LineTooLong, MAX_LINE_BYTES};
 use self::refusals::RefusedTools;
 
+use self::answer::AnswerTraces;
+use self::answered_requests::AnsweredRequests;
 use self::approvals::ApprovalCalls;
 use self::background::{BackgroundTasks, TurnRemainder};
 use self::cut_off::{CostCompleteness, CutOff};
@@ -64,6 +69,10 @@ pub struct TurnResult {
     pub api_status: Option<u16>,
     /// Further error texts.
     pub errors: Vec<String>,
+    /// The reason for the end of the turn, if the program names one.
+    pub terminal_reason: Option<String>,
+    /// The number of times that the model answered, if the program names it.
+    pub requests: Option<u64>,
 }
 
 /// The account's usage limit is reached.
@@ -87,6 +96,8 @@ enum AnswerState {
 #[derive(Debug, Default)]
 pub struct StreamParser {
     lines: StreamLineAssembler,
+    /// The line of a result whose answer was too long.
+    lost_answer: Option<LineTooLong>,
     /// The number of events that were understood.
     pub events: u64,
     /// The beginning of the first line that is not an event.
@@ -134,6 +145,10 @@ pub struct StreamParser {
     pub messages: SteeringMessages,
     /// The tools that were refused.
     pub refused: RefusedTools,
+    /// The traces of an answer of the model.
+    pub traces: AnswerTraces,
+    /// The answers to the requests of the runtime.
+    pub answered_requests: AnsweredRequests,
     /// Number of requests in a row that the API has refused because of the credentials.
     pub authentication_refusals: u32,
     /// The kind of the last error that the program reported in place of a message.
@@ -189,12 +204,20 @@ impl StreamParser {
     /// Takes the next bytes of the stream.
     ///
     /// # Errors
-    /// [`LineTooLong`], once for each such line; all bytes are taken nevertheless.
+    /// [`LineTooLong`], once for each result whose answer is too long; all bytes are taken nevertheless.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
         let mut lines = std::mem::take(&mut self.lines);
-        let fed = lines.feed(bytes, |line| self.line(line));
+        lines.feed(bytes, |line| self.line(line));
         self.lines = lines;
-        fed
+        self.check_answer()
+    }
+
+    /// Checks that no answer was lost since the last check.
+    ///
+    /// # Errors
+    /// [`LineTooLong`], if the line of a result was too long for its answer to be held.
+    pub(super) fn check_answer(&mut self) -> Result<(), LineTooLong> {
+        self.lost_answer.take().map_or(Ok(()), Err)
     }
 
     /// Takes the remaining bytes as a line, at the end of the stream.
@@ -207,9 +230,9 @@ impl StreamParser {
     fn line(&mut self, line: AssembledLine<'_>) {
         match line {
             AssembledLine::Whole(line) => self.whole_line(line),
-            AssembledLine::TooLong(members) => {
+            AssembledLine::TooLong { members, line } => {
                 if let Some(event) = StreamLine::parse(&String::from_utf8_lossy(&members)) {
-                    self.costs_of(&event);
+                    self.take_reduced(&event, LineTooLong { line });
                 }
             }
         }
@@ -235,6 +258,24 @@ impl StreamParser {
         self.event(event);
         if self.remainder() == Some(TurnRemainder::Nothing) {
             self.answer = AnswerState::Final;
+        }
+    }
+
+    /// Takes an event without its long members. Only a result is nothing without them, if no message has its text.
+    pub(super) fn take_reduced(&mut self, event: &StreamLine<'_>, line: LineTooLong) {
+        let is_lost = event.kind == LineKind::Result
+            && event.result.is_none()
+            && !self.traces.has_text()
+            && get(event.is_error) != Some(true);
+        if is_lost {
+            self.costs_of(event);
+            self.lost_answer = Some(line);
+            return;
+        }
+        self.take(event);
+        if event.kind == LineKind::User {
+            // It has the answer of a tool, which cannot be told.
+            self.open_tools.clear();
         }
     }
 
@@ -266,6 +307,8 @@ impl TurnResult {
                 .filter(|object| object != "null"),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
+            terminal_reason: text(event.terminal_reason),
+            requests: get(event.num_turns),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),
             api_error: text(event.api_error),
             api_status: get(event.api_error_status),

@@ -235,7 +235,7 @@ thread_local! {
 /// The reason why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A line is too long to be held.
+    /// The line of a result is too long to be held.
     #[error(transparent)]
     TooLong(#[from] LineTooLong),
     /// The system refused.
@@ -285,7 +285,7 @@ impl StreamFollower {
     }
 
     /// Reads up to the current end, when no later output is of interest; yields to other tasks in between, and
-    /// does not wait for output that is still being written. A line that is too long does not stop the
+    /// does not wait for output that is still being written. A result that is too long does not stop the
     /// reading, because a later one may have the turn's cost.
     ///
     /// # Errors
@@ -305,7 +305,7 @@ impl StreamFollower {
         }
         stream.end();
         self.note_time_of_result(stream);
-        too_long
+        too_long.and(stream.check_answer().map_err(Error::from))
     }
 
     /// Notes when a result was written that does not say so itself: when its file was last changed.

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::spawn_local;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::follow::FollowEnd;
 use super::host::is_disk_full;
 use super::message;
+use super::no_answer::why_no_answer;
 use super::notice::TurnNotice;
 use super::outcome::outcome;
-use super::stream::StreamParser;
+use super::stream::{StreamParser, TurnResult};
 use super::transcript::TurnFiles;
 use super::worker::Worker;
 use super::worker_process::ShutdownMode;
@@ -29,9 +30,6 @@ use crate::fault::point;
 
 /// The longest time to wait for the cost of a turn that is cut off.
 const COST_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Poll interval while waiting for that cost.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl ClaudeRunner {
     /// Keeps the process for the next turn, or ends it, and returns the outcome of the turn.
@@ -53,6 +51,9 @@ impl ClaudeRunner {
             if !stream.messages.are_on_the_way() {
                 interrupt(&mut worker, &mut stream, stop).await;
             }
+        }
+        for notice in stream.traces.notices() {
+            tracing::warn!("{}: {notice}", input.turn);
         }
         let has_tasks = !stream.background.running().is_empty();
         worker.may_leave_others |= attached || stream.used_tools || has_tasks;
@@ -119,7 +120,7 @@ impl ClaudeRunner {
         };
         is_needed
             && matches!(end, FollowEnd::Result)
-            && stream.result.as_ref().is_some_and(|result| !result.is_error)
+            && has_answered(stream)
             && worker.stdin.is_some()
             && !stream.messages.are_on_the_way()
             && *stop.borrow() == StopLevel::None
@@ -181,6 +182,13 @@ impl ClaudeRunner {
     }
 }
 
+/// Returns whether a turn has an answer.
+fn has_answered(stream: &StreamParser) -> bool {
+    let is_answer =
+        |result: &TurnResult| !result.is_error && why_no_answer(stream, result).is_none();
+    stream.result.as_ref().is_some_and(is_answer)
+}
+
 /// Returns the outcome of a turn. If it is `unsure` which answers its calls had, a suspended one says so.
 fn with_doubt(mut outcome: TurnOutcome, unsure: bool) -> TurnOutcome {
     if let TurnOutcome::Failed(TurnFailure { suspended: Some(suspended), .. }) = &mut outcome {
@@ -197,7 +205,7 @@ fn is_settled(
     stop: &watch::Receiver<StopLevel>,
 ) -> bool {
     matches!(end, FollowEnd::Result)
-        && stream.result.as_ref().is_some_and(|result| !result.is_error)
+        && has_answered(stream)
         && !worker.may_leave_others
         && !stream.background.has_running()
         && stream.partials == 0
@@ -216,7 +224,7 @@ async fn read_cost_of_tasks(
         return;
     }
     if worker.command(&message::get_usage(message::FINAL_USAGE), COST_TIMEOUT).await {
-        read_until(worker, stream, stop, StreamParser::has_final_cost).await;
+        worker.read_until(stream, stop, COST_TIMEOUT, StreamParser::has_final_cost).await;
     }
 }
 
@@ -231,23 +239,9 @@ async fn interrupt(
     }
     let lines = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
     if *stop.borrow() != StopLevel::Now && worker.command(&lines, COST_TIMEOUT).await {
-        read_until(worker, stream, stop, StreamParser::has_settled).await;
-    }
-}
-
-/// Reads a stream until a condition holds, the process has ended, or it has taken too long.
-async fn read_until(
-    worker: &mut Worker,
-    stream: &mut StreamParser,
-    stop: &watch::Receiver<StopLevel>,
-    is_done: impl Fn(&StreamParser) -> bool,
-) {
-    let deadline = Instant::now() + COST_TIMEOUT;
-    while Instant::now() < deadline && *stop.borrow() != StopLevel::Now {
-        let has_ended = worker.process.has_ended();
-        if worker.follower.read(stream).is_err() || is_done(stream) || has_ended {
-            return;
-        }
-        sleep(POLL_INTERVAL).await;
+        let is_refused =
+            |stream: &StreamParser| stream.answered_requests.refusal(message::INTERRUPT).is_some();
+        let is_done = |stream: &StreamParser| stream.has_settled() || is_refused(stream);
+        worker.read_until(stream, stop, COST_TIMEOUT, is_done).await;
     }
 }

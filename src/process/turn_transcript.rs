@@ -9,10 +9,11 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::file_changes::FileChanges;
+use super::message;
 use super::stream::background::TurnRemainder;
 use super::stream::line::{LineKind, StreamLine};
 use super::stream::line_assembler::{AssembledLine, StreamLineAssembler};
-use super::stream::{StreamParser, TurnResult};
+use super::stream::{LineTooLong, StreamParser, TurnResult};
 use crate::domain::id::MessageId;
 use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
@@ -95,7 +96,8 @@ impl TurnTranscript {
             changes.take(event);
             match event.kind {
                 LineKind::User if found.prompt.is_none() && asks(event, message.as_ref()) => {
-                    found.prompt = event.message_text();
+                    found.prompt =
+                        event.message_text().map(|text| message::as_asked(&text).to_owned());
                 }
                 LineKind::Assistant if event.is_of_main_agent() => {
                     written = event.message_text().or(written.take());
@@ -154,8 +156,7 @@ impl TurnTranscript {
                 }
             };
             if count > 0 {
-                // A line that is too long is passed when it has ended.
-                let _ = lines.feed(&chunk[..count], take);
+                lines.feed(&chunk[..count], take);
             } else {
                 lines.end(take);
             }
@@ -172,7 +173,7 @@ impl TurnTranscript {
     ) -> io::Result<()> {
         let (bytes, is_whole) = match line {
             AssembledLine::Whole(line) => (*line, true),
-            AssembledLine::TooLong(members) => (members.trim_ascii(), false),
+            AssembledLine::TooLong { members, .. } => (members.trim_ascii(), false),
         };
         let text = String::from_utf8_lossy(bytes);
         let event = StreamLine::parse(&text);
@@ -185,11 +186,14 @@ impl TurnTranscript {
             return Ok(());
         }
         if let Some(read) = &mut self.read {
-            if let Some(event) = event.as_ref().filter(|_| is_whole) {
-                read.take(event);
+            match &event {
+                Some(event) if is_whole => read.take(event),
+                Some(event) => read.take_reduced(event, LineTooLong { line: 0 }),
+                None => {}
             }
-            // The runtime gives up a turn at a line that is too long.
-            self.is_over = !is_whole || read.remainder() == Some(TurnRemainder::Nothing);
+            // The runtime gives up a turn whose answer is too long.
+            self.is_over =
+                read.check_answer().is_err() || read.remainder() == Some(TurnRemainder::Nothing);
         }
         if text.is_empty() || kind == Some(LineKind::ControlResponse) {
             return Ok(());
@@ -222,7 +226,7 @@ fn prompt_in_file(file: &str) -> String {
     let mut prompts = messages
         .filter(|event| event.kind == LineKind::User && event.message_id().is_some())
         .filter_map(|event| event.message_text());
-    prompts.next().unwrap_or_else(|| file.to_owned())
+    prompts.next().map_or_else(|| file.to_owned(), |text| message::as_asked(&text).to_owned())
 }
 
 /// Returns whether a line repeats the turn's message: the message with this id, or without an id the first repeated

@@ -16,20 +16,25 @@ use super::child::group::ProcessGroup;
 use super::child::{orphans, subreaper};
 use super::command::EnvironmentMarker;
 use super::config_files::remove_configs;
+use super::message;
 use super::partial_message_removal;
 use super::process_counts::ProcessLifetime;
 use super::stderr_file;
+use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, StreamFollower};
 use super::worker_process::{ShutdownMode, WorkerProcess};
 use super::worker_slot::WorkerSlot;
 use crate::domain::id::SessionId;
-use crate::domain::option_switch::ProcessOptions;
+use crate::domain::option_switch::{ProcessOptions, ProcessSwitch};
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 
 /// Lifetime up to which a process that used no tools has had no time to leave another one behind.
 const BRIEF_LIFETIME: Duration = Duration::from_secs(1);
+
+/// Poll interval while waiting for something in the stream of a process.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A process and its state.
 #[derive(Debug)]
@@ -167,6 +172,54 @@ impl Worker {
             drop(self.stdin.take());
         }
         written
+    }
+
+    /// Asks it for changes, and returns whether it has made all of them before the time is up.
+    pub async fn switch(
+        &mut self,
+        switches: &[ProcessSwitch],
+        stream: &mut StreamParser,
+        stop: &mut watch::Receiver<StopLevel>,
+        timeouts: WriteTimeouts,
+    ) -> bool {
+        if switches.is_empty() {
+            return true;
+        }
+        let id = |at: usize| format!("switch-{}-{at}", self.turn_from);
+        let ids: Vec<String> = (0..switches.len()).map(id).collect();
+        let lines: String =
+            ids.iter().zip(switches).map(|(id, switch)| message::switch(id, switch)).collect();
+        if !self.write(&lines, stop, timeouts).await {
+            return false;
+        }
+        let has_made_all =
+            |stream: &StreamParser| ids.iter().all(|id| stream.answered_requests.has_granted(id));
+        let is_refused = |stream: &StreamParser| {
+            ids.iter().any(|id| stream.answered_requests.refusal(id).is_some())
+        };
+        let is_done = |stream: &StreamParser| has_made_all(stream) || is_refused(stream);
+        self.read_until(stream, stop, timeouts.longest, is_done).await;
+        // They are no sign that the prompt was read.
+        stream.events = 0;
+        has_made_all(stream)
+    }
+
+    /// Reads its stream until a condition holds, it has ended, or it has taken too long.
+    pub async fn read_until(
+        &mut self,
+        stream: &mut StreamParser,
+        stop: &watch::Receiver<StopLevel>,
+        longest: Duration,
+        is_done: impl Fn(&StreamParser) -> bool,
+    ) {
+        let deadline = Instant::now() + longest;
+        while Instant::now() < deadline && *stop.borrow() != StopLevel::Now {
+            let has_ended = self.process.has_ended();
+            if self.follower.read(stream).is_err() || is_done(stream) || has_ended {
+                return;
+            }
+            sleep(POLL_INTERVAL).await;
+        }
     }
 
     /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be idle

@@ -181,6 +181,10 @@ impl TurnPlayer<'_> {
 
     fn answer(&self) -> Result<(), String> {
         let (rule, turn) = (self.rule, self.turn);
+        if !rule.lines.is_empty() {
+            let lines = rule.lines.iter().flat_map(stream::line);
+            return stream::write(&lines.collect::<Vec<u8>>());
+        }
         let padded = format!("{}{}", "x".repeat(rule.pad), rule.reply);
         let spoil = |kind: &str, line: Vec<u8>| match &rule.non_utf8 {
             Some(wanted) if wanted == kind => spoiled(line, &rule.reply),

@@ -217,10 +217,14 @@ impl<F: FnMut(TurnMessage) -> Result<(), String>> StdinReader<F> {
 
     fn answer(&mut self, line: &Value) -> Result<(), String> {
         let (id, request) = (&line["request_id"], &line["request"]);
+        let refused = std::env::var("FAKE_CLAUDE_REFUSES");
+        if refused.is_ok_and(|refused| request["subtype"] == refused) {
+            return stream::write(&stream::control_refused(id, "API error: 529 busy"));
+        }
         match request["subtype"].as_str() {
             Some("set_model") => self.model = request["model"].as_str().map(str::to_owned),
             Some("interrupt") => self.control.interrupted.store(self.count, Ordering::Relaxed),
-            Some("initialize") => {}
+            Some("initialize" | "set_permission_mode" | "apply_flag_settings") => {}
             other => return stream::write(&stream::control_error(id, other.unwrap_or_default())),
         }
         stream::write(&stream::control_success(id))

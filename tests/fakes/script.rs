@@ -83,6 +83,9 @@ pub(crate) struct ScriptRule {
     pub(crate) pad: usize,
     /// Puts bytes that are not UTF-8 into the line of this type: `assistant` or `result`.
     pub(crate) non_utf8: Option<String>,
+    /// Lines that are printed as they stand in place of the answer. Their session is that of the turn.
+    #[serde(default)]
+    pub(crate) lines: Vec<serde_json::Value>,
     /// Ends the turn with a result that is an error.
     pub(crate) error: Option<FailedResult>,
     /// Ends the turn with a result that names the account's usage limit.

@@ -218,7 +218,10 @@ pub(crate) fn control_success(id: &Value) -> Vec<u8> {
 }
 
 pub(crate) fn control_error(id: &Value, subtype: &str) -> Vec<u8> {
-    let error = format!("Unsupported control request subtype: {subtype}");
+    control_refused(id, &format!("Unsupported control request subtype: {subtype}"))
+}
+
+pub(crate) fn control_refused(id: &Value, error: &str) -> Vec<u8> {
     line(&json!({
         "type": "control_response",
         "response": {"subtype": "error", "request_id": id, "error": error},

@@ -26,6 +26,7 @@ mod lean;
 mod machine;
 mod messages;
 mod money;
+mod no_answer;
 mod nodes;
 mod options;
 mod output;

@@ -46,6 +46,7 @@ mod limits;
 mod logging;
 mod machine_limits;
 mod manifest;
+mod no_answer;
 mod on_event;
 mod options;
 mod orders;

@@ -241,6 +241,7 @@ fn dispatched(step: u64) -> DispatchTurn {
         reply: ReplyRules::default(),
         forks: ForkRules::default(),
         on_denied: OnDenied::Continue,
+        runs_command: false,
         state: state("B.md"),
         folder: None,
         working_dir: WorkingDir::default(),

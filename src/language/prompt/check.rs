@@ -79,6 +79,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.entries(&workflow_map);
         report.tags(&workflow_map);
         report.lost_frontmatter(&workflow_map);
+        report.runs_commands = manifest.options.runs_command();
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.has_budget = manifest.budget.is_some();
@@ -143,6 +144,8 @@ struct FolderDiagnostics<'a> {
     ceiling: PermissionCeiling,
     /// True if the run has a budget, which bounds all its agents.
     has_budget: bool,
+    /// The run's default of `run_command`.
+    runs_commands: bool,
     /// Reads the graphs; without it, none is read.
     graphs: Option<&'a FolderGraphReader<'a>>,
     diagnostics: Vec<Diagnostic>,
@@ -157,6 +160,7 @@ impl<'a> FolderDiagnostics<'a> {
             source,
             ceiling: PermissionCeiling::of(&settings),
             has_budget: false,
+            runs_commands: false,
             graphs: None,
             diagnostics: Vec::new(),
             seen: BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 47] = [
+pub const CODES: [(&str, &str); 48] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -62,6 +62,10 @@ pub const CODES: [(&str, &str); 47] = [
         "a tool's name is probably misspelt, or a rule names a tool that is not offered (warning)",
     ),
     ("RF406", "{{input}} stands in a state that only a question or a return leads to (warning)"),
+    (
+        "RF407",
+        "a prompt begins with a command and is sent as text, or `run_command` has no effect (warning)",
+    ),
     ("RF501", "the schema of an output is missing or wrong"),
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),

@@ -6,7 +6,7 @@ use crate::domain::decide::TurnJudgement;
 use crate::domain::evaluation::{TransitionProposal, shown_output};
 use crate::domain::graph_execution::{OutputFormat, PromptTask, WaitResult};
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
-use crate::domain::reminder::{output_reminder, reminder};
+use crate::domain::reminder::{EMPTY_REPLY_REMINDER, output_reminder, reminder};
 use crate::domain::transition::Transition;
 use crate::domain::turn::TurnReply;
 use crate::domain::verdict::{verdict, verdict_reminder};
@@ -71,8 +71,7 @@ impl ReplyRules {
     /// Returns the judgement on a reply that decides the agent's transition.
     #[must_use]
     pub fn judge(&self, reply: &TurnReply, source: &dyn WorkflowSource) -> JudgedReply {
-        let is_free = self.task.as_ref().is_some_and(|task| task.contract == OutputFormat::Reply);
-        if is_free && self.output.is_none() {
+        if self.is_free() {
             return self.judge_free(&reply.text).into();
         }
         let answer = self.read(reply, source);
@@ -109,6 +108,28 @@ impl ReplyRules {
             other => Err(ProtocolViolation::NotAllowed { asked: other.in_short() }),
         });
         result.map_err(|violation| Box::new(self.violated(&violation, source)))
+    }
+
+    /// Returns the judgement on a reply that says nothing. Its agent is reminded, whatever the state allows.
+    #[must_use]
+    pub fn judge_empty(&self, source: &dyn WorkflowSource) -> TurnJudgement {
+        let violation = ProtocolViolation::Empty;
+        let expect = self.task.as_ref().map(|task| task.expect.as_slice()).unwrap_or_default();
+        let reminder = if !self.is_free() {
+            self.reminder(&violation, source)
+        } else if expect.is_empty() {
+            None
+        } else {
+            Some(verdict_reminder(expect, &violation))
+        };
+        let reminder = reminder.unwrap_or_else(|| EMPTY_REPLY_REMINDER.to_owned());
+        TurnJudgement::Violated { reminder: Some(reminder), violation: violation.to_string() }
+    }
+
+    /// Returns whether the reply is an answer as it stands.
+    fn is_free(&self) -> bool {
+        let is_reply = |task: &PromptTask| task.contract == OutputFormat::Reply;
+        self.output.is_none() && self.task.as_deref().is_some_and(is_reply)
     }
 
     fn read(

@@ -1,11 +1,12 @@
 //! A turn of Claude Code: prepared once it has a permit, and judged by the rules that it was prepared with.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{ResumeEnvironment, ResumeOutcome};
 use crate::domain::agent::{Agent, PersonMessage};
 use crate::domain::consult::SpendingTotals;
-use crate::domain::decide::prompt_place;
+use crate::domain::decide::{TurnJudgement, prompt_place};
 use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{Folder, StateName};
@@ -56,6 +57,8 @@ pub struct TurnRules {
     pub forks: ForkRules,
     /// The consequence of a refused tool.
     pub on_denied: OnDenied,
+    /// True if the prompt may be a command, which may have nothing to say.
+    pub runs_command: bool,
     /// The state.
     pub state: StateName,
     /// The folder of the state below the scope, if it is not the scope itself.
@@ -76,6 +79,7 @@ impl TurnRules {
             },
             forks: ForkRules::default(),
             on_denied: OnDenied::default(),
+            runs_command: false,
             state: agent.current_state.clone(),
             folder: agent.folder(),
             working_dir: agent.spec.working_dir.clone(),
@@ -142,6 +146,7 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
     let rules = TurnRules {
         forks: asked.forks,
         on_denied: own_on_denied.unwrap_or(settings.on_denied),
+        runs_command: options.runs_command(),
         ..TurnRules::of(agent, reply)
     };
     let file = asked.values.get(RESULTS_FILE).filter(|_| results.is_some());
@@ -274,10 +279,10 @@ pub(super) fn judge(
     reply: &TurnReply,
     environment: &ResumeEnvironment<'_>,
 ) -> ResumeOutcome {
-    if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
-        return ResumeOutcome::Failed(failure);
-    }
-    let mut rules = rules;
+    let mut rules = match with_answer(rules, reply, environment) {
+        Ok(rules) => rules,
+        Err(outcome) => return *outcome,
+    };
     if reply.is_given {
         // The person has decided.
         rules.reply.evaluator.take_if(|own| matches!(own, Evaluator::Prompt { .. }));
@@ -295,19 +300,46 @@ pub(super) fn task_result(
     reply: &TurnReply,
     environment: &ResumeEnvironment<'_>,
 ) -> Result<WaitResult, Box<ResumeOutcome>> {
-    if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
-        return Err(Box::new(ResumeOutcome::Failed(failure)));
-    }
+    let rules = with_answer(rules, reply, environment)?;
     let result = rules.reply.task_result(reply, environment.source);
     result.map_err(|judgement| Box::new(judged(rules, reply, (*judgement).into())))
 }
 
-/// Returns the outcome of a reply that has been judged.
+/// Returns the rules of a turn whose reply is an answer.
+///
+/// # Errors
+/// The outcome of a reply that is none: a tool was refused where that counts as a failure, or it says nothing.
+fn with_answer(
+    rules: TurnRules,
+    reply: &TurnReply,
+    environment: &ResumeEnvironment<'_>,
+) -> Result<TurnRules, Box<ResumeOutcome>> {
+    if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
+        return Err(Box::new(ResumeOutcome::Failed(failure)));
+    }
+    if !reply.is_empty() || reply.is_given || rules.runs_command {
+        return Ok(rules);
+    }
+    if rules.reply.proposal.is_some() {
+        // An evaluator is asked again, because it is not reminded.
+        let failure = TurnFailure::of_reply(reply, FailureCause::Crash, "the reply is empty");
+        return Err(Box::new(ResumeOutcome::Failed(failure)));
+    }
+    let judgement = rules.reply.judge_empty(environment.source);
+    Err(Box::new(judged(rules, reply, judgement.into())))
+}
+
+/// Returns the outcome of a reply that has been judged. A hook that kept the turn from ending is named with what is wrong.
 pub(super) fn judged(
     rules: TurnRules,
     reply: &TurnReply,
-    judged_reply: JudgedReply,
+    mut judged_reply: JudgedReply,
 ) -> ResumeOutcome {
     let shown = rules.reply.shown(reply);
+    if let (TurnJudgement::Violated { violation, .. }, Some(hook)) =
+        (&mut judged_reply.judgement, &reply.hook)
+    {
+        let _ = write!(violation, "; a Stop hook kept the turn from ending: {hook}");
+    }
     ResumeOutcome::Judged(Box::new(JudgedTurn { rules, shown, reply: judged_reply }))
 }

@@ -27,7 +27,7 @@ fn option(key: &str) -> Value {
         "permissions" => variants::<ApprovalPolicy>(),
         "startup" => variants::<StartupMode>(),
         "setting_sources" => one_or_more(variants::<SettingSource>()),
-        "strict_mcp" => shape::boolean(),
+        "strict_mcp" | "run_command" => shape::boolean(),
         "max_turns" => shape::count(),
         "max_thinking_tokens" => {
             json!({ "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" })

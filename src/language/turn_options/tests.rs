@@ -43,6 +43,7 @@ append_system_prompt: 7
 system_prompt_file: prompts/s.md
 mcp_config: [a.json, { mcpServers: {} }]
 strict_mcp: true
+run_command: true
 settings: { model: x }
 setting_sources: [user, local]
 agents: agents.json
@@ -67,6 +68,7 @@ startup: lean
     assert_eq!(configs[0], ConfigSource::File("a.json".into()));
     assert!(matches!(&configs[1], ConfigSource::Inline(map) if map.contains_key("mcpServers")));
     assert_eq!(all.strict_mcp, Some(true));
+    assert_eq!(all.run_command, Some(true));
     assert!(matches!(all.settings, Some(ConfigSource::Inline(_))));
     assert_eq!(all.setting_sources, Some(vec![SettingSource::User, SettingSource::Local]));
     assert_eq!(all.agents, Some(ConfigSource::File("agents.json".into())));

@@ -104,9 +104,9 @@ impl TurnActivity {
     /// Takes the next bytes of the stream. A line that is too long is skipped.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut lines = std::mem::take(&mut self.lines);
-        let _ = lines.feed(bytes, |line| match line {
+        lines.feed(bytes, |line| match line {
             AssembledLine::Whole(line) => self.line(line),
-            AssembledLine::TooLong(_) => {}
+            AssembledLine::TooLong { .. } => {}
         });
         self.lines = lines;
     }

@@ -75,6 +75,16 @@ pub(in crate::process) struct StreamLine<'line> {
     #[serde(borrow, default)]
     pub(in crate::process) terminal_reason: RawField<'line>,
     #[serde(borrow, default)]
+    pub(in crate::process) num_turns: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) content: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) prevent_continuation: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) original_model: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) fallback_model: RawField<'line>,
+    #[serde(borrow, default)]
     pub(in crate::process) model_usage_since_last_result: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) user_message_uuids: RawField<'line>,
@@ -130,12 +140,12 @@ impl<'line> StreamLine<'line> {
 
     /// Returns whether the content of its message is a list of blocks, not a text.
     pub(in crate::process) fn has_blocks(&self) -> bool {
-        get::<Vec<&RawValue>>(self.content()).is_some()
+        get::<Vec<&RawValue>>(self.message_content()).is_some()
     }
 
     /// Returns the text of its message, without its other content; `None` if it has no text.
     pub(in crate::process) fn message_text(&self) -> Option<String> {
-        let content = self.content();
+        let content = self.message_content();
         let whole = text(content).or_else(|| {
             let blocks: Vec<&RawValue> = get(content)?;
             let texts = blocks
@@ -146,7 +156,7 @@ impl<'line> StreamLine<'line> {
         whole.filter(|text| !text.is_empty())
     }
 
-    fn content(&self) -> RawField<'line> {
+    fn message_content(&self) -> RawField<'line> {
         get::<MessageContent<'_>>(self.message)?.content
     }
 }
@@ -188,6 +198,10 @@ pub(in crate::process) struct ContentDelta<'line> {
 /// The answer to a control request.
 #[derive(Deserialize)]
 pub(in crate::process) struct ControlResponse<'line> {
+    #[serde(borrow, default)]
+    pub(in crate::process) subtype: RawField<'line>,
+    #[serde(borrow, default)]
+    pub(in crate::process) error: RawField<'line>,
     #[serde(borrow, default)]
     pub(in crate::process) request_id: RawField<'line>,
     #[serde(borrow, default)]

@@ -12,9 +12,9 @@ pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// The capacity that is kept for the next line, in bytes.
 const KEPT_CAPACITY: usize = 1024 * 1024;
 
-/// A line that is longer than [`MAX_LINE_BYTES`].
+/// A line that is longer than [`MAX_LINE_BYTES`], and whose answer cannot be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of its output is longer than {} MiB", MAX_LINE_BYTES >> 20)]
+#[error("line {line} of its output is the result, and longer than {} MiB", MAX_LINE_BYTES >> 20)]
 pub struct LineTooLong {
     /// The line, from 1.
     pub line: u64,
@@ -25,8 +25,13 @@ pub struct LineTooLong {
 pub(in crate::process) enum AssembledLine<'line> {
     /// The whole line.
     Whole(&'line [u8]),
-    /// An object with the short members of a line that is too long.
-    TooLong(Vec<u8>),
+    /// A line that is too long.
+    TooLong {
+        /// An object with its short members.
+        members: Vec<u8>,
+        /// The line, from 1.
+        line: u64,
+    },
 }
 
 /// The line that is being read.
@@ -41,20 +46,16 @@ pub(in crate::process) struct StreamLineAssembler {
 
 impl StreamLineAssembler {
     /// Takes the next bytes, and passes each line that ends in them to `take`.
-    ///
-    /// # Errors
-    /// [`LineTooLong`], once for each such line; all bytes are taken nevertheless.
     pub(in crate::process) fn feed(
         &mut self,
         mut bytes: &[u8],
         mut take: impl FnMut(AssembledLine<'_>),
-    ) -> Result<(), LineTooLong> {
-        let mut fed = Ok(());
+    ) {
         while let Some(end) = memchr(b'\n', bytes) {
-            fed = fed.and(self.end_line(&bytes[..end], &mut take));
+            self.end_line(&bytes[..end], &mut take);
             bytes = &bytes[end + 1..];
         }
-        fed.and(self.continue_line(bytes))
+        self.continue_line(bytes);
     }
 
     /// Passes the line that has no line feed to `take`, at the end of the stream.
@@ -65,40 +66,32 @@ impl StreamLineAssembler {
     }
 
     /// Takes the last bytes of a line.
-    fn end_line(
-        &mut self,
-        bytes: &[u8],
-        take: impl FnOnce(AssembledLine<'_>),
-    ) -> Result<(), LineTooLong> {
+    fn end_line(&mut self, bytes: &[u8], take: impl FnOnce(AssembledLine<'_>)) {
         if self.begun.is_empty() && self.long.is_none() && bytes.len() <= MAX_LINE_BYTES {
             self.lines += 1;
-            take(AssembledLine::Whole(bytes));
-            return Ok(());
+            return take(AssembledLine::Whole(bytes));
         }
-        let taken = self.continue_line(bytes);
+        self.continue_line(bytes);
         self.end_begun_line(take);
-        taken
     }
 
     /// Takes bytes of a line that is not at its end.
-    fn continue_line(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
+    fn continue_line(&mut self, bytes: &[u8]) {
         if let Some(long) = &mut self.long {
             long.feed(bytes);
         } else if self.begun.len() + bytes.len() > MAX_LINE_BYTES {
             let long = self.long.insert(LongLine::default());
             long.feed(&std::mem::take(&mut self.begun));
             long.feed(bytes);
-            return Err(LineTooLong { line: self.lines + 1 });
         } else {
             self.begun.extend_from_slice(bytes);
         }
-        Ok(())
     }
 
     fn end_begun_line(&mut self, take: impl FnOnce(AssembledLine<'_>)) {
         self.lines += 1;
         if let Some(long) = self.long.take() {
-            return take(AssembledLine::TooLong(long.finish()));
+            return take(AssembledLine::TooLong { members: long.finish(), line: self.lines });
         }
         take(AssembledLine::Whole(&self.begun));
         self.begun.clear();
@@ -110,30 +103,28 @@ impl StreamLineAssembler {
 mod tests {
     use super::*;
 
-    /// Returns the lines of a text that comes in pieces, and the number of errors.
-    fn assembled(text: &[u8], piece: usize) -> (Vec<String>, usize) {
-        let (mut assembler, mut lines, mut errors) =
-            (StreamLineAssembler::default(), Vec::new(), 0);
+    /// Returns the lines of a text that comes in pieces.
+    fn assembled(text: &[u8], piece: usize) -> Vec<String> {
+        let (mut assembler, mut lines) = (StreamLineAssembler::default(), Vec::new());
         let mut keep = |line: AssembledLine<'_>| {
             lines.push(match line {
                 AssembledLine::Whole(line) => String::from_utf8_lossy(line).into_owned(),
-                AssembledLine::TooLong(members) => {
-                    format!("too long: {}", String::from_utf8_lossy(&members))
+                AssembledLine::TooLong { members, line } => {
+                    format!("{line} is too long: {}", String::from_utf8_lossy(&members))
                 }
             });
         };
         for piece in text.chunks(piece) {
-            errors += usize::from(assembler.feed(piece, &mut keep).is_err());
+            assembler.feed(piece, &mut keep);
         }
         assembler.end(&mut keep);
-        (lines, errors)
+        lines
     }
 
     #[test]
     fn lines_are_assembled_from_chunks_of_any_size() {
         for piece in 1..9 {
-            let (lines, errors) = assembled(b"one\n\ntwo\nthree", piece);
-            assert_eq!((lines.join("|"), errors), ("one||two|three".to_owned(), 0));
+            assert_eq!(assembled(b"one\n\ntwo\nthree", piece).join("|"), "one||two|three");
         }
     }
 
@@ -142,9 +133,8 @@ mod tests {
         let padding = "x".repeat(MAX_LINE_BYTES);
         let text = format!("{{\"type\":\"result\",\"result\":\"{padding}\"}}\nnext\n");
         for piece in [1 << 16, usize::MAX] {
-            let (lines, errors) = assembled(text.as_bytes(), piece.min(text.len()));
-            assert_eq!(lines, ["too long: {\"type\":\"result\"}", "next"]);
-            assert_eq!(errors, 1);
+            let lines = assembled(text.as_bytes(), piece.min(text.len()));
+            assert_eq!(lines, ["1 is too long: {\"type\":\"result\"}", "next"]);
         }
     }
 }

@@ -66,7 +66,7 @@ impl SteeringMessages {
 }
 
 /// Returns whether a text ends an element that requests a transition.
-fn has_tag(text: &str) -> bool {
+pub(super) fn has_tag(text: &str) -> bool {
     let names = TagName::ALL.iter().map(|tag| tag.name()).chain(TagName::OF_WORKFLOWS);
     names.into_iter().any(|name| text.contains(&format!("</{name}>")))
 }

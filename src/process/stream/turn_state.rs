@@ -41,6 +41,8 @@ impl StreamParser {
             "init" => self.version = text(event.claude_code_version),
             "api_retry" => self.api_retry(event),
             "permission_denied" => self.refused.denied(event),
+            "informational" => self.traces.reported(event),
+            "model_refusal_fallback" | "model_fallback" => self.traces.changed_model(event),
             _ => {}
         }
         self.background.system(&subtype, event);
@@ -50,7 +52,14 @@ impl StreamParser {
         let error = text(event.error);
         self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
         self.reported_error = error.or(self.reported_error.take());
-        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else {
+            if event.message.is_none() && event.is_of_main_agent() {
+                // It was too long to be held.
+                self.traces.forget_text();
+                self.message = event.message_id().or(self.message.take());
+            }
+            return;
+        };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             self.result_written = event.written_at();
             return;
@@ -60,15 +69,24 @@ impl StreamParser {
         if let (Some(id), None) = (event.message_id(), text(event.parent_tool_use_id)) {
             self.message = Some(id);
         }
+        let is_main = event.is_of_main_agent();
         for content in message.content {
             match &*content.kind {
                 "tool_use" => {
+                    if is_main {
+                        self.traces.called_tool();
+                    }
                     self.used_tools = true;
                     self.refused.called(&content);
                     self.activity = text(content.name);
                     self.open_tools.extend(text(content.id));
                 }
-                "text" => self.activity = Some("writing".to_owned()),
+                "text" => {
+                    if is_main {
+                        self.traces.wrote(text(content.text));
+                    }
+                    self.activity = Some("writing".to_owned());
+                }
                 "thinking" => self.activity = Some("thinking".to_owned()),
                 _ => {}
             }
@@ -95,30 +113,18 @@ impl StreamParser {
         }
     }
 
-    /// Takes only the cost of an event.
+    /// Takes only the cost of a result.
     pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
         self.events += 1;
-        match event.kind {
-            LineKind::Result => {
-                self.results += 1;
-                self.meter.read_total(totals::of_result(event));
-                self.cost.has_lost_answer = true;
-            }
-            LineKind::ControlResponse => self.control_response(event),
-            LineKind::Assistant
-            | LineKind::User
-            | LineKind::System
-            | LineKind::RateLimit
-            | LineKind::ControlRequest
-            | LineKind::ControlCancel
-            | LineKind::Partial
-            | LineKind::Other => {}
-        }
+        self.results += 1;
+        self.meter.read_total(totals::of_result(event));
+        self.cost.has_lost_answer = true;
     }
 
     /// Takes the answer to a request for the cost. The total before the first turn is not its cost; any later one
     /// is.
     fn control_response(&mut self, event: &StreamLine<'_>) {
+        self.answered_requests.take(event);
         match totals::of_usage_response(event) {
             Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
             Some((request, total)) if request == FINAL_USAGE => {
@@ -130,7 +136,7 @@ impl StreamParser {
     }
 
     /// Takes a result. A turn may have several: when background work ends, the model is told, and answers again. The
-    /// last result counts; if it is empty, the text of the one before it counts.
+    /// last result counts, unless only the one before it is an answer.
     fn result(&mut self, event: &StreamLine<'_>) {
         self.approvals.result(event);
         let approvals = &self.approvals;
@@ -145,18 +151,22 @@ impl StreamParser {
         if self.answer == AnswerState::Final
             || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
         {
+            self.traces.forget_text();
             return;
         }
         self.expected.answered();
         self.result_written = event.written_at().or(self.result_written);
         self.login_ends = instant(event.credential_expires_at).or(self.login_ends);
         let mut read = TurnResult::read(event);
+        self.traces.complete(&mut read);
         if let Some(before) = self.result.take() {
-            read.duration_ms = read.duration_ms.saturating_add(before.duration_ms);
-            if !read.is_error && read.text.as_deref().is_none_or(|text| text.trim().is_empty()) {
-                read.text.clone_from(&before.text);
+            let duration_ms = read.duration_ms.saturating_add(before.duration_ms);
+            if before.is_answer() && !read.is_error && read.is_finished() && !read.is_answer() {
+                read = before;
+            } else {
+                self.messages.combine(&before, &mut read);
             }
-            self.messages.combine(&before, &mut read);
+            read.duration_ms = duration_ms;
         }
         self.result = Some(read);
         if let Some(waits) = self.background.names() {
@@ -168,6 +178,8 @@ impl StreamParser {
         let waits = self.expected.is_waiting();
         if event.is_repetition() {
             self.repeated(event);
+        } else {
+            self.traces.prompted(event);
         }
         if !waits && self.open_tools.is_empty() {
             return;

@@ -50,6 +50,8 @@ struct SharedApiState {
 struct ApiState {
     rules: Vec<ApiRule>,
     requests: Vec<ApiRequest>,
+    /// The status and message for the test of a model that a process is told to change to.
+    refused_models: Option<(u16, String)>,
 }
 
 impl MessagesApi {
@@ -74,6 +76,11 @@ impl MessagesApi {
     /// Adds rules; the first that matches and is not used up answers.
     pub(crate) fn script(&self, rules: impl IntoIterator<Item = ApiRule>) {
         self.shared.state().rules.extend(rules);
+    }
+
+    /// Answers the test of a model, which newer versions make before they change to it, with an error.
+    pub(crate) fn refuse_models(&self, status: u16, message: &str) {
+        self.shared.state().refused_models = Some((status, message.to_owned()));
     }
 
     /// Returns the conversational requests so far, in the order of arrival.
@@ -193,6 +200,10 @@ async fn messages(
     let model = body["model"].as_str().unwrap_or_default();
     let streamed = body["stream"].as_bool().unwrap_or_default();
     let Some(request) = ApiRequest::conversational(&headers, &body) else {
+        let refused = shared.state().refused_models.clone();
+        if let Some((status, message)) = refused.filter(|_| body["max_tokens"] == 1) {
+            return wire::error(status, &message);
+        }
         return wire::answer(&rule::ApiAnswer::default(), model, streamed);
     };
     let asked = request.newest.clone();

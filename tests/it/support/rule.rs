@@ -205,6 +205,11 @@ impl FakeRule {
         self.set("non_utf8", kind)
     }
 
+    /// Prints these lines in place of the answer.
+    pub(crate) fn lines(self, lines: impl IntoIterator<Item = Value>) -> Self {
+        self.set("lines", lines.into_iter().collect::<Vec<_>>())
+    }
+
     /// Ends the turn with a result that has `is_error`.
     pub(crate) fn error(self, status: impl Into<Option<u16>>, text: &str) -> Self {
         let status: Option<u16> = status.into();

@@ -56,6 +56,7 @@ fn below(
         source,
         ceiling: above.ceiling.clone(),
         has_budget: above.has_budget,
+        runs_commands: above.runs_commands,
         graphs: above.graphs,
         diagnostics: Vec::new(),
         seen,

@@ -10,7 +10,7 @@ use crate::language::manifest;
 use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
-use crate::language::prompt::workflow_map::WorkflowMap;
+use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
 impl FolderDiagnostics<'_> {
@@ -19,6 +19,7 @@ impl FolderDiagnostics<'_> {
         for (name, prompt) in workflow_map.prompts().chain(&workflow_map.evaluators) {
             self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
             self.option_files(name, &prompt.frontmatter.options, &prompt.places.options, "RF002");
+            self.command(name, prompt);
         }
         let found = in_outline(workflow_map, self.source, &self.ceiling);
         self.widenings(found);
@@ -35,6 +36,25 @@ impl FolderDiagnostics<'_> {
         self.option_files(name, options, places, "RF003");
         let found = in_options(name, options, places, self.source, &self.ceiling);
         self.widenings(found);
+    }
+
+    /// Warns of a prompt that looks like a command and is sent as text, and of a prompt that cannot be a command.
+    fn command(&mut self, name: &StateName, prompt: &FolderPrompt) {
+        let (word, place) = &prompt.first_word;
+        match prompt.frontmatter.options.run_command {
+            None if is_command(word) && !self.runs_commands => {
+                let message = format!(
+                    "the prompt begins with `{word}` and is sent as text; set `run_command: true` to run the command or skill, or `run_command: false` if it is text"
+                );
+                self.warning(name, *place, "RF407", message);
+            }
+            Some(true) if !is_command(word) && !word.starts_with("{{") => {
+                let place = prompt.places.options.of("run_command", None).unwrap_or(*place);
+                let message = "`run_command` has no effect, because the prompt does not begin with a command such as /review";
+                self.warning(name, place, "RF407", message.to_owned());
+            }
+            _ => {}
+        }
     }
 
     /// Warns of permissions that a starter has to grant.
@@ -75,4 +95,12 @@ impl FolderDiagnostics<'_> {
             self.warning(name, place.unwrap_or(SourcePlace::START), "RF403", hint);
         }
     }
+}
+
+/// Returns whether Claude Code would take a word for a command: a slash and a name, without a further slash as in a path.
+fn is_command(word: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    word.strip_prefix('/').is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_of_name)
+    })
 }

@@ -46,6 +46,8 @@ pub struct FolderPrompt {
     pub mentioned: Vec<StateName>,
     /// The placeholders, each with its first place.
     pub placeholders: Vec<(String, SourcePlace)>,
+    /// The first word of its text, with its place.
+    pub first_word: (String, SourcePlace),
 }
 
 /// A way from a state.
@@ -130,7 +132,11 @@ impl FolderPrompt {
             let place = place(one.start);
             (one, place)
         });
+        let first = body.trim_start();
+        let first_place = place(body.len() - first.len());
+        let first_word = first.split_whitespace().next().unwrap_or_default().to_owned();
         let mut prompt = Self {
+            first_word: (first_word, first_place),
             shows_tags: !spans.is_empty(),
             shows_filled_tags: !filled.is_empty(),
             words: mentioned::words(body).map(|(_, word)| word.to_owned()).collect(),

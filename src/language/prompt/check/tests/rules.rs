@@ -22,6 +22,33 @@ const RULES: &[Rule] = &[
         &["START.md:2:8 warning RF403"],
     ),
     (
+        "prompt that begins with a command",
+        &[("START.md", "---\nmodel: opus\n---\n\n/deploy the app. <result>x</result>")],
+        &["START.md:5:1 warning RF407"],
+    ),
+    (
+        "command that is one, and texts that are none",
+        &[
+            ("START.md", "---\nrun_command: true\n---\n/review it. <goto>B.md</goto>"),
+            ("B.md", "---\nrun_command: false\n---\n/clear <goto>C.md</goto>"),
+            ("C.md", "/srv/app/main.rs has a bug. <goto>D.md</goto>"),
+            ("D.md", "---\nrun_command: true\n---\n{{input}} <goto>E.md</goto>"),
+            ("E.md", "# /clear\n/clear <goto>END.md</goto>"),
+            END,
+        ],
+        &[],
+    ),
+    (
+        "command that has no effect, and a default of the manifest",
+        &[
+            ("raymond.yaml", "run_command: true\n"),
+            ("START.md", "/compact <goto>B.md</goto>"),
+            ("B.md", "---\nrun_command: true\n---\nx <goto>END.md</goto>"),
+            END,
+        ],
+        &["B.md:2:14 warning RF407"],
+    ),
+    (
         "unknown field",
         &[("START.md", "---\nmodle: opus\n---\n<result>x</result>")],
         &["START.md:2:1 error RF002"],

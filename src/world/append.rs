@@ -163,13 +163,13 @@ fn read_intent(
     stored: &Path,
     path: &Path,
     proofs: &StepProofs,
-) -> Result<Option<AppendIntent>, String> {
+) -> Result<Option<AppendIntent>, OperationError> {
     let failed = |error: &dyn std::fmt::Display| {
         format!("cannot read the note {}: {error}", stored.display())
     };
     let bytes = match plain_file::read(stored, 8 * MAX_FILE_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(|error| failed(&error))?,
+        read => read.map_err(|error| OperationError::unwritten(failed(&error), &error))?,
     };
     let ProvenIntent { intent, proof } =
         serde_json::from_slice(&bytes).map_err(|error| failed(&placed_mistake(&error)))?;

@@ -1,5 +1,6 @@
-//! The manifest of `ray`, another runtime of prompt folders: a `workflow.yaml` with an `id` beside the states, which is
-//! not a graph. Its `default_budget` is the budget of a run; what has no meaning here is named.
+//! The manifest of `ray`, another runtime of prompt folders: a `workflow.yaml` with an `id` beside the states.
+//!
+//! It is not a graph. Its `default_budget` is the budget of a run; what has no meaning here is named.
 
 use super::budget::budget;
 use super::manifest::{self, Manifest};

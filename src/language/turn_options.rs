@@ -28,7 +28,7 @@ pub use self::lists::rule as tool_rule;
 pub use self::tool_names::tool_name_hints;
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
-pub const KEYS: [&str; 23] = [
+pub const KEYS: [&str; 24] = [
     "effort",
     "tools",
     "allowed_tools",
@@ -56,7 +56,7 @@ pub const KEYS: [&str; 23] = [
 ];
 
 /// The keys, as programs write them.
-pub const DASHED_KEYS: [&str; 23] = [
+pub const DASHED_KEYS: [&str; 24] = [
     "effort",
     "tools",
     "allowed-tools",

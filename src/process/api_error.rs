@@ -1,5 +1,4 @@
-//! The errors that Claude Code reports in place of an answer, as a table: how each is recognised, its cause and the
-//! remedy. Pure.
+//! The errors that Claude Code reports instead of an answer, with their causes and remedies, as a table. Pure.
 //!
 //! The first row that fits decides. Newer versions name the kind of an error; older ones, and proxies, only word it.
 
@@ -220,7 +219,8 @@ impl ErrorRow {
             (With::Only(_), None) => false,
             (With::NoneOr(all) | With::Only(all), Some(status)) => all.contains(&status),
         };
-        let is_kind = || self.kinds.split('|').any(|kind| error.kinds.contains(&kind));
+        let is_kind =
+            || self.kinds.split('|').any(|kind| !kind.is_empty() && error.kinds.contains(&kind));
         let is_named = || is_kind() || has_any(text, self.words);
         let is_found = error.status.is_some_and(|status| self.statuses.contains(&status));
         (is_found || (counts && is_named())) && !has_any(text, self.unless)

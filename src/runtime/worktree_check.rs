@@ -27,7 +27,7 @@ pub(super) fn check(
     }
     let checked = match waited_for(world_of(root, run, settings).check_worktrees()) {
         Ok(InspectionOutcome::Done(Ok(checked))) => checked,
-        Ok(InspectionOutcome::Done(Err(why))) | Err(why) => {
+        Ok(InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why)) | Err(why) => {
             Ok(Some(format!("agents of this workflow get worktrees, but {why}")))
         }
         Ok(InspectionOutcome::Interrupted) => Ok(None),

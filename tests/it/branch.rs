@@ -203,9 +203,6 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
         .stderr_has("the reply for main#3 of t would not be accepted")
         .stderr_has("NOWHERE.md");
     branch(&test, &with("I am done")).code(64).stderr_has("would not be accepted");
-    branch(&test, &with("<fork next=\"S5.md\" each='[]' as=\"item\">S4.md</fork>"))
-        .code(64)
-        .stderr_has("would not be accepted");
     branch(&test, &with("<fork next=\"S5.md\" each=\"none.txt\" as=\"item\">S4.md</fork>"))
         .code(64)
         .stderr_has("there is no file `none.txt`");

@@ -175,10 +175,17 @@ fn no_fault_of_a_resume_repeats_anything() {
     let Some(program) = &*FAULTY else { return };
     for &(kind, how) in &FAULTS {
         let mut at = 1;
-        // The journal of the first run fails at its tenth write; then a call of the resume fails.
+        // The disk of the first run is full after it has begun; then a call of the resume fails.
         loop {
-            let test = operations();
-            OPERATIONS.run(program, &test, ("full", 20, "28")).code(74);
+            let mut full = 20;
+            let test = loop {
+                let test = operations();
+                OPERATIONS.run(program, &test, ("full", full, "28")).code(74);
+                if test.run_dir().exists() {
+                    break test;
+                }
+                full += 5;
+            };
             let log = test.root().join("counted");
             let (root, number) = (test.root().join(""), at.to_string());
             let text = |path: &Path| path.to_str().expect("text").to_owned();

@@ -40,7 +40,7 @@ endings:
         rm "$RAYMOND_DIR/fill"
         exec "$0" run t"#;
     if let Some(outcome) = on_a_small_disk(&test, "size=2m", script) {
-        outcome.stdout_has("first: 74").ok();
+        outcome.ok();
         let text = |name: &str| fs::read_to_string(test.root().join(name)).expect("it is there");
         assert_eq!(text("out/count"), "paid\n");
         assert_eq!(text("flow/said.txt"), "x".repeat(50000));
@@ -97,11 +97,13 @@ fn too_few_open_files_are_an_error_with_the_remedy() {
 
 #[test]
 fn home_that_cannot_be_used_names_the_variable_that_helps() {
-    let test = answering().prompt("START.md", "start").file("in-the-way", b"");
+    let replies = b"START.md: ['<result>well</result>']\n";
+    let test = Test::new().prompt("START.md", "start").file("replies.yaml", replies);
     let test = test.env("HOME", "/dev/null/home");
-    test.run(&["START.md"]).code(74).stderr_has("/dev/null/home").stderr_has("XDG_STATE_HOME");
+    let scripted = ["START.md", "--agent", "scripted"];
+    test.run(&scripted).code(74).stderr_has("/dev/null/home").stderr_has("XDG_STATE_HOME");
     let state = test.root().join("state");
-    test.env("XDG_STATE_HOME", state).run(&["START.md"]).ok();
+    test.env("XDG_STATE_HOME", state).run(&scripted).ok();
     let script = r#"mount -t tmpfs -o ro none "$HOME"; exec "$0" run START.md --id t"#;
     let test = answering().prompt("START.md", "start");
     if let Some(outcome) = on_a_small_disk(&test, "size=8m", script) {

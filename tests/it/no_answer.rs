@@ -132,7 +132,8 @@ fn last_text_counts_where_a_stop_hook_has_emptied_the_result() {
 #[test]
 fn scripted_reply_that_is_empty_takes_no_implied_transition() {
     let test = one_way([]);
-    let test = test.file("replies.yaml", b"START.md: ['', 'well']\nNEXT.md: <result>ok</result>\n");
+    let test =
+        test.file("replies.yaml", b"START.md: ['', 'well']\nNEXT.md: ['<result>ok</result>']\n");
     test.run(&["START.md", "--agent", "scripted"]).ok().ended("main", "ok");
 }
 

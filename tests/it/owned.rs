@@ -147,7 +147,7 @@ fn helpers_left_by_a_killed_raymond_are_ended_on_resume() {
 #[test]
 fn other_run_in_same_directory_keeps_its_processes() {
     // Processes of other runs are not touched, because the mark names the run.
-    let test = one(when("start").once().helper().detach().hold_before("go").reply(""))
+    let test = one(when("start").once().helper().detach().hold_before("go").reply("no tag"))
         .prompt("OTHER.md", "other");
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
     live.wait_for("both helpers", |test| test.helpers().len() == 2);

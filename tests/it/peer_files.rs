@@ -74,7 +74,7 @@ fn directory_is_taken_by_a_fork_alone() {
     ]);
     let why = "<function> does not take the attribute `cwd`; only a <fork> takes a directory";
     test.raymond(&["check", "."]).code(65).says(why);
-    let outcome = run(&test, "START.md", &[]);
+    let outcome = run(&test, "START.md", &["--no-check"]);
     assert!(outcome.code(1).failed("main").contains(why), "{}", outcome.stdout);
     let moved = folder(&[
         ("START.sh", "mkdir -p sub\necho '<fork next=\"NEXT.sh\" cd=\"sub\">WORK.sh</fork>'\n"),

@@ -55,7 +55,7 @@ fn refused_account_pauses_run_also_where_failures_are_kept() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("W.md", "work")
-        .prompt("JOIN.md", "---\njoin: { need: all, on_failure: keep }\n---\njoined")
+        .prompt("JOIN.md", "---\njoin: all\non_failure: keep\n---\njoined")
         .rule(when("start").reply(r#"<fork next="JOIN.md">W.md</fork>"#))
         .rule(when("work").once().error(403, refused))
         .rule(when("work").reply("<result>worked</result>"))

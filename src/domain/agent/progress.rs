@@ -162,7 +162,11 @@ impl Agent {
     }
 
     /// Notes the cause with which a turn failed. A turn that was ended or lost says nothing about the cause before it.
+    /// One over which raymond itself fell says nothing, and leaves nothing.
     pub(in crate::domain) fn note_failure(&mut self, cause: FailureCause) {
+        if cause == FailureCause::Panic {
+            return;
+        }
         let is_telling = !matches!(cause, FailureCause::Interrupted | FailureCause::Lost);
         if is_telling || self.last_failure.is_none() {
             self.throttles = self.failures_of(cause).saturating_add(1);

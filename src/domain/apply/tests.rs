@@ -37,12 +37,26 @@ fn retire_effect(id: &str) -> Effect {
 
 fn branch(id: u64, from: u64, at: Option<MessageId>) -> Session {
     let origin = SessionOrigin::Branch { from: session(from), at };
-    Session { kept: None, id: session(id), origin, checkpoint: None }
+    Session {
+        kept: None,
+        id: session(id),
+        origin,
+        checkpoint: None,
+        ancestors: vec![session(from)],
+    }
 }
 
+/// The session of a call from the first session, after a turn.
+fn in_call(id: u64, checkpoint: u64) -> Session {
+    let ancestors = vec![session(1)];
+    Session { ancestors, ..Session::resumed(session(id), Some(message(checkpoint))) }
+}
+
+/// A frame of the first session, or of one that continues it.
 fn frame(caller: u64, return_to: &str, checkpoint: u64) -> ReturnFrame {
     ReturnFrame {
         kept: None,
+        ancestors: (1..caller).map(session).collect(),
         unbegun: None,
         scope: None,
         session: session(caller),
@@ -158,7 +172,7 @@ fn nested_result_returns_to_innermost_caller_first() {
     assert_eq!(scene.agent("main").stack, [frame(1, "R1.md", 2), frame(2, "R2.md", 3)]);
     scene.take("main", result("inner"));
     assert_eq!(scene.agent("main").current_state, state("R2.md"));
-    assert_eq!(scene.agent("main").session, Session::resumed(session(2), Some(message(3))));
+    assert_eq!(scene.agent("main").session, in_call(2, 3));
     scene.take("main", result("outer"));
     assert_eq!(scene.agent("main").current_state, state("R1.md"));
     assert_eq!(scene.agent("main").session, Session::resumed(session(1), Some(message(2))));
@@ -195,7 +209,7 @@ fn fork_advances_parent_and_starts_child_in_one_record() {
 
     let parent = scene.agent("main");
     assert_eq!((parent.current_state.as_str(), parent.step, parent.forked_count), ("N.md", 3, 1));
-    assert_eq!(parent.session, Session::resumed(session(2), Some(message(3))));
+    assert_eq!(parent.session, in_call(2, 3));
     assert_eq!(parent.stack, [frame(1, "R.md", 2)]);
     assert_eq!(parent.variables, Variables::new());
 

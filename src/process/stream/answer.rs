@@ -1,5 +1,6 @@
-//! The parts of a stream that say whether a turn has an answer of the model: its last text, and the hooks that stopped
-//! it or kept it open. Pure.
+//! The parts of a stream that say whether a turn has an answer of the model. Pure.
+//!
+//! They are its last text, and the hooks that stopped it or kept it open.
 
 use super::line::{StreamLine, get, text};
 use super::steering::has_tag;

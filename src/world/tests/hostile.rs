@@ -132,14 +132,13 @@ async fn settings_of_a_repository_execute_nothing() {
 #[tokio::test]
 async fn user_filters_stay_in_effect_but_not_those_of_the_repository() {
     let mut trap = Trap::new();
+    trap.ground.put("page.bin", "pointer\n");
+    trap.ground.put(".gitattributes", "*.bin filter=lfs\n");
+    trap.ground.git("root", &["add", "page.bin", ".gitattributes"]);
+    trap.ground.git("root", &["commit", "-q", "-m", "x"]);
     let config = trap.ground.text(".git/config");
     let own = "[filter \"lfs\"]\n smudge = MARK; cat\n clean = MARK; cat\n";
     trap.write(".git/config", &format!("{config}{own}"));
-    trap.ground.put("page.bin", "pointer\n");
-    trap.ground.git("root", &["add", "page.bin"]);
-    trap.ground.put(".gitattributes", "*.bin filter=lfs\n");
-    trap.ground.git("root", &["-c", "filter.lfs.clean=cat", "add", ".gitattributes"]);
-    trap.ground.git("root", &["commit", "-q", "-m", "x"]);
     let users = trap.ground.base().join("gitconfig");
     std::fs::write(&users, "[filter \"lfs\"]\n smudge = sed s/pointer/content/\n")
         .expect("written");

@@ -11,10 +11,11 @@ use super::{example_runs, reference};
 use crate::support::Test;
 
 /// The files that exist only for a moment that a test cannot catch, after a crash, or with an engine.
-const UNSEEN_FILES: [&str; 15] = [
+const UNSEEN_FILES: [&str; 16] = [
     "runs/RUN/steps/PROCESS.prompt",
     "runs/RUN/steps/PROCESS.compact",
     "runs/RUN/steps/TURN.unkept",
+    "runs/RUN/steps/OPERATION.begun",
     "runs/RUN/steps/OPERATION.look/",
     "worktrees/RUN/AGENT.index",
     "hosts/NAME/",

@@ -51,6 +51,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> TurnInput {
     TurnInput {
         version: TURN_VERSION,
         turn: TurnId { agent: AgentId::main(), step, turn: 0 },
+        failed_before: None,
         state: StateName::parse("START.md").expect("a name"),
         folder: None,
         working_dir: WorkingDir::default(),

@@ -45,7 +45,7 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
         ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
         (
             "colour: red\n",
-            "1:1: unknown key `colour`; known here: allowed_transitions, output, model, supervision, budget, evaluator, worktree, snapshots, host, force_implicit, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest, effort, tools, allowed_tools, disallowed_tools, permission_mode, append_system_prompt, system_prompt_file, mcp_config, strict_mcp, settings, setting_sources, agents, add_dirs, plugin_dirs, max_turns, max_thinking_tokens, background, env, fallback_model, startup, on_denied, permissions, run_command",
+            "1:1: unknown key `colour`; known here: allowed_transitions, output, model, supervision, budget, evaluator, worktree, snapshots, host, force_implicit, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest, effort, tools, allowed_tools, disallowed_tools, permission_mode, append_system_prompt, system_prompt_file, mcp_config, strict_mcp, settings, setting_sources, agents, add_dirs, plugin_dirs, max_turns, max_thinking_tokens, background, env, fallback_model, startup, on_denied, on_lost_session, permissions, run_command",
         ),
         ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
         (

@@ -67,7 +67,7 @@ fn one(folder: &Path, work: &Path, step: usize) -> std::io::Result<()> {
         .spawn()?;
     let id = MessageId::new("00000000-0000-4000-8000-000000000001");
     let mut stdin = child.stdin.take().ok_or_else(|| std::io::Error::other("no pipe"))?;
-    stdin.write_all(message::prompt(&id, PROMPT).as_bytes())?;
+    stdin.write_all(message::prompt(&id, PROMPT, false).as_bytes())?;
     drop(stdin);
     let status = child.wait()?;
     if status.success() {

@@ -59,8 +59,8 @@ pub(super) fn supervise_here(
     let run = actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
-        let watched = (&terminal, watcher.as_ref(), times_plugin);
-        let run = Box::pin(supervised(options, root, prepared, watched, &mut interrupts)).await;
+        let shown = (&terminal, watcher.as_ref(), times_plugin);
+        let run = Box::pin(supervised(options, root, prepared, shown, &mut interrupts)).await;
         terminal.clear();
         let run = run?;
         let times =

@@ -203,6 +203,7 @@ impl ConfigReader<'_> {
     }
 
     /// Reads the rest of a key, and its value.
+    #[expect(clippy::option_option, reason = "a wrong line, and a key without a value")]
     fn value_of(&mut self, key: &mut Vec<u8>) -> Option<Option<Vec<u8>>> {
         let mut byte = self.next();
         while is_key(byte) {

@@ -165,9 +165,9 @@ pub struct TurnFailure {
     /// The time at which the limit resets, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<Timestamp>,
-    /// The time at which the limit was reported, if that was before it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_reported: Option<Timestamp>,
+    /// True if the limit was not reset yet when its notice was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resets_after_notice: bool,
     /// True if the turn may begin again in a fresh session, because its own is lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins_fresh: bool,
@@ -208,7 +208,7 @@ impl TurnFailure {
             usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             resets: None,
-            limit_reported: None,
+            resets_after_notice: false,
             begins_fresh: false,
             suspended: None,
         }
@@ -217,8 +217,7 @@ impl TurnFailure {
     /// Returns whether the limit was reported before its reset, and has been reset since.
     #[must_use]
     pub fn limit_is_over(&self, now: Timestamp) -> bool {
-        let reported = self.limit_reported.zip(self.resets);
-        reported.is_some_and(|(reported, resets)| reported < resets && resets <= now)
+        self.resets_after_notice && self.resets.is_some_and(|resets| resets <= now)
     }
 
     /// Turns an unusable reply into a failure.

@@ -95,7 +95,7 @@ impl Variables {
 
     /// Returns the values, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.0.iter_mut().flat_map(|list| Arc::make_mut(list)).map(|(_, value)| value)
+        self.0.iter_mut().flat_map(Arc::make_mut).map(|(_, value)| value)
     }
 
     fn list(&self) -> &[(String, String)] {

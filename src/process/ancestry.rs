@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::child::orphans::read_stat;
 use super::command::DETACHED;
+pub use super::registry::ActingAgent;
 use super::registry::{ProcessRegistry, Registered};
 
 /// The variable of an interactive Claude Code that a person has opened in the session of an agent: `RUN/AGENT`. It is no
@@ -25,15 +26,6 @@ const UNKNOWN: &str = "unknown";
 /// The number of looks for the entry of a process that was just started, and the time between two.
 const MAX_LOOKS: usize = 10;
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-
-/// An agent of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActingAgent {
-    /// The run's id.
-    pub run: String,
-    /// The agent's id.
-    pub agent: String,
-}
 
 /// What tells of a process which agent it belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

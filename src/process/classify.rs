@@ -103,9 +103,10 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
         Some(_) => (FailureCause::UsageLimit, ""),
         None => ApiError { status: result.api_status, kinds: &kinds, text: &whole }.cause(),
     };
+    let resets = limit.and_then(|limit| limit.resets);
     TurnFailure {
-        resets: limit.and_then(|limit| limit.resets),
-        limit_reported: limit.map(|_| moment.now),
+        resets,
+        resets_after_notice: resets.is_some_and(|resets| moment.now < resets),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
         ..TurnFailure::new(cause, format!("Claude Code reported an error: {shown}{hint}"))

@@ -23,7 +23,6 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
-use super::ancestry::ActingAgent;
 use super::child::orphans::{ProcessStat, read_stat};
 use crate::domain::id::AgentId;
 use crate::plain_file;
@@ -46,6 +45,15 @@ const PURPOSE: &str = "process";
 
 /// The most bytes of an entry.
 const MAX_ENTRY: u64 = 64 * 1024;
+
+/// An agent of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActingAgent {
+    /// The run's id.
+    pub run: String,
+    /// The agent's id.
+    pub agent: String,
+}
 
 /// The kind of an entered process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,8 +197,8 @@ impl ProcessEntry {
 fn names_living_process(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some((pid, start)) = name.split_once('-') else { return false };
-    let stat = pid.parse().ok().and_then(read_stat);
-    stat.is_some_and(|stat| stat.started.to_string() == start)
+    let living = pid.parse().ok().and_then(read_stat);
+    living.is_some_and(|process| process.started.to_string() == start)
 }
 
 /// The registry in which this process enters what it starts.
@@ -298,6 +306,7 @@ fn check_executable(program: &Path) -> io::Result<()> {
 
 /// Enters this process and executes a program in its place: the launcher, with the arguments that [`launched`] has made.
 /// Returns only if it cannot be executed.
+#[must_use]
 pub fn launch(arguments: Vec<OsString>) -> io::Error {
     let mut arguments = arguments.into_iter();
     let mut text = || arguments.next().unwrap_or_default().to_string_lossy().into_owned();

@@ -78,8 +78,7 @@ pub fn create(
     check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
     warnings.extend(examined.capture.warning());
     warnings.extend(worktree_check::check(root, workflow, &workflow_id, &settings)?);
-    let named = request.git_exchange.as_ref();
-    let begun = exchange::begin(root, &workflow_id, &mut settings, named)?;
+    let begun = exchange::begin(root, &workflow_id, &mut settings, request.git_exchange.as_ref())?;
     warnings.extend(begun.as_ref().and_then(PushedBase::warning));
     let pins = examined.capture.pins();
     let notes =

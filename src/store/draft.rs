@@ -124,8 +124,8 @@ impl DirectoryDraft {
     pub fn begin(place: &Path, mode: u32) -> Result<Self, Error> {
         let draft = draft_beside(place);
         let _ = std::fs::remove_dir_all(&draft);
-        let made = DirBuilder::new().mode(mode).create(&draft);
-        made.map_err(Error::io("make the directory", place))?;
+        let making = DirBuilder::new().mode(mode).create(&draft);
+        making.map_err(Error::io("make the directory", place))?;
         Ok(Self(draft))
     }
 

@@ -30,7 +30,7 @@ pub(super) async fn on_disk(
         let _turn = turn;
         perform_on_disk(shared, &stem, operation)
     };
-    Ok(blocking(shared, work).await??)
+    blocking(shared, work).await?
 }
 
 /// Executes an operation that is too quick to need another thread; `None` for others.

@@ -140,14 +140,14 @@ endings:
 }
 
 fn each_operation_was_done_once(test: &Test, context: &str) {
-    let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let (flow, out) = (test.flow(), test.root().join("out"));
     let found = [
-        text(&flow.join("note.txt")),
-        text(&flow.join("lines.txt")),
-        text(&out.join("once")),
-        text(&out.join("twice")),
-        text(&flow.join("last.txt")),
+        read(&flow.join("note.txt")),
+        read(&flow.join("lines.txt")),
+        read(&out.join("once")),
+        read(&out.join("twice")),
+        read(&flow.join("last.txt")),
     ];
     assert_eq!(found, ["noted", "line\n", "paid\n", "paid\n", "said\n"], "{context}");
 }
@@ -159,12 +159,14 @@ const OPERATIONS: Scenario =
     Scenario { workflow: operations, target: "workflow.yaml", check: each_operation_was_done_once };
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures of a whole sweep")]
 fn no_fault_repeats_a_turn() {
     let Some(program) = &*FAULTY else { return };
     println!("{} faults", PROMPTS.sweep(program, &FAULTS));
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures of a whole sweep")]
 fn no_fault_repeats_or_fails_an_operation() {
     let Some(program) = &*FAULTY else { return };
     println!("{} faults", OPERATIONS.sweep(program, &FAULTS));
@@ -188,10 +190,10 @@ fn no_fault_of_a_resume_repeats_anything() {
             };
             let log = test.root().join("counted");
             let (root, number) = (test.root().join(""), at.to_string());
-            let text = |path: &Path| path.to_str().expect("text").to_owned();
-            let words = [kind, &number, how, &text(&root), &text(&log)];
+            let plain = |path: &Path| path.to_str().expect("text").to_owned();
+            let words = [kind, &number, how, &plain(&root), &plain(&log)];
             let arguments = ["run", "--backoff", "1ms..5ms", "t"];
-            let again = test.start_by(&text(program), &words, &arguments).wait();
+            let again = test.start_by(&plain(program), &words, &arguments).wait();
             let context = format!("{kind} {at} of the resume fails with {how}");
             let is_right = again.status.code().is_some_and(|code| code != 1);
             again.assert(is_right, &format!("{context}: no agent fails"));
@@ -219,10 +221,10 @@ fn turn_runs_on_while_the_journal_fails_and_is_adopted() {
         .rule(when("slow").hold_before("slow").reply("<result>slow</result>"))
         .rule(when("fast").hold_before("fast").reply("<result>fast</result>"));
     let log = test.root().join("counted");
-    let text = |path: &Path| path.to_str().expect("text").to_owned();
-    let words = ["write", "-1", "28", &text(&test.journal_file()), &text(&log)];
+    let plain = |path: &Path| path.to_str().expect("text").to_owned();
+    let words = ["write", "-1", "28", &plain(&test.journal_file()), &plain(&log)];
     let arguments = ["run", "--id", "t", "START.md"];
-    let running = test.start_by(&text(program), &words, &arguments);
+    let running = test.start_by(&plain(program), &words, &arguments);
     wait_until("both turns run", || test.calls().len() == 3);
     std::fs::write(log.with_extension("now"), "").expect("the disk is full from now on");
     test.release("fast");

@@ -50,8 +50,9 @@ fn ended() -> Test {
 
 #[test]
 fn killed_import_leaves_nothing_and_can_be_repeated() {
-    let states: String =
+    let states: Vec<String> =
         (0..10).map(|number| format!("  S{number}: do {number} <result>x</result>\n")).collect();
+    let states = states.concat();
     let file = format!("name: Big\nstates:\n{states}");
     let import = ["import", "big.yaml", "-o", "imp"];
     let place = || Test::new().file("big.yaml", file.as_bytes());
@@ -154,8 +155,10 @@ fn killed_answer_leaves_no_draft() {
     kill_at_each_call(1, place, inbox, &["answer", "t", "DONE.md=this"], |test, context| {
         test.raymond(&["answer", "t", "DONE.md=this"]).code_in(&[0, 64]);
         test.resume(&[]).ok();
-        let left: Vec<String> =
-            names(&inbox(test)).into_iter().filter(|name| name.ends_with(".new")).collect();
+        let left: Vec<String> = names(&inbox(test))
+            .into_iter()
+            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "new"))
+            .collect();
         assert!(left.is_empty(), "{context}: {left:?}");
     });
 }

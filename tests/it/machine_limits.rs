@@ -41,9 +41,9 @@ endings:
         exec "$0" run t"#;
     if let Some(outcome) = on_a_small_disk(&test, "size=2m", script) {
         outcome.ok();
-        let text = |name: &str| fs::read_to_string(test.root().join(name)).expect("it is there");
-        assert_eq!(text("out/count"), "paid\n");
-        assert_eq!(text("flow/said.txt"), "x".repeat(50000));
+        let read = |name: &str| fs::read_to_string(test.root().join(name)).expect("it is there");
+        assert_eq!(read("out/count"), "paid\n");
+        assert_eq!(read("flow/said.txt"), "x".repeat(50000));
     }
 }
 

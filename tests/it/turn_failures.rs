@@ -16,10 +16,10 @@ fn nested(status: &str, message: &str) -> String {
 #[test]
 fn notice_of_usage_limit_pauses_run_whatever_its_status() {
     for status in [None, Some(400), Some(403), Some(500), Some(529)] {
-        let text = nested("500", "You're out of extra usage · resets 1pm (UTC)");
+        let notice = nested("500", "You're out of extra usage · resets 1pm (UTC)");
         let test = Test::new()
             .prompt("START.md", "start")
-            .rule(when("start").once().error(status, &text))
+            .rule(when("start").once().error(status, &notice))
             .rule(always().reply("<result>well</result>"));
         test.run(&["START.md", "--on-limit", "pause"]).code(75).stderr_has("usage limit");
         assert_eq!(test.calls().len(), 1, "{status:?}");
@@ -33,8 +33,8 @@ fn absent_network_uses_no_restart_and_is_told_once() {
         ["ECONNRESET", "ENOTFOUND", "ETIMEDOUT", "ECONNREFUSED", "EAI_AGAIN", "UND_ERR_SOCKET"];
     let mut test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next");
     for code in codes {
-        let text = format!("API Error: Unable to connect to API ({code})");
-        test = test.rule(when("start").once().error(None::<u16>, &text));
+        let refused = format!("API Error: Unable to connect to API ({code})");
+        test = test.rule(when("start").once().error(None::<u16>, &refused));
     }
     let test = test
         .rule(when("start").reply("<goto>NEXT.md</goto>"))
@@ -123,7 +123,7 @@ fn limit_that_was_reset_before_it_was_read_is_over() {
     wait_until("the result", || {
         std::fs::read_to_string(&stream).is_ok_and(|text| text.contains("session limit"))
     });
-    let written = SystemTime::now() - Duration::from_secs(3 * 3600);
+    let written = SystemTime::now() - Duration::from_hours(3);
     let file = File::options().append(true).open(&stream).expect("opened");
     file.set_modified(written).expect("the file is older now");
     test.resume(&[]).ok().ended("main", "went on");

@@ -196,7 +196,7 @@ fn lost_session_begins_fresh_once_where_the_state_says_so() {
 fn limit_that_was_reset_before_it_was_read_is_over() {
     let reported = |reported: u64, resets: u64| TurnFailure {
         resets: Some(Timestamp(resets)),
-        limit_reported: Some(Timestamp(reported)),
+        resets_after_notice: reported < resets,
         ..TurnFailure::new(FailureCause::UsageLimit, "m")
     };
     let free = RestartDecision::Retry { not_before: None, counts: false };

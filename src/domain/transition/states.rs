@@ -60,8 +60,12 @@ impl Transition {
             | Self::Call { variables, .. }
             | Self::Function { variables, .. } => (variables, None),
         };
-        variables.values_mut().for_each(|value| change(value, true));
-        text.into_iter().for_each(|text| change(text, false));
+        for value in variables.values_mut() {
+            change(value, true);
+        }
+        if let Some(text) = text {
+            change(text, false);
+        }
     }
 }
 

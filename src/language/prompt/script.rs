@@ -115,7 +115,7 @@ pub fn reply(stdout: &str) -> String {
     let start = reply_start(output);
     let mut reply = String::new();
     for printed in tag::find(&stdout[..start]).shown {
-        reply.push_str(&format!("<{PRINT}>{printed}</{PRINT}>\n"));
+        reply.extend(["<", PRINT, ">", printed.as_str(), "</", PRINT, ">\n"]);
     }
     reply + stdout[start..].trim()
 }

@@ -3,7 +3,7 @@
 //! Each process clears its environment and tries all commands, also on the run `ask1`, which waits for a person.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
@@ -100,7 +100,10 @@ fn assert_refused(test: &Test, kind: &str) -> String {
     assert!(!journal.contains("question_answered"), "{kind}: {journal}");
     let requests = std::fs::read_dir(asked.join("inbox")).into_iter().flatten().flatten();
     let names: Vec<_> = requests.map(|one| one.file_name()).collect();
-    assert!(!names.iter().any(|name| name.display().to_string().ends_with(".json")), "{names:?}");
+    assert!(
+        !names.iter().any(|name| Path::new(name).extension().is_some_and(|end| end == "json")),
+        "{names:?}"
+    );
     agent
 }
 

@@ -50,8 +50,8 @@ fn repository_of_plain_files_that_an_agent_wrote_executes_nothing() {
     let lazy = LAZY.replace("BARE", "false");
     for (head, config) in [(&*commit, &*lazy), ("ref: refs/heads/main", FILTER)] {
         let test = flow(head, config);
-        let work = work(&test);
-        test.run(&["START.md", "--agent", "scripted", "--cwd", &work]);
+        let place = work(&test);
+        test.run(&["START.md", "--agent", "scripted", "--cwd", &place]);
         assert!(Path::new(&work).join("notes/config").exists(), "the agent wrote it");
         assert!(!is_marked(test.root()), "{config}");
     }
@@ -60,28 +60,28 @@ fn repository_of_plain_files_that_an_agent_wrote_executes_nothing() {
 #[test]
 fn graph_without_trust_writes_no_repository() {
     let config = LAZY.replace("BARE", "true");
-    let text = |path: &str, content: &str| {
+    let write = |path: &str, content: &str| {
         format!("      - {{ type: write_file, path: {path}, content: \"{content}\" }}\n")
     };
     let graph = |head: &str| {
         format!(
             "name: flow\nversion: \"1.0.0\"\ndescription: Writes files.\nentry_preconditions: []\ninitial_state: {{ flags: {{}}, computed: {{ head: HEAD }} }}\nstart_node: a\nnodes:\n  a:\n    type: action\n    actions:\n      - {{ type: create_directory, path: x/objects }}\n      - {{ type: create_directory, path: x/refs }}\n{}{}      - {{ type: get_sha, repo_path: x, store_as: sha }}\n    on_success: done\n    on_failure: failed\nendings:\n  done: {{ type: success, message: Done }}\n  failed: {{ type: error, message: \"${{computed.last_error}}\" }}\n",
-            text("x/config", &config),
-            text(head, &format!("{}\\n", "1".repeat(40))),
+            write("x/config", &config),
+            write(head, &format!("{}\\n", "1".repeat(40))),
         )
     };
     let untrusted = || Test::new().env("RAYMOND_TRUST", "false");
     let test = untrusted().file("workflow.yaml", graph("'x/${computed.head}'").as_bytes());
-    let work = work(&test);
-    let outcome = test.run(&["workflow.yaml", "--agent", "scripted", "--cwd", &work]);
+    let place = work(&test);
+    let outcome = test.run(&["workflow.yaml", "--agent", "scripted", "--cwd", &place]);
     assert!(outcome.code(1).failed("main").contains("programs obey"), "{}", outcome.stderr);
     assert!(!is_marked(test.root()));
 
     let test = untrusted().file("workflow.yaml", graph("x/HEAD").as_bytes());
-    let work = self::work(&test);
+    let place = work(&test);
     let shown = test.raymond(&["trust", "--show", test.flow().to_str().expect("text")]);
     shown.stdout_has("write_file: x/HEAD");
-    let options = ["workflow.yaml", "--agent", "scripted", "--cwd", &work];
+    let options = ["workflow.yaml", "--agent", "scripted", "--cwd", &place];
     test.run(&options).code(77);
     let trusting = test.run(&[&options[..], &["--trust", "--id", "second"]].concat());
     assert!(

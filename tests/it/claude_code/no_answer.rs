@@ -80,9 +80,9 @@ fn answer_counts_if_a_stop_hook_blocks_it_until_the_program_gives_up() {
     machine.prompt("NEXT.md", "BRAVO: end.");
     machine.api.script([
         on("BRAVO").reply("<result>POSITIVE</result>"),
-        on("NOT-GREEN").times(8).reply("<goto>NEXT.md</goto>"),
-        on("NOT-GREEN").reply("<result>POSITIVE</result>"),
         on("ALPHA").reply("<goto>NEXT.md</goto>"),
+        otherwise().times(8).reply("<goto>NEXT.md</goto>"),
+        otherwise().reply("<result>POSITIVE</result>"),
     ]);
     machine.run(&[]).exits(0).prints(POSITIVE);
 

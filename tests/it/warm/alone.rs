@@ -113,8 +113,9 @@ fn abandoned_turn_is_followed_again_and_asked_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let local = tokio::task::LocalSet::new();
-    let in_time =
-        async { tokio::time::timeout(Duration::from_mins(1), left_and_taken_up(&test)).await };
+    let in_time = async {
+        tokio::time::timeout(Duration::from_mins(1), Box::pin(left_and_taken_up(&test))).await
+    };
     local.block_on(&runtime, in_time).expect("it ends");
     assert_eq!(test.prompts(), ["start", "next", "last"], "each was asked once");
     let calls = test.calls();

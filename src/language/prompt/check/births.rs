@@ -19,6 +19,7 @@ use crate::language::prompt::workflow_map::{
 
 /// The known values that a state is given.
 #[derive(Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a way into the state")]
 pub(super) struct GivenVariables<'a> {
     /// The variables of the tags that lead there, and those of the agents that come there.
     pub(super) variables: BTreeSet<&'a str>,

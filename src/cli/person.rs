@@ -84,6 +84,7 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
             HostsCommand::Lost(_) => "declare a host lost",
             HostsCommand::Remove(_) => "remove a host",
         }),
+        CliCommand::Worktrees(args) => unless(!args.prune, "remove worktrees"),
         CliCommand::Trust(args) => unless(args.list || args.show, "say what is trusted"),
         CliCommand::Workflow(WorkflowCommand::Define(_)) => Some("define a program"),
         CliCommand::Run(_)
@@ -103,7 +104,6 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
         | CliCommand::Costs(_)
         | CliCommand::Diff(_)
         | CliCommand::Record(_)
-        | CliCommand::Worktrees(_)
         | CliCommand::Top(_)
         | CliCommand::Check(_)
         | CliCommand::Test(_)

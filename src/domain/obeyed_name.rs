@@ -18,21 +18,30 @@ const REFUSED: &str = "\
 /// Visible names, in lowercase, that build tools, package managers, test runners, containers, CI services, git and
 /// agents obey.
 const OBEYED: &str = "\
-    action.yaml action.yml agents.md authorized_keys azure-pipelines.yml bitbucket-pipelines.yml \
-    brewfile build.bazel build.gradle build.gradle.kts build.ninja build.rs build.xml cargo.toml \
-    claude.local.md claude.md cloudbuild.yaml cmakelists.txt compose.yaml compose.yml \
-    composer.json configure conftest.py containerfile crontab default.nix deno.json deno.jsonc \
-    docker-compose.yaml docker-compose.yml dockerfile flake.nix gemfile gemini.md gnumakefile \
-    gradlew gruntfile.js gulpfile.js head jenkinsfile justfile lefthook.yaml lefthook.yml \
-    makefile meson.build mix.exs mvnw netlify.toml node_modules noxfile.py package.json pipfile \
-    podfile pom.xml procfile pyproject.toml pytest.ini rakefile settings.gradle setup.cfg \
-    setup.py shell.nix site-packages sitecustomize.py skaffold.yaml taskfile.yaml taskfile.yml \
-    tiltfile tox.ini usercustomize.py vagrantfile vercel.json workspace";
+    action.yaml action.yml agents.md authorized_keys azure-pipelines.yml \
+    bitbucket-pipelines.yml brewfile build.bazel build.gradle build.gradle.kts build.ninja \
+    build.rs build.sbt build.xml capfile cargo.toml claude.local.md claude.md cloudbuild.yaml \
+    cmakelists.txt cmakepresets.json compose.override.yaml compose.override.yml compose.yaml \
+    compose.yml composer.json configure conftest.py containerfile copilot-instructions.md \
+    crontab dangerfile default.nix deno.json deno.jsonc devbox.json directory.build.props \
+    directory.build.targets docker-compose.override.yaml docker-compose.override.yml \
+    docker-compose.yaml docker-compose.yml dockerfile dune earthfile fabfile.py fastfile \
+    flake.nix gemfile gemini.md gnumakefile gradlew gruntfile.cjs gruntfile.js gruntfile.ts \
+    guardfile gulpfile.cjs gulpfile.js gulpfile.mjs gulpfile.ts head jenkinsfile justfile \
+    lefthook.yaml lefthook.yml makefile meson.build mise.toml mix.exs module.bazel mvnw \
+    netlify.toml node_modules noxfile.py package.json pipfile pnpm-workspace.yaml podfile \
+    pom.xml procfile pyproject.toml pytest.ini rakefile sconstruct settings.gradle setup.cfg \
+    setup.py shell.nix site-packages sitecustomize.py skaffold.yaml skill.md snakefile \
+    taskfile.yaml taskfile.yml tasks.py tiltfile tox.ini usercustomize.py vagrantfile \
+    vercel.json wscript";
 
 /// The endings of visible names that programs obey, whatever stands before them.
 const ENDINGS: &str = "\
     .code-workspace .config.cjs .config.js .config.mjs .config.mts .config.ts .csproj .desktop \
-    .gradle .mk .pth .service";
+    .dockerfile .fsproj .gemspec .gradle .mk .podspec .pth .service .socket .sln .targets .timer";
+
+/// The beginnings of visible names that programs obey, whatever stands after a dot.
+const BEGINNINGS: &str = "containerfile dockerfile jenkinsfile makefile";
 
 /// Returns the first name in a path, below a workspace, that is hidden or that programs obey.
 #[must_use]
@@ -44,6 +53,7 @@ pub fn obeyed_name(path: &Path) -> Option<&OsStr> {
         (lower.starts_with('.') && !is_here)
             || OBEYED.split(' ').any(|known| known == lower)
             || ENDINGS.split(' ').any(|ending| lower.ends_with(ending))
+            || BEGINNINGS.split(' ').any(|known| lower.split('.').next() == Some(known))
     })
 }
 

@@ -93,7 +93,7 @@ fn chain_of_pids() -> Vec<u32> {
     let own = std::fs::read_link("/proc/self").ok();
     let mut pid = own.and_then(|own| own.to_str()?.parse().ok());
     let mut chain = Vec::new();
-    while let Some(id) = pid.filter(|id| *id > 1) {
+    while let Some(id) = pid.filter(|id| *id > 0) {
         chain.push(id);
         pid = read_stat(id).map(|stat| stat.parent);
     }

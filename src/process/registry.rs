@@ -304,7 +304,7 @@ fn check_executable(program: &Path) -> io::Result<()> {
     Err(Errno::NOEXEC.into())
 }
 
-/// Enters this process and executes a program in its place: the launcher, with the arguments that [`launched`] has made.
+/// Enters this process and executes a program in its place: the launcher, with the arguments that `launched` has made.
 /// Returns only if it cannot be executed.
 #[must_use]
 pub fn launch(arguments: Vec<OsString>) -> io::Error {

@@ -297,7 +297,7 @@ impl GitRunner<'_> {
     /// Fetches from the remote.
     pub(super) async fn fetch(&self, given: &str) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
-        let _lock = self.shared.lock_path(&common(&directory(&path))).await?;
+        let _lock = self.shared.lock_path(&common(&directory(&path))?).await?;
         self.run(&path, &["fetch", "--quiet"]).await?;
         Ok(Value::Null)
     }
@@ -307,7 +307,7 @@ impl GitRunner<'_> {
     pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let own = directory(&path);
-        let common = common(&own);
+        let common = common(&own)?;
         let _lock = self.shared.lock_path(&common).await?;
         if again {
             // A lock that several worktrees share may belong to another one.

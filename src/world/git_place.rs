@@ -5,9 +5,9 @@
 //! that was made after the run began may have no such setting, and may lead nowhere else.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,6 +19,9 @@ const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The most files that a configuration may consist of.
 const MAX_FILES: usize = 64;
+
+/// The longest file that leads git elsewhere, in bytes.
+const MAX_POINTER_BYTES: u64 = 4096;
 
 /// What is known about a run when its repositories are judged.
 pub(super) struct GitGround<'run> {
@@ -97,14 +100,14 @@ impl GitGround<'_> {
 
     /// Returns the place of a repository whose directory raymond itself names to git.
     pub(super) fn named(&self, directory: &Path) -> Result<GitPlace, NoGit> {
-        let settings = self.settings(directory, &common(directory))?;
+        let settings = self.settings(directory, &common(directory)?)?;
         Ok(GitPlace { ceiling: None, neutral: neutral(&settings) })
     }
 
     /// Judges the repository that `git` in a directory makes; returns the settings to be overridden.
     fn judge(&self, root: &Path, git: &Path) -> Result<Vec<(Vec<u8>, &'static str)>, NoGit> {
         let (directory, is_known) = led_to(git)?;
-        let shared = common(&directory);
+        let shared = common(&directory)?;
         let was_there = |path: &Path| match (self.began, made_at(path)) {
             (Some(began), Some(made)) => made <= began,
             // It cannot be told; what its configuration names is not executed in any case.
@@ -169,7 +172,8 @@ impl GitGround<'_> {
         let (mut seen, mut settings) = (BTreeSet::new(), Vec::new());
         while let Some(file) = files.pop() {
             // A link is followed, as git does; what it leads to has to be a plain file.
-            let Ok(file) = file.canonicalize() else { continue };
+            let opened = file;
+            let Ok(file) = opened.canonicalize() else { continue };
             if !seen.insert(file.clone()) {
                 continue;
             }
@@ -188,7 +192,7 @@ impl GitGround<'_> {
                 .map_err(|line| unusable(format!("line {line} is not valid")))?;
             for setting in read {
                 if let Some(path) = setting.included() {
-                    files.push(self.included(&file, path).map_err(unusable)?);
+                    files.push(self.included(&opened, path).map_err(unusable)?);
                 }
                 settings.push((file.clone(), setting));
             }
@@ -213,8 +217,22 @@ impl GitGround<'_> {
 
 /// Returns git's directory for a linked worktree.
 pub(super) fn link(tree: &Path) -> Option<PathBuf> {
-    let link = std::fs::read_to_string(tree.join(".git")).ok()?;
-    Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
+    let link = pointer(&tree.join(".git")).ok()?;
+    Some(tree.join(OsStr::from_bytes(link.as_bytes().strip_prefix(b"gitdir: ")?)))
+}
+
+/// Returns the text of a small file that leads git elsewhere. As git reads it, only line ends are left off.
+fn pointer(path: &Path) -> std::io::Result<OsString> {
+    let mut text = plain_file::read(path, MAX_POINTER_BYTES)?;
+    while text.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        text.pop();
+    }
+    // For git the text ends there.
+    if text.contains(&0) {
+        Err(ErrorKind::InvalidData.into())
+    } else {
+        Ok(OsString::from_vec(text))
+    }
 }
 
 /// Returns git's directory for a worktree.
@@ -222,12 +240,14 @@ pub(super) fn directory(tree: &Path) -> PathBuf {
     link(tree).unwrap_or_else(|| tree.join(".git"))
 }
 
-/// Returns the directory that all worktrees of a repository share.
-pub(super) fn common(directory: &Path) -> PathBuf {
-    let common = std::fs::read_to_string(directory.join("commondir"));
-    let common = common.map(|common| directory.join(common.trim_end()));
-    let real = common.and_then(|common| common.canonicalize());
-    real.unwrap_or_else(|_| directory.to_owned())
+/// Returns the directory that all worktrees of a repository share, or why the file that names it cannot be used.
+pub(super) fn common(directory: &Path) -> Result<PathBuf, String> {
+    let file = directory.join("commondir");
+    let named = match pointer(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(directory.to_owned()),
+        named => named.and_then(|named| directory.join(named).canonicalize()),
+    };
+    named.map_err(|error| format!("{} cannot be used: {error}", file.display()))
 }
 
 fn parent(directory: &Path) -> Option<PathBuf> {
@@ -250,18 +270,12 @@ pub(super) fn led_to(git: &Path) -> Result<(PathBuf, bool), String> {
     if git.is_dir() {
         return Ok((real(git)?, false));
     }
-    let line = |path: &Path| {
-        let bytes = plain_file::read(path, 4096).ok()?;
-        Some(OsStr::from_bytes(bytes.trim_ascii_end()).to_owned())
-    };
-    let named = line(git).and_then(|text| {
-        let named = text.as_bytes().strip_prefix(b"gitdir: ")?;
-        Some(git.parent()?.join(OsStr::from_bytes(named)))
-    });
+    let named = git.parent().and_then(link);
     let named = named.ok_or_else(|| format!("{} names no repository", git.display()))?;
     let directory = real(&named)?;
-    let back =
-        line(&directory.join("gitdir")).and_then(|back| directory.join(back).canonicalize().ok());
+    let back = pointer(&directory.join("gitdir"))
+        .and_then(|back| directory.join(back).canonicalize())
+        .ok();
     let is_known = directory.join("commondir").is_file() && back == git.canonicalize().ok();
     Ok((directory, is_known))
 }

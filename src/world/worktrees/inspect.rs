@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::repository::GitRepository;
 use crate::domain::worktree::WorktreeStatus;
+use crate::plain_file;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{GitRunner, link};
 use crate::world::outcome::OperationError;
@@ -179,6 +180,6 @@ impl WorktreeInspector<'_> {
 
 /// Returns the reason why a worktree is locked; `None` if it is not.
 pub(super) fn lock(tree: &Path) -> Option<String> {
-    let why = std::fs::read(link(tree)?.join("locked")).ok()?;
+    let why = plain_file::read(&link(tree)?.join("locked"), 4096).ok()?;
     Some(String::from_utf8_lossy(&why).trim().to_owned())
 }

@@ -13,6 +13,7 @@ use super::restore::{restore, snapshot_of};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
+use crate::plain_file;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
@@ -250,7 +251,8 @@ pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     for entry in entries {
         let known: PathBuf = entry?.path();
         let says = |file: &str, text: &[u8]| {
-            std::fs::read(known.join(file)).is_ok_and(|content| content.trim_ascii_end() == text)
+            plain_file::read(&known.join(file), 4096)
+                .is_ok_and(|content| content.trim_ascii_end() == text)
         };
         if says("gitdir", link.as_os_str().as_encoded_bytes())
             || says("locked", reason.as_bytes())
@@ -270,7 +272,8 @@ fn is_unborn(known: &Path, tree: &Path) -> bool {
     };
     let number = known_as.strip_prefix(name);
     let says_nothing = |file: &str| {
-        std::fs::read(known.join(file)).map_or(true, |content| content.trim_ascii().is_empty())
+        plain_file::read(&known.join(file), 4096)
+            .map_or(true, |content| content.trim_ascii().is_empty())
     };
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         && says_nothing("gitdir")

@@ -155,7 +155,7 @@ impl Snapshotter<'_> {
         let directory = blocking(shared, move |shared| {
             let root = shared.place.working_dirs.root();
             let (_, directory) = git_directory(&root.canonicalize().ok()?)?;
-            entry_of(&common(&directory), &place).ok().flatten()
+            entry_of(&common(&directory).ok()?, &place).ok().flatten()
         });
         let unknown = || format!("git does not know the worktree {}", tree.display());
         let directory = directory.await?.ok_or_else(unknown)?;

@@ -52,7 +52,7 @@ fn repository_of_plain_files_that_an_agent_wrote_executes_nothing() {
         let test = flow(head, config);
         let place = work(&test);
         test.run(&["START.md", "--agent", "scripted", "--cwd", &place]);
-        assert!(Path::new(&work).join("notes/config").exists(), "the agent wrote it");
+        assert!(Path::new(&place).join("notes/config").exists(), "the agent wrote it");
         assert!(!is_marked(test.root()), "{config}");
     }
 }

@@ -117,7 +117,7 @@ mod tests {
             json!({ "type": "user", "uuid": "u", "isReplay": true, "message": { "content": content } }),
             json!({ "type": "result", "result": answer, "is_error": fails }),
         ];
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let lines = lines.map(|line| format!("{line}\n")).concat();
         std::fs::write(steps.join(format!("{name}.jsonl")), lines).expect("written");
     }
 

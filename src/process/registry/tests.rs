@@ -7,8 +7,8 @@ use super::*;
 /// A process that is not there.
 const GONE: u32 = 4_194_300;
 
-fn key() -> Option<ProofKey> {
-    Some(ProofKey::new("k".repeat(64)))
+fn key() -> ProofKey {
+    ProofKey::new("k".repeat(64))
 }
 
 fn registry(place: &Path, key: Option<ProofKey>) -> ProcessRegistry {
@@ -30,18 +30,18 @@ fn entry(kind: EntryKind, agent: &str) -> ProcessEntry {
     }
 }
 
-fn named(agent: &str) -> Option<ActingAgent> {
-    Some(ActingAgent { run: "r".to_owned(), agent: agent.to_owned() })
+fn named(agent: &str) -> ActingAgent {
+    ActingAgent { run: "r".to_owned(), agent: agent.to_owned() }
 }
 
 #[test]
 fn only_proven_entry_is_a_persons() {
     let place = tempfile::tempdir().expect("a directory");
-    let registry = registry(place.path(), key());
+    let registry = registry(place.path(), Some(key()));
     let found = |key| ProcessRegistry { key, ..registry.clone() }.find(GONE, 7).expect("an entry");
     assert_eq!(registry.find(GONE, 7), None);
     registry.enter(entry(EntryKind::Beside, "")).expect("entered");
-    assert!(found(key()).is_persons && found(key()).agent.is_none());
+    assert!(found(Some(key())).is_persons && found(Some(key())).agent.is_none());
     assert!(!found(None).is_persons && !found(Some(ProofKey::new("other"))).is_persons);
     assert_eq!(registry.find(GONE, 8), None, "another process of that number");
     let copied = registry.path(GONE, 8);
@@ -50,7 +50,7 @@ fn only_proven_entry_is_a_persons() {
     ProcessRegistry { key: None, ..registry.clone() }
         .enter(entry(EntryKind::Beside, ""))
         .expect("entered");
-    assert!(!found(key()).is_persons, "without a proof");
+    assert!(!found(Some(key())).is_persons, "without a proof");
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn entry_of_agent_needs_no_proof() {
     let place = tempfile::tempdir().expect("a directory");
     let registry = registry(place.path(), None);
     for (kind, agent, expected) in [
-        (EntryKind::Turn, "main.1", named("main.1")),
-        (EntryKind::Turn, "", named("")),
-        (EntryKind::Beside, "main.1", named("main.1")),
-        (EntryKind::Supervisor, "main", named("main")),
+        (EntryKind::Turn, "main.1", Some(named("main.1"))),
+        (EntryKind::Turn, "", Some(named(""))),
+        (EntryKind::Beside, "main.1", Some(named("main.1"))),
+        (EntryKind::Supervisor, "main", Some(named("main"))),
         (EntryKind::Supervisor, "", None),
     ] {
         registry.enter(entry(kind, agent)).expect("entered");
@@ -76,7 +76,7 @@ fn entry_of_agent_needs_no_proof() {
 #[test]
 fn entry_without_process_and_lock_is_swept() {
     let place = tempfile::tempdir().expect("a directory");
-    let registry = registry(place.path(), key());
+    let registry = registry(place.path(), Some(key()));
     let own = std::process::id();
     let Some(stat) = read_stat(own) else { return };
     registry.enter(ProcessEntry::of(own, stat, EntryKind::Turn)).expect("entered");

@@ -10,6 +10,7 @@
 //! failure that would happen again ends the agent; one that keeps every agent from working pauses the run.
 
 use super::agent::Agent;
+use super::money::Usd;
 use super::run::PauseReason;
 use super::settings::OnLimit;
 use super::supervision::{OnExhausted, RestartPolicy, SupervisionPolicy};
@@ -81,6 +82,12 @@ pub fn decide_restart(
     match failure.cause {
         FailureCause::Poisoned if agent.failures_of(FailureCause::Poisoned) > 0 => {
             RestartDecision::GiveUp
+        }
+        // The network may fail in a turn that was paid for. A second such turn in a row may be none of the network's doing.
+        FailureCause::Network
+            if failure.cost > Usd::ZERO && agent.failures_of(FailureCause::Network) > 0 =>
+        {
+            restart(agent, context)
         }
         FailureCause::Crash
         | FailureCause::Timeout

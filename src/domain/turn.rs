@@ -103,6 +103,15 @@ pub struct TurnInput {
     pub values: Variables,
 }
 
+impl TurnInput {
+    /// Adds a note to the prompt: before it, or after a command, which is one only at the beginning.
+    pub fn add_note(&mut self, note: &str) {
+        let is_command = self.options.runs_command() && self.prompt.trim_start().starts_with('/');
+        let (first, then) = if is_command { (&*self.prompt, note) } else { (note, &*self.prompt) };
+        self.prompt = format!("{first}\n\n{then}");
+    }
+}
+
 /// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +145,9 @@ pub struct TurnReply {
     /// The words of a hook that kept the turn from ending until the program gave up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
+    /// True if the program says that it asked no model, as after a command that it executes itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_no_model: bool,
     /// True if a person has given the reply, so that no further prompt checks it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_given: bool,

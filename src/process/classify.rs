@@ -82,6 +82,7 @@ fn reply(stream: &StreamParser, result: &TurnResult) -> TurnReply {
         duration_ms: result.duration_ms,
         message: stream.message.clone(),
         refused_tools: stream.refused.refusals(),
+        asked_no_model: result.asked_no_model(),
         is_given: false,
         hook: stream.traces.looping_hook().map(str::to_owned),
         session: None,

@@ -182,10 +182,10 @@ impl ClaudeRunner {
         outcome
     }
 
-    /// Returns the input of a turn that begins a session in the place of lost ones.
+    /// Returns the input of a turn that begins a session in place of lost ones.
     fn rebuilt(&self, input: &TurnInput) -> Option<TurnInput> {
         let is_rebuilt = input.session.origin == SessionOrigin::Rebuilt;
-        is_rebuilt.then(|| TurnInput { prompt: with_recap(&self.steps, input), ..input.clone() })
+        is_rebuilt.then(|| with_recap(&self.steps, input))
     }
 
     /// Ends the turn of an agent, with a grace period.

@@ -24,15 +24,16 @@ struct AnsweredTurn {
     answer: String,
 }
 
-/// Returns the prompt of a turn that begins a session in the place of lost ones.
-pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> String {
+/// Returns the input of a turn that begins a session in place of lost ones.
+pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> TurnInput {
     let turns = answered_turns(steps, input);
     let turns =
         if turns.is_empty() { "(They are not known.)".to_owned() } else { turns.join("\n\n") };
-    format!(
-        "Your earlier session no longer exists, so this is a new one. These are the prompts that you were given in it, and your answers. What you did in between is not shown; files are as you left them.\n\n{turns}\n\n{PROMPT_FOLLOWS}\n\n{}",
-        input.prompt
-    )
+    let mut input = input.clone();
+    input.add_note(&format!(
+        "Your earlier session no longer exists, so this is a new one. These are the prompts that you were given in it, and your answers. What you did in between is not shown; files are as you left them.\n\n{turns}\n\n{PROMPT_FOLLOWS}"
+    ));
+    input
 }
 
 /// Returns the latest turns of the lost sessions that fit, the oldest first.
@@ -89,7 +90,12 @@ fn answered(steps: &Path, name: &str, sessions: &[SessionId]) -> Option<Answered
     }
     let found = TurnTranscript::find(steps, name)?.prompt_and_reply().ok()?;
     let prompt = found.prompt?;
-    let prompt = prompt.rsplit(PROMPT_FOLLOWS).next().unwrap_or_default().trim().to_owned();
+    let prompt = prompt
+        .rsplit(PROMPT_FOLLOWS)
+        .find(|part| !part.trim().is_empty())
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
     Some(AnsweredTurn { prompt, answer: found.answer? })
 }
 
@@ -143,14 +149,24 @@ mod tests {
         write(steps, "main-11-0", "c", ("of another session", "x"), false);
         write(steps, "main.1-1-0", "a", ("of another agent", "x"), false);
         write(steps, "main-12-0", "a", ("not yet", "x"), false);
-        let prompt = with_recap(steps, &input(&["a", "b"]));
+        let prompt = with_recap(steps, &input(&["a", "b"])).prompt;
         let places = ["two", "second", "ten", "tenth", PROMPT_FOLLOWS, "go on"];
         let found: Vec<usize> = places.iter().map(|text| prompt.find(text).expect(text)).collect();
         assert!(found.is_sorted(), "{prompt}");
         for other in ["nine", "another", "not yet"] {
             assert!(!prompt.contains(other), "{other}: {prompt}");
         }
-        assert!(with_recap(steps, &input(&[])).contains("not known"));
+        assert!(with_recap(steps, &input(&[])).prompt.contains("not known"));
+    }
+
+    #[test]
+    fn command_stays_one() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let mut turn = input(&[]);
+        "/deploy now".clone_into(&mut turn.prompt);
+        assert!(with_recap(folder.path(), &turn).prompt.ends_with("\n\n/deploy now"), "a text");
+        turn.options.run_command = Some(true);
+        assert!(with_recap(folder.path(), &turn).prompt.starts_with("/deploy now\n\n"));
     }
 
     #[test]
@@ -169,7 +185,7 @@ mod tests {
         }
         let earlier = format!("Your earlier session\n\n{PROMPT_FOLLOWS}\n\np11");
         write(steps, "main-11-0", "a", (&earlier, "last"), false);
-        let prompt = with_recap(steps, &input(&["a"]));
+        let prompt = with_recap(steps, &input(&["a"])).prompt;
         assert!(prompt.len() < MAX_BYTES + 2 * MAX_TEXT_BYTES, "{}", prompt.len());
         assert!(prompt.contains("left out") && prompt.contains("p11") && !prompt.contains("p1 "));
         assert_eq!(prompt.matches("Your earlier session").count(), 1);

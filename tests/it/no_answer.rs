@@ -163,6 +163,19 @@ fn command_with_nothing_to_say_takes_the_only_way_of_a_state_that_asks_for_it() 
 }
 
 #[test]
+fn command_that_asks_the_model_needs_its_answer() {
+    let said = result(&json!({ "result": "", "terminal_reason": "completed" }));
+    let test = Test::new()
+        .prompt("START.md", &ONE_WAY.replace("---\nstart", "run_command: true\n---\n/review"))
+        .prompt("NEXT.md", "next")
+        .rule(when("/review").once().lines([said]))
+        .rule(when("is empty").reply("reviewed"))
+        .rule(when("next").reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok().ended("main", "ok");
+    assert_eq!(test.events("turn_rejected").len(), 1);
+}
+
+#[test]
 fn switch_that_is_refused_makes_a_new_process_that_has_the_options() {
     for (refused, options) in [
         ("set_model", "model: sonnet"),

@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
+use serde_json::json;
+
 use crate::support::{Test, always, wait_until, when};
 
 /// The error of the API with a message, as older versions of Claude Code print it.
@@ -47,6 +49,19 @@ fn absent_network_uses_no_restart_and_is_told_once() {
     let failed = test.events("turn_failed");
     assert_eq!(failed.len(), 7);
     assert!(failed.iter().all(|turn| turn["cause"] == "network" && turn["counts"] == false));
+}
+
+#[test]
+fn network_that_fails_only_after_a_paid_turn_ends_by_the_restart_policy() {
+    let words = "Error: MCP server 'db': connect ECONNREFUSED 127.0.0.1:5432";
+    let lost = json!({
+        "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 1,
+        "total_cost_usd": 0.5, "modelUsage": {}, "errors": [words],
+    });
+    let test = Test::new().prompt("START.md", "start").rule(when("start").lines([lost]));
+    let outcome = test.run(&["START.md", "--max-restarts", "2", "--backoff", "1ms..5ms"]);
+    outcome.code(1).failed("main");
+    assert_eq!(test.calls().len(), 4, "one for the network, one, and two restarts");
 }
 
 #[test]

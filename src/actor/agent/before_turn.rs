@@ -9,7 +9,7 @@ use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::exchange::{NotReady, fetched, made};
 use crate::domain::decide::TurnReport;
 use crate::domain::id::AgentId;
-use crate::domain::repeated_turn::with_note_on_changes;
+use crate::domain::repeated_turn::note_on_changes;
 use crate::domain::turn::{FailureCause, TurnId, TurnInput};
 use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::context::JoinResults;
@@ -75,8 +75,9 @@ impl AgentActor {
     ) {
         let handle = ctx.spawn(ready.into_actor(self).map(move |made, this, ctx| match made {
             Ok(left) => {
-                if let Some((cause, files)) = left {
-                    input.prompt = with_note_on_changes(cause, &files, input.prompt);
+                let note = left.and_then(|(cause, files)| note_on_changes(cause, &files));
+                if let Some(note) = note {
+                    input.add_note(&note);
                 }
                 this.launch_turn(input, turn_context, ctx);
             }

@@ -174,6 +174,23 @@ fn again_after(last: FailureCause, count: u32, failure: &TurnFailure) -> Restart
 }
 
 #[test]
+fn absent_network_counts_once_it_costs_money_again() {
+    let free = TurnFailure::new(FailureCause::Network, "m");
+    let paid = TurnFailure { cost: Usd::from_dollars(0.5), ..free.clone() };
+    let counts = |last, count, failure| match again_after(last, count, failure) {
+        RestartDecision::Retry { counts, .. } => counts,
+        other => panic!("{other:?}"),
+    };
+    assert!(!counts(FailureCause::Crash, 1, &paid), "it was cut off for the first time");
+    assert!(!counts(FailureCause::Network, 9, &free), "nothing was reached");
+    assert!(counts(FailureCause::Network, 1, &paid));
+    let last_failure = Some(FailureCause::Network);
+    let failed = Agent { throttles: 4, last_failure, ..agent(&[1, 2, 3]) };
+    let decided = decide_restart(&failed, &paid, under(&SupervisionPolicy::default()));
+    assert!(matches!(decided, RestartDecision::Exhausted { .. }), "{decided:?}");
+}
+
+#[test]
 fn poisoned_conversation_is_tried_once_more_from_before_the_turn() {
     let poisoned = TurnFailure::new(FailureCause::Poisoned, "m");
     let counted = RestartDecision::Retry { not_before: Some(NOW.plus(1000)), counts: true };

@@ -317,7 +317,7 @@ fn with_answer(
     if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
         return Err(Box::new(ResumeOutcome::Failed(failure)));
     }
-    if !reply.is_empty() || reply.is_given || rules.runs_command {
+    if !reply.is_empty() || reply.is_given || (rules.runs_command && reply.asked_no_model) {
         return Ok(rules);
     }
     if rules.reply.proposal.is_some() {

@@ -106,7 +106,8 @@ fn last_text_of_the_model_counts_if_the_result_of_a_finished_turn_is_empty() {
     for (lines, expected) in [
         (done.clone() + FEEDBACK + &done + FEEDBACK, Some("done <result>ok</result>")),
         (plain.clone() + TOOL + &wrote("the answer") + FEEDBACK, Some("the answer")),
-        (done.clone() + TOOL, Some("done <result>ok</result>")),
+        (done.clone() + FEEDBACK + TOOL, Some("done <result>ok</result>")),
+        (done.clone() + TOOL, None),
         (done.clone() + OF_SUB_AGENT + SYNTHETIC, Some("done <result>ok</result>")),
         (plain.clone() + TOOL, None),
         (OF_SUB_AGENT.to_owned() + SYNTHETIC, None),

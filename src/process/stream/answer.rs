@@ -57,10 +57,12 @@ impl AnswerTraces {
         self.last_text = written.filter(|text| !text.trim().is_empty()).or(self.last_text.take());
     }
 
-    /// Takes a tool call of the model: what it has said before was no answer, unless it requests a transition.
+    /// Takes a tool call of the model: what it has said before was no answer, unless it requests a transition and a Stop
+    /// hook kept the turn from ending with it.
     pub(super) fn called_tool(&mut self) {
         self.is_kept_open = false;
-        self.last_text.take_if(|text| !has_tag(text));
+        let was_an_end = self.kept_open.is_some();
+        self.last_text.take_if(|text| !was_an_end || !has_tag(text));
     }
 
     /// Returns whether there is a text that a result can be completed with.

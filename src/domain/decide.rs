@@ -90,6 +90,8 @@ pub struct TurnReport {
     pub snapshot: Option<Box<WorktreeSnapshot>>,
     /// The session of the turn, if an engine keeps it.
     pub kept_session: Option<Box<KeptSession>>,
+    /// What the machine has no room for; the turn is still due.
+    pub stuck: Option<String>,
 }
 
 /// The result of a turn.
@@ -134,6 +136,12 @@ impl TurnReport {
         }
     }
 
+    /// Creates the report of a turn that a full machine keeps from being taken in.
+    #[must_use]
+    pub fn stuck(turn: TurnId, why: String) -> Self {
+        Self { stuck: Some(why), ..Self::empty(turn) }
+    }
+
     /// Creates the report of a turn that was not started.
     #[must_use]
     pub fn empty(turn: TurnId) -> Self {
@@ -151,6 +159,7 @@ impl TurnReport {
             verdicts: Vec::new(),
             snapshot: None,
             kept_session: None,
+            stuck: None,
         }
     }
 }

@@ -218,6 +218,11 @@ pub enum HostAnswer {
     },
     /// It was ended, and is still due.
     Interrupted,
+    /// The host has no room for a file of it, and it is still due.
+    Stuck {
+        /// The reason.
+        why: String,
+    },
     /// The host was declared lost. It is unknown whether the work was done.
     Lost {
         /// The reason.

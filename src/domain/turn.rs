@@ -204,8 +204,19 @@ impl TurnReply {
     /// Returns whether it says nothing. Such a reply takes no transition, not even one that needs no tag.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.structured.is_none() && self.text.trim().is_empty()
+        self.structured.is_none() && says_nothing(&self.text)
     }
+}
+
+/// Returns whether a text has nothing to read: it is empty, invisible, or what Claude Code puts in place of no text.
+#[must_use]
+pub fn says_nothing(text: &str) -> bool {
+    const INVISIBLE: [char; 9] = [
+        '\u{ad}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{2060}',
+        '\u{2800}', '\u{feff}',
+    ];
+    let is_invisible = |c: char| c.is_whitespace() || c.is_control() || INVISIBLE.contains(&c);
+    matches!(text.trim_matches(is_invisible), "" | "(no content)")
 }
 
 impl TurnFailure {

@@ -18,6 +18,26 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply};
 /// the agent can be reminded like one that answered without an object.
 const NO_OBJECT: &str = "error_max_structured_output_retries";
 
+/// Beginnings of the errors that the program lists and that are about the turn itself.
+const OWN_ERRORS: [&str; 16] = [
+    "API Error",
+    "Unable to connect",
+    "Connection error",
+    "Request timed out",
+    "No conversation found",
+    "Prompt is too long",
+    "Not logged in",
+    "Invalid API key",
+    "Failed to authenticate",
+    "OAuth",
+    "Credit balance",
+    "Your ",
+    "You've ",
+    "You’ve ",
+    "You're ",
+    "Claude ",
+];
+
 /// Beginnings of the lines with which the program refuses its arguments, on stderr.
 const ARGUMENT_ERRORS: [&str; 12] = [
     "error: unknown option",
@@ -91,13 +111,17 @@ fn reply(stream: &StreamParser, result: &TurnResult) -> TurnReply {
 
 /// Returns the failure for an error that the program reported.
 fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> TurnFailure {
-    let whole = match (&result.text, result.errors.as_slice()) {
-        (Some(text), _) if !text.trim().is_empty() => text.clone(),
-        (_, []) => result.subtype.clone(),
-        (_, errors) => errors.join("; "),
-    };
+    let said = result.text.as_ref().filter(|text| !text.trim().is_empty());
+    // Beside its own error the program lists what has gone wrong elsewhere, such as in an MCP server.
+    let is_own = |error: &&String| OWN_ERRORS.iter().any(|begins| error.trim().starts_with(begins));
+    let own = || result.errors.iter().filter(is_own).cloned().collect::<Vec<_>>().join("; ");
+    let whole = said.cloned().unwrap_or_else(own);
     let limit = usage_limit(stream, result, &whole, moment);
-    let shown = excerpt(&whole);
+    let shown = match (said, result.errors.as_slice()) {
+        (Some(text), _) => excerpt(text),
+        (None, []) => result.subtype.clone(),
+        (None, errors) => excerpt(&errors.join("; ")),
+    };
     let kinds = [Some(&result.subtype), result.api_error.as_ref(), stream.reported_error.as_ref()];
     let kinds: Vec<&str> = kinds.into_iter().flatten().map(String::as_str).collect();
     let (cause, hint) = match limit {

@@ -4,12 +4,12 @@
 
 use std::fmt::Write as _;
 
-use super::api_error::LOG_IN;
+use super::api_error::{ApiError, LOG_IN};
 use super::child::exit::ProcessExit;
 use super::classify::{ZonedTime, judge};
 use super::follow::FollowEnd;
-use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
+use super::stream::{StreamParser, TurnResult};
 use super::transcript::ProcessFiles;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::{Timestamp, format_duration};
@@ -39,7 +39,8 @@ fn judged(
     files: &ProcessFiles,
     limits: TurnTimeouts,
 ) -> TurnOutcome {
-    let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
+    let is_answer = |result: &TurnResult| !result.is_error && result.is_finished();
+    let has_answer = stream.result.as_ref().is_some_and(is_answer);
     let unanswered = stream.approvals.unanswered();
     if !unanswered.is_empty() && !matches!(end, FollowEnd::Unreadable(_) | FollowEnd::Unauthorized)
     {
@@ -83,7 +84,9 @@ fn judged(
             failed(cause, format!("Claude Code {exit} before its background work had ended"))
         }
         FollowEnd::Unauthorized if !answered => {
-            failed(FailureCause::Authentication, unauthorized())
+            let (cause, advice) = refused_access(stream);
+            let message = "the API does not accept Claude Code's credentials (401 or 403, several times in a row)";
+            failed(cause, format!("{message}{advice}"))
         }
         FollowEnd::Exited(exit) => judge(stream, exit, || moment(stream), || files.stderr_tail()),
         FollowEnd::Result
@@ -127,11 +130,14 @@ fn is_complete(end: &FollowEnd, stream: &StreamParser) -> bool {
     }
 }
 
-/// Returns the message for a turn that was ended because the API refused its credentials.
-fn unauthorized() -> String {
-    format!(
-        "the API does not accept Claude Code's credentials (401 or 403, several times in a row){LOG_IN}"
-    )
+/// Returns the cause of a turn that was ended because the API refused it again and again, and advice for people.
+fn refused_access(stream: &StreamParser) -> (FailureCause, &'static str) {
+    let kinds: Vec<&str> = stream.retried_error.iter().map(String::as_str).collect();
+    match (ApiError { status: Some(403), kinds: &kinds, text: "" }).cause() {
+        _ if stream.limit.is_some() => (FailureCause::UsageLimit, ""),
+        named @ (FailureCause::Account | FailureCause::UsageLimit, _) => named,
+        _ => (FailureCause::Authentication, LOG_IN),
+    }
 }
 
 /// Returns the time at which the result was written, which may be long before it is read, in the local zone.
@@ -182,6 +188,42 @@ mod tests {
         );
         assert!(failure.message.contains("ANTHROPIC_API_KEY"), "{}", failure.message);
         assert!(matches!(after(FollowEnd::Unauthorized, ANSWER), TurnOutcome::Replied(_)));
+    }
+
+    #[test]
+    fn turn_that_was_cut_off_is_judged_by_what_cut_it_off() {
+        let cut = "{\"type\":\"result\",\"is_error\":false,\"result\":\"half\",\"terminal_reason\":\"aborted_streaming\"}\n";
+        for (end, cause) in [
+            (FollowEnd::Stopped, FailureCause::Interrupted),
+            (FollowEnd::TimedOut, FailureCause::Timeout),
+            (FollowEnd::Stalled, FailureCause::Stall),
+            (FollowEnd::Exited(ProcessExit::Code(0)), FailureCause::Crash),
+        ] {
+            let TurnOutcome::Failed(failure) = after(end, cut) else { panic!("an answer") };
+            assert_eq!(failure.cause, cause);
+        }
+    }
+
+    #[test]
+    fn refused_access_has_the_cause_that_the_program_names() {
+        let retry = |error: &str| {
+            format!(
+                "{{\"type\":\"system\",\"subtype\":\"api_retry\",\"error_status\":403,\"error\":\"{error}\"}}\n"
+            )
+        };
+        let limit = "{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":1}}\n";
+        for (lines, cause) in [
+            (retry("authentication_failed"), FailureCause::Authentication),
+            (retry("unknown"), FailureCause::Authentication),
+            (retry("oauth_org_not_allowed"), FailureCause::Account),
+            (retry("account_on_hold"), FailureCause::Account),
+            (limit.to_owned() + &retry("unknown"), FailureCause::UsageLimit),
+        ] {
+            let TurnOutcome::Failed(failure) = after(FollowEnd::Unauthorized, &lines) else {
+                panic!("an answer")
+            };
+            assert_eq!(failure.cause, cause, "{lines}");
+        }
     }
 
     #[test]

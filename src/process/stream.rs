@@ -151,6 +151,8 @@ pub struct StreamParser {
     pub answered_requests: AnsweredRequests,
     /// Number of requests in a row that the API has refused because of the credentials.
     pub authentication_refusals: u32,
+    /// The kind of the error for which the program has last repeated its request.
+    pub retried_error: Option<String>,
     /// The kind of the last error that the program reported in place of a message.
     pub reported_error: Option<String>,
     /// The end of the turn.

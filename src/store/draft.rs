@@ -7,10 +7,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display, Formatter};
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::Error;
 use crate::language::checksum::short_name;
@@ -38,7 +42,7 @@ struct DraftMaker {
 impl DraftMaker {
     fn own() -> Self {
         let pid = std::process::id();
-        Self { pid, start: start_of(pid).unwrap_or(0), machine: MACHINE.clone() }
+        Self { pid, start: start_of(pid).ok().flatten().unwrap_or(0), machine: MACHINE.clone() }
     }
 
     /// Returns the process that makes a draft of this name, and the name that it is for.
@@ -54,7 +58,15 @@ impl DraftMaker {
 
     /// Returns whether it is known to have died.
     fn has_died(&self) -> bool {
-        self.machine == *MACHINE && self.start != 0 && start_of(self.pid) != Some(self.start)
+        let may_live = match start_of(self.pid) {
+            Ok(start) => start == Some(self.start),
+            // Processes of other users may be hidden there, but not from a signal.
+            Err(_) => {
+                let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+                pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+            }
+        };
+        self.machine == *MACHINE && self.start != 0 && !may_live
     }
 }
 
@@ -64,13 +76,15 @@ impl Display for DraftMaker {
     }
 }
 
-/// Returns the time of a process's start; `None` if there is no such process, or if it has ended and is not reaped.
-fn start_of(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    fields.next().filter(|state| *state != "Z")?;
-    fields.nth(18)?.parse().ok()
+/// Returns the time of a process's start; `None` if it has ended and is not reaped.
+///
+/// # Errors
+/// The process is not to be seen.
+fn start_of(pid: u32) -> io::Result<Option<u64>> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let is_alive = fields.next().is_some_and(|state| state != "Z");
+    Ok(fields.nth(18).and_then(|start| start.parse().ok()).filter(|_| is_alive))
 }
 
 /// Returns the path of this process's draft of a file or a directory. Drafts for the same place whose processes have died

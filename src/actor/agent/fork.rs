@@ -32,6 +32,8 @@ enum ForkError {
     Wrong(String),
     /// Only a person can repair this.
     Hopeless(String),
+    /// The machine has no room for a file, and the fork is still due.
+    Stuck(String),
     /// The run is to hold still.
     Ended,
 }
@@ -86,6 +88,7 @@ impl AgentActor {
             match groups {
                 Ok(groups) => report.children = groups,
                 Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
+                Err(ForkError::Stuck(why)) => report = TurnReport::stuck(report.turn, why),
                 Err(ForkError::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
                     let TurnReport { turn, cost, .. } = report;
@@ -184,9 +187,8 @@ impl ForkPlanner {
         }
         match performer.commit(self.turn.stem(), self.rules.working_dir.clone()).await {
             LookupOutcome::Done(Ok(commit)) => Ok((options, Some(commit))),
-            LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
-                Err(ForkError::Hopeless(why))
-            }
+            LookupOutcome::Done(Err(why)) => Err(ForkError::Hopeless(why)),
+            LookupOutcome::Stuck(why) => Err(ForkError::Stuck(why)),
             LookupOutcome::Ended => Err(ForkError::Ended),
         }
     }
@@ -195,7 +197,7 @@ impl ForkPlanner {
 fn found<T>(found: LookupOutcome<T>) -> Result<T, ForkError> {
     match found {
         LookupOutcome::Done(done) => done.map_err(ForkError::Wrong),
-        LookupOutcome::Stuck(why) => Err(ForkError::Hopeless(why)),
+        LookupOutcome::Stuck(why) => Err(ForkError::Stuck(why)),
         LookupOutcome::Ended => Err(ForkError::Ended),
     }
 }

@@ -10,6 +10,7 @@ use crate::actor::clock::now;
 use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
 use crate::domain::decide::{LoadSign, TurnReport, decide};
+use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
 
 impl Supervisor {
@@ -31,6 +32,9 @@ impl Supervisor {
             && events.iter().any(|event| event.new_session() == Some(&ready))
         {
             self.context.runner.promise(&ready);
+        }
+        if let Some(message) = report.stuck.clone() {
+            self.hold(Some(PauseReason::Storage { message }), ctx);
         }
         if events.is_empty() {
             let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);

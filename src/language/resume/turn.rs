@@ -165,7 +165,10 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
         output,
         limits: environment.limits,
         failed_before: agent.last_failure,
-        prompt: with_messages(with_uncertainty_note(agent, asked.prompt), agent),
+        prompt: with_messages(
+            with_uncertainty_note(agent, asked.prompt, rules.runs_command),
+            agent,
+        ),
         values: asked.values,
     };
     let unfilled = asked.unfilled;
@@ -202,10 +205,13 @@ fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>)
     TurnOptions { allowed_tools: is_given.then_some(allowed), ..options }
 }
 
-/// Returns the text that a turn is asked, after a note about calls that may have run.
-fn with_uncertainty_note(agent: &Agent, prompt: String) -> String {
+/// Returns the text that a turn is asked, after a note about calls that may have run. A command stays at the beginning.
+fn with_uncertainty_note(agent: &Agent, prompt: String, runs_command: bool) -> String {
     let prompt = agent.asked_text(prompt);
     match agent.approvals.uncertainty_note() {
+        Some(note) if runs_command && prompt.trim_start().starts_with('/') => {
+            format!("{prompt}\n\n{note}")
+        }
         Some(note) => format!("{note}\n\n{prompt}"),
         None => prompt,
     }

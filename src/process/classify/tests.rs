@@ -129,6 +129,28 @@ fn each_api_error_is_classified_by_cause() {
 }
 
 #[test]
+fn errors_of_something_else_do_not_decide() {
+    let table = [
+        ("MCP server 'db': Error: connect ECONNREFUSED 127.0.0.1:5432", FailureCause::Crash),
+        ("Error: Could not load credentials from any providers (aws)", FailureCause::Crash),
+        ("Error: GitHub: usage limit reached, resets 3pm (UTC)", FailureCause::Crash),
+        ("[mcp] not logged in", FailureCause::Crash),
+        ("API Error: Unable to connect to API (ECONNRESET)", FailureCause::Network),
+        ("Unable to connect to API due to poor internet connection", FailureCause::Network),
+        ("You've hit your limit · resets 12pm (UTC)", FailureCause::UsageLimit),
+        ("Your organization has disabled Claude subscription access", FailureCause::Account),
+    ];
+    for (error, cause) in table {
+        let line = format!(
+            "{{\"type\":\"result\",\"subtype\":\"error_during_execution\",\"is_error\":true,\"errors\":[\"Error: x\",\"{error}\"]}}"
+        );
+        let failure = failure(&line, ProcessExit::Code(1), "");
+        assert_eq!(failure.cause, cause, "{error}");
+        assert!(failure.message.contains(error), "{}", failure.message);
+    }
+}
+
+#[test]
 fn usage_limit_is_detected_by_event_then_by_text() {
     let event = |resets: &str| {
         format!(

@@ -149,6 +149,40 @@ fn command_is_an_answer_only_if_its_state_asks_for_one_and_the_program_knows_it(
 }
 
 #[test]
+fn prompt_of_a_command_that_a_hook_blocks_is_no_answer() {
+    let blocked = "UserPromptSubmit operation blocked by hook:\\n[guard.sh]: NO\\n\\nOriginal prompt: /review <result>ok</result>";
+    for said in [
+        blocked,
+        "[g.sh]: NO\\nOriginal prompt: <result>ok</result>",
+        "stopped by hook: <result>ok</result>",
+    ] {
+        let mut stream = stream(&ends(&format!("\"num_turns\":0,\"result\":\"{said}\"")));
+        stream.traces.runs_command = true;
+        let (cause, why) = judged(&stream).expect_err("no answer");
+        assert_eq!(
+            (cause, why.contains("a hook stopped the prompt")),
+            (FailureCause::Rejected, true)
+        );
+    }
+}
+
+#[test]
+fn text_that_the_model_has_not_written_is_no_answer() {
+    let end = |text: &str| ends(&format!("\"num_turns\":1,\"result\":\"{text}\""));
+    let placed = "No response requested.";
+    for (lines, expected) in [
+        (SYNTHETIC.to_owned() + &end(placed), None),
+        (wrote("done") + SYNTHETIC + &end(placed), Some("done")),
+        (SYNTHETIC.to_owned() + &wrote("done") + &end("done"), Some("done")),
+        (wrote("done") + &end("(no content)"), Some("done")),
+        (end("(no content)"), Some("(no content)")),
+        (wrote("done") + &end("\\u200b \\ufeff"), Some("done")),
+    ] {
+        assert_eq!(judged(&stream(&lines)), Ok(expected.map(str::to_owned)), "{lines}");
+    }
+}
+
+#[test]
 fn later_result_without_an_answer_leaves_the_answer_before_it() {
     let answer =
         ends("\"num_turns\":2,\"result\":\"<goto>A.md</goto>\",\"terminal_reason\":\"completed\"");
@@ -168,5 +202,5 @@ fn later_result_without_an_answer_leaves_the_answer_before_it() {
 fn refused_renewal_of_the_system_prompt_discards_the_turn() {
     let refused = "{\"type\":\"control_response\",\"response\":{\"subtype\":\"error\",\"request_id\":\"initialize-0\",\"error\":\"no\"}}\n";
     let lines = refused.to_owned() + &ends("\"result\":\"ok\"");
-    assert!(matches!(judged(&stream(&lines)), Err((FailureCause::Crash, _))));
+    assert!(matches!(judged(&stream(&lines)), Err((FailureCause::Rejected, _))));
 }

@@ -5,6 +5,7 @@
 use super::line::{StreamLine, get, text};
 use super::steering::has_tag;
 use super::{TurnResult, excerpt};
+use crate::domain::turn::says_nothing;
 
 /// The reasons for the end of a turn that the model has finished. 2.1.197 names none where it asked no model.
 const FINISHED: [&str; 2] = ["completed", "stop_hook_prevented"];
@@ -22,6 +23,8 @@ pub struct AnswerTraces {
     pub runs_command: bool,
     /// The last text of the model that no tool call followed, or that requests a transition.
     last_text: Option<String>,
+    /// The last text that the program has written in the place of the model, if the model has written none since.
+    synthetic: Option<String>,
     /// The words of the program about a hook that has stopped the prompt.
     stopped: Option<String>,
     /// The words of a Stop hook that kept the turn from ending.
@@ -54,7 +57,13 @@ impl AnswerTraces {
     /// Takes a text of the model.
     pub(super) fn wrote(&mut self, written: Option<String>) {
         self.is_kept_open = false;
-        self.last_text = written.filter(|text| !text.trim().is_empty()).or(self.last_text.take());
+        self.synthetic = None;
+        self.last_text = written.filter(|text| !says_nothing(text)).or(self.last_text.take());
+    }
+
+    /// Takes a text that the program has written in the place of the model.
+    pub(super) fn wrote_itself(&mut self, written: Option<String>) {
+        self.synthetic = written;
     }
 
     /// Takes a tool call of the model: what it has said before was no answer, unless it requests a transition and a Stop
@@ -94,8 +103,7 @@ impl AnswerTraces {
         if get(event.prevent_continuation) == Some(true)
             && let Some(words) = text(event.content)
         {
-            let end = words.find(BLOCKED_PROMPT).unwrap_or(words.len());
-            self.stopped = Some(excerpt(&words[..end]));
+            self.stopped = Some(excerpt(without_prompt(&words)));
         }
     }
 
@@ -110,10 +118,19 @@ impl AnswerTraces {
     /// Gives a result that says nothing the last text of the model.
     pub(super) fn complete(&mut self, result: &mut TurnResult) {
         let last = self.last_text.take();
+        let own = self.synthetic.take().filter(|_| !self.runs_command);
+        if !result.is_error && own.is_some() && result.text == own {
+            result.text = None;
+        }
         if !result.is_error && result.is_finished() && !result.has_words() {
             result.text = last.or(result.text.take());
         }
     }
+}
+
+/// Returns the words about a prompt that a hook has blocked, without the prompt.
+pub fn without_prompt(words: &str) -> &str {
+    &words[..words.find(BLOCKED_PROMPT).unwrap_or(words.len())]
 }
 
 impl TurnResult {
@@ -135,6 +152,6 @@ impl TurnResult {
     }
 
     fn has_words(&self) -> bool {
-        self.structured.is_some() || self.text.as_ref().is_some_and(|text| !text.trim().is_empty())
+        self.structured.is_some() || self.text.as_ref().is_some_and(|text| !says_nothing(text))
     }
 }

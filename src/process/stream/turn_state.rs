@@ -62,6 +62,8 @@ impl StreamParser {
         };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             self.result_written = event.written_at();
+            let texts = message.content.into_iter().filter(|content| content.kind == "text");
+            self.traces.wrote_itself(texts.filter_map(|content| text(content.text)).last());
             return;
         }
         self.authentication_refusals = 0;
@@ -111,6 +113,7 @@ impl StreamParser {
         } else {
             self.authentication_refusals = 0;
         }
+        self.retried_error = error;
     }
 
     /// Takes only the cost of a result.

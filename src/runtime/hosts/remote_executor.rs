@@ -82,11 +82,13 @@ fn at_host(home: &Home, answer: HostAnswer) -> LookupOutcome<()> {
         HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
         answer => other(answer),
     };
+    let named = |why| {
+        let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
+        format!("host {host}: {why}")
+    };
     match outcome {
-        LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
-            let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
-            LookupOutcome::Done(Err(format!("host {host}: {why}")))
-        }
+        LookupOutcome::Done(Err(why)) => LookupOutcome::Done(Err(named(why))),
+        LookupOutcome::Stuck(why) => LookupOutcome::Stuck(named(why)),
         outcome @ (LookupOutcome::Done(Ok(())) | LookupOutcome::Ended) => outcome,
     }
 }
@@ -95,6 +97,7 @@ fn at_host(home: &Home, answer: HostAnswer) -> LookupOutcome<()> {
 fn other<T>(answer: HostAnswer) -> LookupOutcome<T> {
     match answer {
         HostAnswer::Interrupted => LookupOutcome::Ended,
+        HostAnswer::Stuck { why } => LookupOutcome::Stuck(why),
         HostAnswer::Refused { why } | HostAnswer::Lost { why } => LookupOutcome::Done(Err(why)),
         HostAnswer::Turn { .. }
         | HostAnswer::Activity { .. }
@@ -143,6 +146,7 @@ impl ActivityExecutor for RemoteExecutor {
             match self.calls.call(key, &home, &work).await {
                 HostAnswer::Activity { outcome } => outcome,
                 HostAnswer::Interrupted => ActivityOutcome::Ended,
+                HostAnswer::Stuck { why } => ActivityOutcome::Stuck(why),
                 HostAnswer::Refused { why } => {
                     let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
                     ActivityOutcome::Refused(format!("host {host}: {why}"))

@@ -113,6 +113,7 @@ impl StepRunner for RemoteRunner {
                 HostAnswer::Interrupted => {
                     failed(FailureCause::Interrupted, "the turn was ended, or never begun")
                 }
+                HostAnswer::Stuck { why } => failed(FailureCause::Storage, &why),
                 HostAnswer::Lost { why } => failed(FailureCause::Lost, &why),
                 HostAnswer::Refused { why } => failed(FailureCause::Unavailable, &why),
                 HostAnswer::Activity { .. }

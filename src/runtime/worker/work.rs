@@ -24,27 +24,20 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
             HostAnswer::Activity { outcome }
         }
         HostWork::Text { working_dir, file, max_bytes } => {
-            match performer.text(working_dir, file, max_bytes.min(LONGEST_TEXT)).await {
-                LookupOutcome::Done(found) => HostAnswer::Text { found },
-                LookupOutcome::Stuck(why) => HostAnswer::Text { found: Err(why) },
-                LookupOutcome::Ended => HostAnswer::Interrupted,
-            }
+            let text = performer.text(working_dir, file, max_bytes.min(LONGEST_TEXT)).await;
+            looked(text, |found| HostAnswer::Text { found })
         }
         HostWork::Directory { working_dir } => done(performer.directory(working_dir).await),
-        HostWork::Commit { name, working_dir } => match performer.commit(name, working_dir).await {
-            LookupOutcome::Done(found) => HostAnswer::Commit { found },
-            LookupOutcome::Stuck(why) => HostAnswer::Commit { found: Err(why) },
-            LookupOutcome::Ended => HostAnswer::Interrupted,
-        },
+        HostWork::Commit { name, working_dir } => {
+            let commit = performer.commit(name, working_dir).await;
+            looked(commit, |found| HostAnswer::Commit { found })
+        }
         HostWork::Worktree { agent, base } => {
             done(performer.worktree(Home::default(), agent, base).await)
         }
         HostWork::Snapshot { tree, turn } => {
-            match performer.snapshot(Home::default(), tree, turn).await {
-                LookupOutcome::Done(found) => HostAnswer::Snapshot { found },
-                LookupOutcome::Stuck(why) => HostAnswer::Snapshot { found: Err(why) },
-                LookupOutcome::Ended => HostAnswer::Interrupted,
-            }
+            let snapshot = performer.snapshot(Home::default(), tree, turn).await;
+            looked(snapshot, |found| HostAnswer::Snapshot { found })
         }
         HostWork::Exchange { tree, direction } => {
             exchanged(performer.exchange(Home::default(), tree, direction).await)
@@ -116,9 +109,16 @@ fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {
 }
 
 fn done(outcome: LookupOutcome<()>) -> HostAnswer {
+    looked(outcome, |outcome| HostAnswer::Done { outcome })
+}
+
+fn looked<T>(
+    outcome: LookupOutcome<T>,
+    answer: impl FnOnce(Result<T, String>) -> HostAnswer,
+) -> HostAnswer {
     match outcome {
-        LookupOutcome::Done(outcome) => HostAnswer::Done { outcome },
-        LookupOutcome::Stuck(why) => HostAnswer::Done { outcome: Err(why) },
+        LookupOutcome::Done(found) => answer(found),
+        LookupOutcome::Stuck(why) => HostAnswer::Stuck { why },
         LookupOutcome::Ended => HostAnswer::Interrupted,
     }
 }

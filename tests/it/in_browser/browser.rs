@@ -189,14 +189,26 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// Returns the middle of an element, which is brought into view.
+    /// Returns the middle of an element, which is brought into view, once it stays there and nothing covers it. What is
+    /// above it may still be loaded.
     #[track_caller]
     fn middle_of(&mut self, find: &str) -> Value {
         let middle = format!(
-            "(() => {{ const one = {find}; one.scrollIntoView({{ block: 'center' }}); const box = one.getBoundingClientRect(); \
-             return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+            "(() => {{ const one = {find}; if (!one) return null; one.scrollIntoView({{ block: 'center' }}); \
+             const box = one.getBoundingClientRect(); const at = [box.x + box.width / 2, box.y + box.height / 2]; \
+             return one.contains(document.elementFromPoint(...at)) ? at : null; }})()"
         );
-        self.value(&middle)
+        let start = Instant::now();
+        let mut before = Value::Null;
+        loop {
+            let at = self.value(&middle);
+            if !at.is_null() && at == before {
+                return at;
+            }
+            assert!(start.elapsed() < TIMEOUT, "it moves, or is covered: {find}");
+            before = at;
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Presses a key, such as `Enter` or `ArrowDown`.

@@ -12,7 +12,7 @@ const MANY: usize = 10_000;
 fn large() -> Test {
     let items: Vec<String> = (0..MANY).map(|number| format!("item {number}")).collect();
     let replies = "START.md:\n  - '<fork next=\"NEXT.md\" each=\"items.json\">WORKER.md</fork>'\n\
-                   WORKER.md:\n  - { reply: '<result>worked</result>', delay: 100ms, repeat: true }\n";
+                   WORKER.md:\n  - { reply: '<result>worked</result>', delay: 500ms, repeat: true }\n";
     Test::new()
         .prompt("START.md", &format!("---\nmax_fan_out: {MANY}\n---\nstart"))
         .prompt("WORKER.md", "work on {{item}}")

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
 use super::launch::WorkerLaunch;
+use super::session_recap::has_lost_writes;
 use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
@@ -53,7 +54,15 @@ impl ClaudeRunner {
         };
         let turn = match turn {
             Some(turn) => turn,
-            None => self.start(input, stop).await?,
+            None => {
+                if let Some(session) = input.session.history()
+                    && has_lost_writes(&self.steps, input, session)
+                {
+                    let why = "Claude Code could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far";
+                    return Err(TurnFailure::new(FailureCause::SessionLost, why));
+                }
+                self.start(input, stop).await?
+            }
         };
         self.start_ahead().await;
         Ok(turn)

@@ -2,18 +2,25 @@
 //!
 //! They are read from the streams of the agent's turns. The length is limited; the latest turns count most.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::stream::line::{LineKind, StreamLine, get, text};
 use super::turn_transcript::TurnTranscript;
 use crate::domain::id::SessionId;
 use crate::domain::turn::TurnInput;
+use crate::plain_file;
 
 /// The longest beginning, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// The longest prompt or answer in it, in bytes.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
+
+/// The event with which the program says that it could not save all of a session, in the last bytes of a stream.
+const WRITES_LOST: &str = "\"session_writes_lost\"";
+const END_BYTES: u64 = 16 * 1024;
+const LATEST_STREAMS: usize = 8;
 
 /// The line above the prompt of the turn itself.
 const PROMPT_FOLLOWS: &str = "----- The next prompt -----";
@@ -34,6 +41,25 @@ pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> TurnInput {
         "Your earlier session no longer exists, so this is a new one. These are the prompts that you were given in it, and your answers. What you did in between is not shown; files are as you left them.\n\n{turns}\n\n{PROMPT_FOLLOWS}"
     ));
     input
+}
+
+/// Returns whether a process of the agent has said at its end that a full disk kept it from saving all of a session.
+/// Only its latest streams are looked at.
+pub(super) fn has_lost_writes(steps: &Path, input: &TurnInput, session: &SessionId) -> bool {
+    let says_so = |name: &String| {
+        let mut end = Vec::new();
+        let stream = plain_file::open(&steps.join(format!("{name}.jsonl"))).ok();
+        let read = stream.and_then(|mut stream| {
+            let from = stream.metadata().ok()?.len().saturating_sub(END_BYTES);
+            stream.seek(SeekFrom::Start(from)).ok()?;
+            stream.take(END_BYTES).read_to_end(&mut end).ok()
+        });
+        let names = |line: &str| {
+            line.contains(WRITES_LOST) && line.contains(&format!("\"{}\"", session.as_str()))
+        };
+        read.is_some() && String::from_utf8_lossy(&end).lines().any(names)
+    };
+    earlier_turns(steps, input).iter().rev().take(LATEST_STREAMS).any(says_so)
 }
 
 /// Returns the latest turns of the lost sessions that fit, the oldest first.
@@ -157,6 +183,22 @@ mod tests {
             assert!(!prompt.contains(other), "{other}: {prompt}");
         }
         assert!(with_recap(steps, &input(&[])).prompt.contains("not known"));
+    }
+
+    #[test]
+    fn process_that_could_not_save_a_session_says_so_at_its_end() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let steps = folder.path();
+        let lost = r#"{"type":"system","subtype":"session_writes_lost","lost":["transcript"],"transcript_session_ids":["a"],"session_id":"b"}"#;
+        for name in ["main-3-0", "main.1-4-0", "main-13-0"] {
+            let stream = format!("{}\n{lost}\n", "x".repeat(40_000));
+            std::fs::write(steps.join(format!("{name}.jsonl")), stream).expect("written");
+        }
+        write(steps, "main-4-0", "c", ("session_writes_lost", "a"), false);
+        let has_lost = |id: &str| has_lost_writes(steps, &input(&[]), &SessionId::new(id));
+        assert!(has_lost("a") && !has_lost("c"));
+        std::fs::remove_file(steps.join("main-3-0.jsonl")).expect("removed");
+        assert!(!has_lost("a"), "another agent's, and a later one's");
     }
 
     #[test]

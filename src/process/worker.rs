@@ -197,7 +197,11 @@ impl Worker {
         let is_refused = |stream: &StreamParser| {
             ids.iter().any(|id| stream.answered_requests.refusal(id).is_some())
         };
-        let is_done = |stream: &StreamParser| has_made_all(stream) || is_refused(stream);
+        // The prompt is not sent yet, so that a stop need not wait.
+        let level = stop.clone();
+        let is_done = |stream: &StreamParser| {
+            has_made_all(stream) || is_refused(stream) || *level.borrow() != StopLevel::None
+        };
         self.read_until(stream, stop, timeouts.longest, is_done).await;
         // They are no sign that the prompt was read.
         stream.events = 0;

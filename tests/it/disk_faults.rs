@@ -237,3 +237,42 @@ fn turn_runs_on_while_the_journal_fails_and_is_adopted() {
     assert!(test.is_done(slow), "it came to its end by itself");
     assert_eq!(test.calls().len(), 3, "no turn is paid for again");
 }
+
+#[test]
+fn stop_ends_the_operation_that_a_run_without_a_journal_waits_for() {
+    let Some(program) = &*FAULTY else { return };
+    let graph = r#"
+name: slow
+version: "1.0.0"
+description: Takes long.
+entry_preconditions: []
+initial_state: { flags: {}, computed: {} }
+start_node: a
+nodes:
+  a:
+    type: action
+    actions: [{ type: bash_exec, command: "touch ../out/begun; exec sleep 600" }]
+    on_success: done
+    on_failure: done
+endings:
+  done: { type: success, message: Done }
+"#;
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("FAST.md", "fast")
+        .file("slow.yaml", graph.as_bytes())
+        .rule(when("start").reply(r#"<fork next="FAST.md">slow.yaml</fork>"#))
+        .rule(when("fast").hold_before("fast").reply("<result>fast</result>"));
+    let log = test.root().join("counted");
+    let plain = |path: &Path| path.to_str().expect("text").to_owned();
+    let words = ["write", "-1", "28", &plain(&test.journal_file()), &plain(&log)];
+    let arguments = ["run", "--id", "t", "--trust", "START.md"];
+    let running = test.start_by(&plain(program), &words, &arguments);
+    wait_until("the command runs", || test.root().join("out/begun").exists());
+    wait_until("the turn runs", || test.calls().len() == 2);
+    std::fs::write(log.with_extension("now"), "").expect("the disk is full from now on");
+    test.release("fast");
+    let stopped = test.raymond(&["stop", "t", "--wait"]);
+    stopped.ok().stdout_has("t has stopped");
+    running.wait().code(74).stderr_has("cannot be written");
+}

@@ -10,7 +10,7 @@ use crate::actor::message::{CancelConsult, InterruptRun};
 use crate::actor::runner::StopLevel;
 use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
 use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::time::format_duration;
@@ -59,16 +59,26 @@ impl Supervisor {
     }
 
     pub(super) fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
-        if self.is_over() {
-            // A command stays in the inbox, for whoever sent it.
+        if matches!(self.shutdown, ShutdownPhase::Over) {
+            // A command stays in the inbox, for the next supervisor.
             return;
         }
+        let is_giving_up = self.is_over();
         let inbox = self.store.dir().inbox();
         let waiting = match self.store.commands() {
             Ok(waiting) => waiting,
+            Err(_) if is_giving_up => return,
             Err(error) => return tracing::warn!("{error}"),
         };
         for waiting in waiting {
+            if is_giving_up {
+                // It cannot be recorded, and needs no record: the run ends.
+                if waiting.command == Some(RunCommand::Stop) {
+                    self.context.performer.stop();
+                    self.command_is_safe(&waiting.name);
+                }
+                continue;
+            }
             if !self.commands.insert(waiting.name.clone()) {
                 continue;
             }
@@ -159,15 +169,13 @@ impl Supervisor {
     /// the reason at its end, unless another one is `known`.
     ///
     /// Turns run on without raymond, as after a kill: the next one adopts them. Operations are waited for, because their
-    /// notes keep their outcomes. On several machines the next supervisor asks the hosts again.
+    /// notes keep their outcomes. Hosts keep the outcomes of what they do for the next supervisor, so raymond waits for none.
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
         self.admission.close();
         self.context.performer.begin_no_commands();
         let reason = self.store.finish().err().or(known);
         let error = reason.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
         if self.hosts.is_some() {
-            self.context.runner.stop_all(StopLevel::Now);
-            self.context.performer.stop();
             self.performing.clear();
         } else if !self.performing.is_empty() {
             let count = self.performing.len();

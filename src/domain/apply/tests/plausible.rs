@@ -250,6 +250,7 @@ impl Journal {
         let usage = UsageByModel::from_iter([("opus".to_owned(), used)]);
         TurnReport {
             kept_session: None,
+            stuck: None,
             turn,
             cost: TurnCost {
                 amount: cost,

@@ -69,6 +69,14 @@ impl LiveAgents {
         agents.into_iter()
     }
 
+    /// Returns the agent with this id, if it lives, or all agents, sorted by the numbers of their ids.
+    pub(super) fn sought(&self, id: Option<&AgentId>) -> Vec<&Agent> {
+        match id {
+            Some(id) => self.get(id).into_iter().collect(),
+            None => self.values().collect(),
+        }
+    }
+
     /// Returns all ids, sorted by their numbers.
     #[must_use]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &AgentId> {

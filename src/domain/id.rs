@@ -196,8 +196,9 @@ impl AgentId {
     /// Compares by the numbers of its lineage, so that `main.2` comes before `main.10`.
     #[must_use]
     pub fn cmp_by_number(&self, other: &Self) -> Ordering {
-        fn numbers(id: &AgentId) -> impl Iterator<Item = u32> {
-            id.0.split('.').map(|part| part.parse().unwrap_or_default())
+        // Numbers have no leading zeros, so that a longer one is greater.
+        fn numbers(id: &AgentId) -> impl Iterator<Item = (usize, &str)> {
+            id.0.split('.').map(|part| (part.len(), part))
         }
         numbers(self).cmp(numbers(other))
     }

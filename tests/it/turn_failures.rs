@@ -53,7 +53,7 @@ fn absent_network_uses_no_restart_and_is_told_once() {
 
 #[test]
 fn network_that_fails_only_after_a_paid_turn_ends_by_the_restart_policy() {
-    let words = "Error: MCP server 'db': connect ECONNREFUSED 127.0.0.1:5432";
+    let words = "API Error: Unable to connect to API (ECONNRESET)";
     let lost = json!({
         "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 1,
         "total_cost_usd": 0.5, "modelUsage": {}, "errors": [words],

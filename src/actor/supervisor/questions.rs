@@ -46,7 +46,7 @@ impl Supervisor {
             PauseReason::Waiting { .. } => self.stay_up.is_for_signals(),
             // A person who holds an agent is there to release it.
             PauseReason::Parked { .. } => {
-                self.stay_up.is_for_questions() && self.run.agents.values().any(Agent::is_held)
+                self.stay_up.is_for_questions() && self.run.agents.unordered().any(Agent::is_held)
             }
             PauseReason::Budget { .. }
             | PauseReason::Agents { .. }

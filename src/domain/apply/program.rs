@@ -108,8 +108,9 @@ fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
             changes.iter().any(|change| definition.labels.iter().any(|own| own == change.label()))
         })
     };
-    let woken = run.agents.values().filter(|agent| looks(agent));
-    woken.map(|agent| Effect::Proceed(agent.id.clone())).collect()
+    let mut woken: Vec<&Agent> = run.agents.unordered().filter(|agent| looks(agent)).collect();
+    woken.sort_unstable_by(|one, other| one.id.cmp_by_number(&other.id));
+    woken.into_iter().map(|agent| Effect::Proceed(agent.id.clone())).collect()
 }
 
 pub(super) fn role_requested(

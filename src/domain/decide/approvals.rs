@@ -36,11 +36,9 @@ pub(super) fn approval_answered(
     given: &AnswerCommand,
 ) -> Option<Result<Event, AnswerError>> {
     let AnswerCommand { agent, step, node, text } = given;
-    let is_meant = |one: &Agent| {
-        agent.as_ref().is_none_or(|agent| *agent == one.id)
-            && step.is_none_or(|step| step == one.step)
-    };
-    let (asks, asked) = run.agents.values().filter(|one| is_meant(one)).find_map(|one| {
+    let sought = run.agents.sought(agent.as_ref()).into_iter();
+    let is_meant = |one: &&Agent| step.is_none_or(|step| step == one.step);
+    let (asks, asked) = sought.filter(is_meant).find_map(|one| {
         let asked = one.open_approvals().find(|asked| asked.name() == *node)?;
         Some((one, asked))
     })?;

@@ -75,8 +75,9 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
     }
     let AnswerCommand { agent, step, node, text } = given;
     let open = || run.agents.values().filter_map(|one| Some((one, one.question()?)));
-    let mut open_ones = open().filter(|(one, asked)| {
-        asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
+    let sought = run.agents.sought(agent.as_ref()).into_iter();
+    let mut open_ones = sought.filter_map(|one| {
+        Some((one, one.question().filter(|asked| asked.question.node == *node)?))
     });
     let Some((one, asked)) = open_ones.next() else {
         let questions = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
@@ -101,10 +102,13 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
 /// event is recorded.
 #[must_use]
 pub fn first_prepared_answer(run: &Run) -> Option<Event> {
-    run.agents.values().find_map(|agent| {
+    let fitting = run.agents.unordered().filter_map(|agent| {
         let question = &agent.question()?.question;
-        let (answer, used) = run.prepared_answer(question)?;
-        Some(answered(agent, &question.node, answer, Some(used)))
+        Some((agent, question, run.prepared_answer(question)?))
+    });
+    let first = fitting.min_by(|(one, ..), (other, ..)| one.id.cmp_by_number(&other.id));
+    first.map(|(agent, question, (answer, used))| {
+        answered(agent, &question.node, answer, Some(used))
     })
 }
 

@@ -5,6 +5,7 @@ use crate::domain::id::RunId;
 
 /// The reason why an engine did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum EngineError {
     /// The address is no address of an engine.
     #[error(
@@ -26,32 +27,20 @@ pub enum EngineError {
     },
     /// It cannot be reached, or not now. The same call may succeed later.
     #[error("the engine {engine} cannot be reached: {why}")]
-    Unreachable {
-        /// Its address.
-        engine: String,
-        /// The reason.
-        why: String,
-    },
+    Unreachable { engine: String, why: String },
     /// It refused: the user may not do that, or the database has no room.
     #[error("the engine {engine} refused: {why}")]
     Refused {
-        /// Its address.
         engine: String,
         /// The reason, and the remedy.
         why: String,
     },
     /// It cannot store what it was given, now or later.
     #[error("the engine {engine} cannot store that: {why}")]
-    Unstorable {
-        /// Its address.
-        engine: String,
-        /// The reason.
-        why: String,
-    },
+    Unstorable { engine: String, why: String },
     /// Its data is of another version.
     #[error("the engine {engine} holds data of version {found}, and this raymond ({raymond}) uses version {known}: use the raymond that the other machines use", raymond = env!("CARGO_PKG_VERSION"))]
     Version {
-        /// Its address.
         engine: String,
         /// The version found.
         found: u32,
@@ -60,30 +49,18 @@ pub enum EngineError {
     },
     /// It has no such run.
     #[error("the engine {engine} has no run {run}; `raymond list` shows those that it has")]
-    NoSuchRun {
-        /// Its address.
-        engine: String,
-        /// The run.
-        run: RunId,
-    },
+    NoSuchRun { engine: String, run: RunId },
     /// The id is taken.
     #[error(
         "the engine {engine} has a run {run} already; continue it with `raymond resume {run}` if it has not ended, or choose another --id"
     )]
-    RunExists {
-        /// Its address.
-        engine: String,
-        /// The run.
-        run: RunId,
-    },
+    RunExists { engine: String, run: RunId },
     /// Another raymond supervises the run.
     #[error(
         "the run {run} is supervised by another raymond, {holder}; `raymond stop {run}` stops that"
     )]
     Supervised {
-        /// Its address.
         engine: String,
-        /// The run.
         run: RunId,
         /// The holder of the lease, as it named itself.
         holder: String,
@@ -92,62 +69,38 @@ pub enum EngineError {
     #[error(
         "another raymond has taken the run {run} over; this one has stopped, and nothing that it did since counts"
     )]
-    TakenOver {
-        /// The run.
-        run: RunId,
-    },
+    TakenOver { run: RunId },
     /// The host was declared lost, or another worker serves under its name.
     #[error(
         "the host {host} was declared lost, or another worker has its name; this one begins nothing more: end it, and start it again to take it back into service"
     )]
-    HostFenced {
-        /// The host.
-        host: HostName,
-    },
+    HostFenced { host: HostName },
     /// The host was declared lost.
     #[error(
         "the host {host} was declared lost, and this one begins nothing more: start it again to take it back into service"
     )]
-    HostLost {
-        /// The host.
-        host: HostName,
-    },
+    HostLost { host: HostName },
     /// Another worker serves the host now.
     #[error(
         "another worker serves the host {host} now, and this one begins nothing more: give one of them another name with --host"
     )]
-    HostRelieved {
-        /// The host.
-        host: HostName,
-    },
+    HostRelieved { host: HostName },
     /// The host was removed.
     #[error(
         "the host {host} was removed, and this one begins nothing more: start it again to take it back into service"
     )]
-    HostRemoved {
-        /// The host.
-        host: HostName,
-    },
+    HostRemoved { host: HostName },
     /// Another worker serves the host.
     #[error(
         "another worker serves the host {host}, and was heard of a moment ago: give this one another name with --host, or end the other one first"
     )]
-    HostTaken {
-        /// The host.
-        host: HostName,
-    },
+    HostTaken { host: HostName },
     /// There is no such host.
     #[error("the engine {engine} knows no host {host}; `raymond hosts` shows those that it knows")]
-    NoSuchHost {
-        /// Its address.
-        engine: String,
-        /// The host.
-        host: HostName,
-    },
+    NoSuchHost { engine: String, host: HostName },
     /// It holds something that no raymond writes.
     #[error("the engine {engine} holds damaged data of {what}: {why}")]
     Damaged {
-        /// Its address.
         engine: String,
         /// What the data is of.
         what: String,

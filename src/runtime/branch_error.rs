@@ -4,13 +4,13 @@ use crate::domain::id::{AgentId, RunId, SessionId};
 
 /// The reason why a run cannot branch off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum BranchError {
     /// There is no such record.
     #[error(
         "{run} has no record {seq}; its last one is {last}: `raymond log {run} --json` shows them with their numbers"
     )]
     NoRecord {
-        /// The run.
         run: RunId,
         /// The number that was asked for.
         seq: u64,
@@ -22,7 +22,6 @@ pub enum BranchError {
         "record {seq} of {run} and the one after it were written together; branch off after record {after}, or before them"
     )]
     WithinStep {
-        /// The run.
         run: RunId,
         /// The number that was asked for.
         seq: u64,
@@ -31,20 +30,13 @@ pub enum BranchError {
     },
     /// The run never had the agent.
     #[error("{run} has no agent {agent}: `raymond tree {run} --all` shows its agents")]
-    NoAgent {
-        /// The run.
-        run: RunId,
-        /// The agent.
-        agent: AgentId,
-    },
+    NoAgent { run: RunId, agent: AgentId },
     /// The agent never came to the step, or passed it within records that were written together.
     #[error(
         "{agent} of {run} never came to step {step}, or took it together with the one before; `raymond show {run} {agent}` shows its steps"
     )]
     NoStep {
-        /// The run.
         run: RunId,
-        /// The agent.
         agent: AgentId,
         /// The step that was asked for.
         step: u64,
@@ -54,7 +46,6 @@ pub enum BranchError {
     NoState {
         /// The run, and the agent if one was chosen: `no agent of t was`.
         agents: String,
-        /// The states.
         states: String,
     },
     /// A record that does not follow from the cut cannot happen without those that do.
@@ -62,25 +53,16 @@ pub enum BranchError {
         "record {seq} of {run} cannot be told from what follows from the cut ({why}); name a record instead, where the whole run is cut"
     )]
     Refused {
-        /// The run.
         run: RunId,
         /// The number of the record.
         seq: u64,
-        /// The reason.
         why: String,
     },
     /// The step takes no turn of Claude Code whose reply could be given.
     #[error(
         "{agent}#{step} of {run} is no turn of a prompt that a reply could stand for: it executes a file, serves a graph or a program, or waits for an answer"
     )]
-    NoTurn {
-        /// The run.
-        run: RunId,
-        /// The agent.
-        agent: AgentId,
-        /// The step.
-        step: u64,
-    },
+    NoTurn { run: RunId, agent: AgentId, step: u64 },
     /// A reply is given, but the run does not branch off before a step.
     #[error("--reply is the reply of one step; name it: --at AGENT#STEP")]
     ReplyWithoutStep,
@@ -88,42 +70,22 @@ pub enum BranchError {
     #[error(
         "{run} is running, and a rewound run takes its place; stop it first: raymond stop {run} --wait"
     )]
-    StillLive {
-        /// The run.
-        run: RunId,
-    },
+    StillLive { run: RunId },
     /// The reply would not be accepted.
     #[error("the reply for {agent}#{step} of {run} would not be accepted: {why}")]
-    WrongReply {
-        /// The run.
-        run: RunId,
-        /// The agent.
-        agent: AgentId,
-        /// The step.
-        step: u64,
-        /// The reason.
-        why: String,
-    },
+    WrongReply { run: RunId, agent: AgentId, step: u64, why: String },
     /// No agent lived there.
     #[error(
         "no agent of {run} lives after record {seq}; name an earlier record, or a step of an agent: AGENT#STEP"
     )]
-    NothingLives {
-        /// The run.
-        run: RunId,
-        /// The record.
-        seq: u64,
-    },
+    NothingLives { run: RunId, seq: u64 },
     /// Claude Code has no file of a session any more.
     #[error(
         "the session {session} of {agent} is gone from {folder}, where Claude Code keeps sessions for a while only{}; branch off before the agent's first turn, or start a new run", also(*.more)
     )]
     SessionGone {
-        /// The agent.
         agent: AgentId,
-        /// The session.
         session: SessionId,
-        /// The folder.
         folder: String,
         /// The number of further sessions that are gone.
         more: usize,
@@ -139,27 +101,17 @@ pub enum BranchError {
         changed: Vec<String>,
         /// The files that are gone.
         removed: Vec<String>,
-        /// The folder.
         folder: String,
-        /// The run.
         run: RunId,
     },
     /// A worktree cannot begin with its snapshot.
     #[error("{why}; branch off elsewhere")]
-    Worktree {
-        /// The reason.
-        why: String,
-    },
+    Worktree { why: String },
     /// The workflow has no such file.
     #[error(
         "{file}: there is no such file in the workflow's folder {folder}; name it by its path below that folder"
     )]
-    NoFile {
-        /// The file.
-        file: String,
-        /// The folder.
-        folder: String,
-    },
+    NoFile { file: String, folder: String },
 }
 
 /// Returns the words about further sessions.

@@ -18,39 +18,22 @@ fn directory_hint(attribute: &str) -> &'static str {
 
 /// The error of a tag whose pieces do not make a transition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum InvalidTransition {
     /// A required `return` or `next` is missing.
     #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
-    MissingAttribute {
-        /// The tag.
-        tag: TagName,
-        /// The missing attribute.
-        attribute: &'static str,
-    },
+    MissingAttribute { tag: TagName, attribute: &'static str },
     /// A `return` or `next` is given to a tag that does not take it, or a directory to another tag than a fork.
     #[error("<{tag}> does not take the attribute `{attribute}`{}", directory_hint(.attribute))]
-    UnexpectedAttribute {
-        /// The tag.
-        tag: TagName,
-        /// The attribute.
-        attribute: String,
-    },
+    UnexpectedAttribute { tag: TagName, attribute: String },
     /// The same attribute was given twice.
     #[error("<{tag}> has the attribute `{attribute}` twice")]
-    RepeatedAttribute {
-        /// The tag.
-        tag: TagName,
-        /// The attribute.
-        attribute: String,
-    },
+    RepeatedAttribute { tag: TagName, attribute: String },
     /// There are more attributes than a tag may have.
     #[error(
         "<{tag}> has more than {MAX_ATTRIBUTES} attributes; put long data into a file, and give its name"
     )]
-    TooManyAttributes {
-        /// The tag.
-        tag: TagName,
-    },
+    TooManyAttributes { tag: TagName },
     /// The list or the directory of a fork is not valid.
     #[error("<fork>: {0}")]
     Fork(String),
@@ -66,7 +49,6 @@ pub enum InvalidTransition {
     /// A target is not the bare name of a file.
     #[error("<{tag}>: {error}")]
     Target {
-        /// The tag.
         tag: TagName,
         /// The error in the name.
         error: InvalidName,

@@ -237,11 +237,7 @@ impl FolderState {
     pub fn text(&self) -> Option<&FolderPrompt> {
         match self {
             Self::Prompt(state) | Self::Script(state) => Some(state),
-            Self::Graph(_)
-            | Self::Program(_)
-            | Self::Beyond(..)
-            | Self::Unreadable(_)
-            | Self::Other => None,
+            _ => None,
         }
     }
 

@@ -28,8 +28,8 @@ pub struct ImportedFolder {
     pub files: Vec<(StateName, String)>,
     /// The problems that do not keep the folder from being written.
     pub notes: Vec<String>,
-    /// The timeouts of scripts, in seconds: a script has no head that could have them.
-    script_timeouts: Vec<(String, f64)>,
+    /// The timeout of the workflow, in seconds, if its scripts need another one than the usual: a script has no head.
+    script_timeout: Option<f64>,
 }
 
 /// The reason why a file is not imported.
@@ -78,10 +78,15 @@ fn taken_apart(text: &str) -> Result<ImportedFolder, Error> {
     if states.is_empty() {
         return Err(Error::at(SourcePlace::START, "`states` is empty".to_owned()));
     }
+    if !of_manifest.lines().any(|line| line.starts_with("supervision:")) {
+        folder.script_timeout = script_timeout(&states);
+    }
+    if let Some(seconds) = folder.script_timeout {
+        let _ = writeln!(of_manifest, "supervision: {{ timeout: {seconds}s }}");
+    }
     for (name, state) in states {
         folder.add_state(&name, state)?;
     }
-    folder.keep_script_timeouts(&mut of_manifest);
     if !of_manifest.is_empty() {
         folder.add(manifest::FILE, of_manifest)?;
         folder.files.rotate_right(1);
@@ -127,7 +132,7 @@ impl ImportedFolder {
         let refuse =
             |why: String| Err(Error::at(SourcePlace::START, format!("states.{name}: {why}")));
         let fields = match state {
-            OrderedJson::Text(text) => return self.add(&file_of(name), ended(text)),
+            OrderedJson::Text(text) => vec![("prompt".to_owned(), OrderedJson::Text(text))],
             OrderedJson::Object(fields) => fields,
             _ => return refuse("a state is a text, or a mapping with `prompt`".to_owned()),
         };
@@ -140,13 +145,19 @@ impl ImportedFolder {
                 (ending, OrderedJson::Text(text)) if SCRIPTS.contains(&ending) => {
                     scripts.push((ending.to_owned(), text));
                 }
-                ("timeout", OrderedJson::Number(seconds)) => {
-                    timeout = Some(seconds).filter(|seconds| seconds.as_f64() > Some(0.0));
-                }
+                ("timeout", OrderedJson::Number(seconds)) => timeout = seconds.as_f64(),
                 (key, value) => self.head_key(name, key, &value, &mut head),
             }
         }
-        if let Some(seconds) = timeout.as_ref().filter(|_| scripts.is_empty()) {
+        if timeout == Some(0.0) {
+            self.notes.push(format!("states.{name}: a state without a time limit is not possible; `timeout: 0` is left out"));
+        }
+        let timeout = timeout.filter(|seconds| *seconds > 0.0);
+        let usual = self.script_timeout.map(|_| usual_timeout());
+        if scripts.is_empty()
+            && !head.contains("supervision:")
+            && let Some(seconds) = timeout.or(usual)
+        {
             let _ = writeln!(head, "supervision: {{ timeout: {seconds}s }}");
         }
         match (prompt, scripts.is_empty()) {
@@ -162,32 +173,18 @@ impl ImportedFolder {
                         "states.{name}: a script has no head; its other keys are left out"
                     ));
                 }
-                let timeout = timeout.and_then(|seconds| seconds.as_f64());
-                self.script_timeouts.extend(timeout.map(|seconds| (name.to_owned(), seconds)));
+                let limit = self.script_timeout.or(Some(usual_timeout()));
+                if let Some(seconds) = timeout.filter(|_| timeout != limit) {
+                    self.notes.push(format!(
+                        "states.{name}: a script has no `timeout` of its own ({seconds}s); `supervision.timeout` of {} holds for all scripts",
+                        manifest::FILE
+                    ));
+                }
                 scripts.into_iter().try_for_each(|(ending, text)| {
                     self.add_script(&format!("{name}.{ending}"), text)
                 })
             }
         }
-    }
-
-    /// Makes the longest timeout of a script that of the workflow, if it is longer than the usual one; a shorter one would
-    /// end prompts.
-    fn keep_script_timeouts(&mut self, of_manifest: &mut String) {
-        let usual = Duration::from_millis(SupervisionPolicy::default().timeout_ms).as_secs_f64();
-        let has_own = of_manifest.lines().any(|line| line.starts_with("supervision:"));
-        let longest = self.script_timeouts.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-        let is_kept = longest > usual && !has_own;
-        if is_kept {
-            let _ = writeln!(of_manifest, "supervision: {{ timeout: {longest}s }}");
-        }
-        let so = if is_kept { "the longest one is now" } else { "it is left out; see" };
-        self.notes.extend(self.script_timeouts.iter().map(|(name, seconds)| {
-            format!(
-                "states.{name}: a script has no `timeout` ({seconds}s); {so} `supervision.timeout` of {}, which holds for all states",
-                manifest::FILE
-            )
-        }));
     }
 
     /// Adds the file of a script, and a note if it can be no state.
@@ -223,6 +220,26 @@ impl ImportedFolder {
             }
         }
     }
+}
+
+/// Returns the usual time limit of a state, in seconds.
+fn usual_timeout() -> f64 {
+    Duration::from_millis(SupervisionPolicy::default().timeout_ms).as_secs_f64()
+}
+
+/// Returns the longest time limit of the scripts, in seconds, if it is not the usual one.
+fn script_timeout(states: &[(String, OrderedJson)]) -> Option<f64> {
+    let of_script = |(_, state): &(String, OrderedJson)| {
+        let OrderedJson::Object(fields) = state else { return None };
+        fields.iter().find(|(key, _)| SCRIPTS.contains(&key.as_str()))?;
+        let seconds = fields.iter().find_map(|(key, value)| match value {
+            OrderedJson::Number(seconds) if key == "timeout" => seconds.as_f64(),
+            _ => None,
+        });
+        Some(seconds.filter(|seconds| *seconds > 0.0).unwrap_or_else(usual_timeout))
+    };
+    let longest = states.iter().filter_map(of_script).reduce(f64::max)?;
+    Some(longest).filter(|longest| longest.total_cmp(&usual_timeout()).is_ne())
 }
 
 /// Returns the file of a state: the name itself if it has the ending of a state.

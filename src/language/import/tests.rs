@@ -46,9 +46,9 @@ If there are problems: <goto>FIX.md</goto>
 ";
     let found = files(REVIEW);
     let expected = [
-        ("raymond.yaml", "name: Review\nbudget: 5.0\n"),
+        ("raymond.yaml", "name: Review\nbudget: 5.0\nsupervision: { timeout: 9s }\n"),
         ("1_START.md", start),
-        ("FIX.md", "Fix them. <result>done</result>\n"),
+        ("FIX.md", "---\nsupervision: { timeout: 1800s }\n---\nFix them. <result>done</result>\n"),
         ("BUILD.sh", "make\n"),
         ("BUILD.bat", "make\n"),
     ];
@@ -63,21 +63,30 @@ If there are problems: <goto>FIX.md</goto>
             "`id`: raymond.yaml has no such key; it is left out",
             "`requires_human_input`: raymond.yaml has no such key; it is left out",
             "BUILD.bat: this is no state, because scripts here end in .sh, .py, .bash, .js, .mjs, .pl, .rb, .ts; it is kept as a file beside them",
-            "states.BUILD: a script has no `timeout` (9s); it is left out; see `supervision.timeout` of raymond.yaml, which holds for all states",
         ]
     );
 }
 
 #[test]
-fn long_timeout_of_script_becomes_that_of_the_workflow() {
-    let text = "name: x\nstates:\n  A: { sh: x, timeout: 4000 }\n  B: { sh: x, timeout: 2000.5 }\n";
-    assert_eq!(files(text)[0].1, "name: x\nsupervision: { timeout: 4000s }\n");
-    let notes = import("x.yaml", text).expect("imported").notes;
-    let note = "states.B: a script has no `timeout` (2000.5s); the longest one is now `supervision.timeout` of raymond.yaml, which holds for all states";
-    assert_eq!(notes[1], note);
+fn timeout_of_scripts_becomes_that_of_the_workflow_and_prompts_keep_theirs() {
+    let text = "name: x\nstates:\n  A: { sh: x, timeout: 4000 }\n  B: { sh: x, timeout: 2000.5 }\n  C: { prompt: x, timeout: 60 }\n  D: x\n";
+    let found = files(text);
+    assert_eq!(found[0].1, "name: x\nsupervision: { timeout: 4000s }\n");
+    assert_eq!(found[3].1, "---\nsupervision: { timeout: 60s }\n---\nx\n");
+    assert_eq!(found[4].1, "---\nsupervision: { timeout: 1800s }\n---\nx\n");
+    let notes = |text: &str| import("x.yaml", text).expect("imported").notes;
+    let note = "states.B: a script has no `timeout` of its own (2000.5s); `supervision.timeout` of raymond.yaml holds for all scripts";
+    assert_eq!(notes(text), [note]);
     let own = format!("supervision: {{ timeout: 3h }}\n{text}");
     assert_eq!(files(&own)[0].1.matches("timeout").count(), 1);
-    assert_eq!(files("states:\n  A: { sh: x, timeout: 9 }\n").len(), 1);
+    assert_eq!(notes(&own).len(), 2);
+    let short = "states:\n  A: { sh: x, timeout: 9 }\n";
+    assert_eq!(
+        (files(short)[0].1.as_str(), notes(short)),
+        ("supervision: { timeout: 9s }\n", vec![])
+    );
+    let mixed = "states:\n  A: { sh: x, timeout: 9 }\n  B: { sh: x, timeout: 0 }\n";
+    assert_eq!((files(mixed).len(), notes(mixed).len()), (2, 2));
 }
 
 #[test]

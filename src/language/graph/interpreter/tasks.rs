@@ -1,5 +1,6 @@
 //! The requests to others: a turn of Claude Code, a further agent, a question to a person.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -30,9 +31,12 @@ impl GraphInterpreter<'_> {
             }
             ReferenceText::Document { path, choose: Some(choose), text, .. } => {
                 let title = self.text(choose)?;
-                let part = section(text, &title)
-                    .ok_or_else(|| format!("WF321 {path} has no section `{title}`"))?;
-                contract::document(path, Some(&title), part, &context)
+                let part = section(text, &title).map(Cow::Borrowed).unwrap_or_else(|| {
+                    let lost = format!("warning: WF321 {path} has no section `{title}`");
+                    self.shown.push(format!("{lost}; Claude Code gets the whole document"));
+                    Cow::Owned(contract::without_heading(text, &title))
+                });
+                contract::document(path, Some(&title), &part, &context)
             }
             ReferenceText::Skill { name, arguments } => {
                 let name = self.text(name)?;

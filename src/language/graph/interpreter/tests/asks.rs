@@ -49,8 +49,13 @@ fn reference_section_is_resolved_at_run_time() {
     assert!(task(&log.wanted[0]).prompt.contains("No."));
     let stage =
         reference(&json!({"section": "${part}"})).beginning(json!({"source": "x", "part": "Gone"}));
-    let why = "in flow.yaml: node start: WF321 git.md has no section `Gone`";
-    assert_eq!(stage.play().error(), why);
+    let stage = stage.hearing([done(json!({}))]);
+    let log = stage.log();
+    let prompt = &task(&log.wanted[0]).prompt;
+    assert!(prompt.contains("No heading here is “Gone”") && prompt.contains("No."), "{prompt}");
+    let warning =
+        "warning: WF321 git.md has no section `Gone`; Claude Code gets the whole document";
+    assert_eq!(stage.play().shown[0], warning);
 }
 
 #[test]

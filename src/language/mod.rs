@@ -11,6 +11,7 @@ pub mod budget;
 pub mod cases;
 pub mod cassette;
 pub(crate) mod checksum;
+pub mod command_prompt;
 pub mod coverage;
 pub mod diagnostic;
 pub mod drawing;

@@ -274,3 +274,50 @@ fn graph_is_checked_the_same_from_any_current_directory() {
         assert_eq!(checked(directory), here, "{directory}");
     }
 }
+
+#[test]
+fn prompt_of_a_node_or_a_role_that_looks_like_a_command_is_warned_of() {
+    let graph = |node: &str, prompt: &str| {
+        format!(
+            "name: flow\nversion: \"1\"\ndescription: d\nentry_preconditions: []\ninitial_state: {{ x: a }}\nstart_node: a\nnodes:\n  a:\n    type: action\n{node}    actions:\n      - {{ type: foreach, items: [1], actions: [{{ type: spawn_agent, {prompt}, store_as: computed.y }}] }}\n    on_success: done\n    on_failure: done\nendings:\n  done: {{ type: success, message: m }}\n"
+        )
+    };
+    let switch = "    run_command: true\n";
+    for (node, prompt, warnings) in [
+        ("", "subagent_type: general-purpose, prompt: /review it", 1),
+        ("", "subagent_type: general-purpose, prompt: '/${x} it'", 1),
+        ("", "subagent_type: Explore, prompt: /review it", 0),
+        ("", "subagent_type: general-purpose, prompt: '${x} it'", 0),
+        ("", "subagent_type: general-purpose, prompt: /srv/app has a bug", 0),
+        ("    run_command: false\n", "subagent_type: general-purpose, prompt: /review it", 0),
+        (switch, "subagent_type: general-purpose, prompt: /review it", 0),
+        (switch, "subagent_type: general-purpose, prompt: '${x}'", 0),
+        (switch, "subagent_type: general-purpose, prompt: review it", 1),
+    ] {
+        let test = Test::new().prompt("flow.yaml", &graph(node, prompt));
+        let outcome = test.raymond(&["check", "flow.yaml"]);
+        let found = outcome.ok().stdout.matches("RF407").count();
+        outcome.assert(found == warnings, &format!("{warnings} of {node}{prompt}"));
+    }
+    let program = |role: &str, template: &str| {
+        format!(
+            "(workflow w (roles (a :agent-kind \"claude-code\"{role})) (state s (action (send-prompt :agent a :template \"{template}\" :args (@label) :request-id one)) (await (transcript-response :request-id one))))"
+        )
+    };
+    for (role, template, warnings) in [
+        ("", "/review ~a", 1),
+        ("", "~a", 0),
+        (" :run-command true", "/review ~a", 0),
+        (" :run-command true", "review ~a", 1),
+        (" :run-command true", "~a", 0),
+    ] {
+        let test = Test::new().prompt("w.lisp", &program(role, template));
+        let outcome = test.raymond(&["check", "w.lisp"]);
+        let found = outcome.stdout.matches("RF407").count();
+        outcome.assert(found == warnings, &format!("{warnings} of {role} {template}"));
+    }
+    let manifest = Test::new()
+        .prompt("raymond.yaml", "run_command: true\n")
+        .prompt("workflow.yaml", &graph("", "subagent_type: general-purpose, prompt: /review it"));
+    manifest.raymond(&["check", "."]).stdout_lacks("RF407");
+}

@@ -3,11 +3,12 @@
 use super::checked_graph::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
 use super::keys::{self, NODE_TYPES, names};
 use super::reader::{GraphReader, MappingFields};
+use crate::language::command_prompt::{CODE, warning};
 use crate::language::expression::ValueTemplate;
 use crate::language::output::{OutputSchema, schema_of};
 use crate::language::report::quoted;
 use crate::language::turn_options::{self, WrittenOptions, embed_files};
-use crate::language::yaml::content::{YamlContent, YamlEntry};
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
 impl GraphReader<'_> {
     /// Reads a node; `None` if something in it is wrong.
@@ -36,6 +37,8 @@ impl GraphReader<'_> {
         }
         let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
         self.node_turn(&fields, name);
+        let switch = self.turns.get(name).and_then(|turn| turn.options.run_command);
+        self.command_prompts(&entry.value, switch);
         match word {
             "action" => self.action_node(&fields, name),
             "conditional" => self.conditional(&fields, name),
@@ -178,6 +181,30 @@ impl GraphReader<'_> {
         let turn = NodeTurn { model, options, places, output };
         if turn != NodeTurn::default() {
             self.turns.insert(GraphNodeName::clone(name), turn);
+        }
+    }
+
+    /// Warns of the prompts in a node, at any depth, that look like commands and are sent as text, or cannot be commands.
+    /// A kind of agent is named before its prompt.
+    fn command_prompts(&mut self, node: &YamlValue, switch: Option<bool>) {
+        match &node.value {
+            YamlContent::List(items) => {
+                items.iter().for_each(|item| self.command_prompts(item, switch));
+            }
+            YamlContent::Map(entries) => {
+                let text = |entry: &YamlEntry| entry.value.text().map(|text| text.text.to_string());
+                let kinds = entries.iter().filter(|entry| entry.key.ends_with("agent_type"));
+                let is_plain = kinds.filter_map(text).all(|kind| kind == "general-purpose");
+                for entry in entries.iter() {
+                    self.command_prompts(&entry.value, switch);
+                    let prompt =
+                        text(entry).filter(|_| is_plain && entry.key.starts_with("prompt"));
+                    if let Some(message) = prompt.and_then(|text| warning(text.trim(), switch)) {
+                        self.report.warning(entry.value.at, CODE, message);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 

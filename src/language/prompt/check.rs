@@ -65,6 +65,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
     report.graphs = Some(subject.graphs);
     let (manifest, mut files) = report.manifest(subject.entry.is_none());
+    report.runs_commands = manifest.options.runs_command();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
         let reach = WorkflowMapOptions {
             by_text: true,
@@ -79,7 +80,6 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.entries(&workflow_map);
         report.tags(&workflow_map);
         report.lost_frontmatter(&workflow_map);
-        report.runs_commands = manifest.options.runs_command();
         report.options(&workflow_map);
         report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.has_budget = manifest.budget.is_some();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::FolderDiagnostics;
 use crate::domain::id::{StateKind, StateName};
+use crate::language::command_prompt::CODE;
 use crate::language::diagnostic::Severity;
 use crate::language::hint::did_you_mean;
 use crate::language::manifest::{self, Manifest};
@@ -146,7 +147,9 @@ impl FolderDiagnostics<'_> {
                 FolderState::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
                 FolderState::Graph(FolderGraph { diagnostics, .. })
                 | FolderState::Program(FolderProgram { diagnostics, .. }) => {
-                    self.diagnostics.extend(diagnostics.iter().cloned());
+                    let runs_commands = self.runs_commands;
+                    let found = diagnostics.iter().filter(|one| one.code != CODE || !runs_commands);
+                    self.diagnostics.extend(found.cloned());
                 }
                 FolderState::Script(_) => self.script(name),
                 FolderState::Unreadable(Error::Missing { .. })

@@ -55,11 +55,9 @@ fn below(
     let mut report = FolderDiagnostics {
         source,
         ceiling: above.ceiling.clone(),
-        has_budget: above.has_budget,
-        runs_commands: above.runs_commands,
-        graphs: above.graphs,
         diagnostics: Vec::new(),
         seen,
+        ..*above
     };
     let of_manifest = report.manifest_of_other();
     // The way into the folder is reported where it leads there.

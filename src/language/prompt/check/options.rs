@@ -6,11 +6,14 @@ use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::command_prompt;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
+use crate::language::program::checked_program::InstructionKind;
+use crate::language::program::walk::instructions;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
-use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
+use crate::language::prompt::workflow_map::{FolderProgram, FolderState, WorkflowMap};
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
 impl FolderDiagnostics<'_> {
@@ -19,8 +22,13 @@ impl FolderDiagnostics<'_> {
         for (name, prompt) in workflow_map.prompts().chain(&workflow_map.evaluators) {
             self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
             self.option_files(name, &prompt.frontmatter.options, &prompt.places.options, "RF002");
-            self.command(name, prompt);
+            let (word, place) = &prompt.first_word;
+            let own = prompt.frontmatter.options.run_command;
+            let switch =
+                prompt.places.options.of("run_command", None).filter(|_| own == Some(true));
+            self.command(name, (word, switch.unwrap_or(*place)), own);
         }
+        self.commands_of_programs(workflow_map);
         let found = in_outline(workflow_map, self.source, &self.ceiling);
         self.widenings(found);
     }
@@ -39,21 +47,34 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Warns of a prompt that looks like a command and is sent as text, and of a prompt that cannot be a command.
-    fn command(&mut self, name: &StateName, prompt: &FolderPrompt) {
-        let (word, place) = &prompt.first_word;
-        match prompt.frontmatter.options.run_command {
-            None if is_command(word) && !self.runs_commands => {
-                let message = format!(
-                    "the prompt begins with `{word}` and is sent as text; set `run_command: true` to run the command or skill, or `run_command: false` if it is text"
-                );
-                self.warning(name, *place, "RF407", message);
+    fn command(&mut self, name: &StateName, (text, at): (&str, SourcePlace), own: Option<bool>) {
+        let switch = own.or(self.runs_commands.then_some(false));
+        if let Some(message) = command_prompt::warning(text, switch) {
+            self.warning(name, at, command_prompt::CODE, message);
+        }
+    }
+
+    /// Warns of the prompts that programs send to their roles. Only some prompts of a role may be commands.
+    fn commands_of_programs(&mut self, workflow_map: &WorkflowMap) {
+        for (name, state) in &workflow_map.states {
+            let FolderState::Program(FolderProgram { program: Some(program), .. }) = state else {
+                continue;
+            };
+            let all = program.states.iter().flat_map(|state| instructions(&state.body));
+            let sent = all.filter_map(|one| match &one.kind {
+                InstructionKind::Send(send) => Some((send.role, &*send.template.pieces[0], one.at)),
+                _ => None,
+            });
+            let sent: Vec<(usize, &str, SourcePlace)> = sent.collect();
+            for (role, text, at) in &sent {
+                let own = program.roles[*role].options.run_command;
+                let mut of_role = sent.iter().filter(|other| other.0 == *role);
+                if !of_role.any(|other| command_prompt::warning(other.1, own).is_none())
+                    || own.is_none()
+                {
+                    self.command(name, (text, *at), own);
+                }
             }
-            Some(true) if !is_command(word) && !word.starts_with("{{") => {
-                let place = prompt.places.options.of("run_command", None).unwrap_or(*place);
-                let message = "`run_command` has no effect, because the prompt does not begin with a command such as /review";
-                self.warning(name, place, "RF407", message.to_owned());
-            }
-            _ => {}
         }
     }
 
@@ -95,12 +116,4 @@ impl FolderDiagnostics<'_> {
             self.warning(name, place.unwrap_or(SourcePlace::START), "RF403", hint);
         }
     }
-}
-
-/// Returns whether Claude Code would take a word for a command: a slash and a name, without a further slash as in a path.
-fn is_command(word: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
-    word.strip_prefix('/').is_some_and(|name| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_of_name)
-    })
 }

@@ -27,6 +27,15 @@ const RULES: &[Rule] = &[
         &["START.md:5:1 warning RF407"],
     ),
     (
+        "prompt that begins with a command whose name is filled in, and one that is filled in itself",
+        &[
+            ("START.md", "/{{input}} it <goto>B.md</goto>"),
+            ("B.md", "{{input}} it <goto>END.md</goto>"),
+            END,
+        ],
+        &["START.md:1:1 warning RF407"],
+    ),
+    (
         "command that is one, and texts that are none",
         &[
             ("START.md", "---\nrun_command: true\n---\n/review it. <goto>B.md</goto>"),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::scope_path::BESIDE;
 pub(in crate::domain) use self::scope_path::write_target;
 pub use self::scope_path::{ScopePath, TagTarget};
 pub use self::state_name::{Folder, StateName};
@@ -48,7 +49,7 @@ pub enum InvalidName {
     Scope(String),
     /// A tag leads out of the run's root.
     #[error(
-        "`{0}` leads out of the folder that the run was started with; start the run with a folder that holds both, or put the other one below"
+        "`{0}` leads out of the run's root; only <call-workflow>, <function-workflow>, <fork-workflow> and <reset-workflow> lead to a folder beside it"
     )]
     BeyondRoot(String),
 }

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::OverruledTransition;
+use super::id::{ScopePath, StateName};
 use super::transition::{ANY_LIST, InvalidTransition, TagName, Transition, Variables};
 
 /// The transitions that a state allows; an empty list allows all.
@@ -273,11 +274,16 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && keeps_stack(entry) == keeps_stack(asked)
         && same_text(entry, asked)
-        && entry.entered() == asked.entered()
+        && written(entry) == written(asked)
         && entry.continuation() == asked.continuation()
         && entry.ask_timeout() == asked.ask_timeout()
         && same_spread(entry, asked)
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
+}
+
+/// Returns the state that is entered, by a tag of either name.
+fn written(transition: &Transition) -> Option<(Option<&str>, &StateName)> {
+    transition.entered().map(|(scope, state)| (scope.map(ScopePath::as_written), state))
 }
 
 fn keeps_stack(transition: &Transition) -> bool {

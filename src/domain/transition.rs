@@ -253,12 +253,7 @@ impl Transition {
     pub fn ask_timeout(&self) -> Option<&AskTimeout> {
         match self {
             Self::Ask { timeout, .. } => timeout.as_ref(),
-            Self::Goto { .. }
-            | Self::Reset { .. }
-            | Self::Call { .. }
-            | Self::Function { .. }
-            | Self::Fork { .. }
-            | Self::Result { .. } => None,
+            _ => None,
         }
     }
 
@@ -301,7 +296,8 @@ impl fmt::Display for Transition {
             return fork::shown(self, f);
         }
         let tag = self.tag();
-        write!(f, "<{tag}")?;
+        let name = tag.name_into(self.own_scope());
+        write!(f, "<{name}")?;
         if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
             write!(f, " {attribute}=\"{state}\"")?;
         }
@@ -321,8 +317,8 @@ impl fmt::Display for Transition {
         match self.entered() {
             Some((scope, state)) => {
                 f.write_str(">")?;
-                write_target(scope, state, f)?;
-                write!(f, "</{tag}>")
+                write_target(scope.map(ScopePath::as_written), state, f)?;
+                write!(f, "</{name}>")
             }
             None => write!(f, ">…</{tag}>"),
         }

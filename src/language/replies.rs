@@ -173,7 +173,7 @@ impl ScriptedReplies {
 #[must_use]
 pub fn key_of(folder: Option<&Folder>, state: &StateName) -> String {
     match folder {
-        Some(folder) => format!("{folder}/{state}"),
+        Some(folder) => format!("{}/{state}", folder.on_disk()),
         None => state.to_string(),
     }
 }

@@ -12,6 +12,7 @@ use crate::domain::id::{Folder, ScopePath, StateName};
 
 /// The reasons that a file of the workflow cannot be used. Each text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum Error {
     /// There is no such file.
     #[error("{path}: there is no such file in the workflow{}", .similar.as_ref().map(|name| format!("; {}", did_you_mean(path, name))).unwrap_or_default())]
@@ -33,44 +34,28 @@ pub enum Error {
     #[error(
         "{path}: this file is not part of the workflow as it was when the run began; take it up with --migrate, or start a run that reads its prompts afresh: --live"
     )]
-    NotPinned {
-        /// The file.
-        path: String,
-    },
+    NotPinned { path: String },
     /// A link leads out of the workflow's directory.
     #[error(
         "{path}: this leads out of the workflow's scope, its directory; put a copy of the file beside the first prompt"
     )]
-    Outside {
-        /// The file.
-        path: String,
-    },
+    Outside { path: String },
     /// A tag leads to a folder beyond the run's root.
     #[error(
-        "{path}: this leads out of the run's root, which is the workflow's folder, or the nearest folder above whose raymond.yaml says `root: true`; put such a raymond.yaml into the folder that holds both"
+        "{path}: this leads out of the run's root, which is the workflow's folder or the nearest folder above whose raymond.yaml says `root: true`; to enter a folder beside the root, write <call-workflow>, <function-workflow>, <fork-workflow> or <reset-workflow>; for any other, put such a raymond.yaml in the folder that holds both"
     )]
-    BeyondRoot {
-        /// The path.
-        path: String,
-    },
+    BeyondRoot { path: String },
     /// There is no such folder.
     #[error("{path}: there is no such folder in the workflow")]
-    NoFolder {
-        /// The path.
-        path: String,
-    },
+    NoFolder { path: String },
     /// It is a directory, a pipe or a device.
     #[error("{path}: this is not a regular file")]
-    NotAFile {
-        /// The file.
-        path: String,
-    },
+    NotAFile { path: String },
     /// It is too long to be a prompt.
     #[error(
         "{path}: this is {size} bytes long, a prompt may have {limit}; let the prompt name a file to read instead"
     )]
     TooLong {
-        /// The file.
         path: String,
         /// Its size in bytes.
         size: u64,
@@ -80,7 +65,6 @@ pub enum Error {
     /// Its bytes are not text.
     #[error("{path}:{line}:{column}: this is not UTF-8 text; save the file as UTF-8")]
     NotText {
-        /// The file.
         path: String,
         /// The line of the first wrong byte, counted from 1.
         line: usize,
@@ -90,7 +74,6 @@ pub enum Error {
     /// It could not be read.
     #[error("{path}: {error}")]
     Unreadable {
-        /// The file.
         path: String,
         /// The system's message.
         error: String,

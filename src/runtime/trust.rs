@@ -10,7 +10,7 @@ use super::error::Error;
 use super::settings::settings_of;
 use super::workflow::{Workflow, manifest_of};
 use crate::actor::clock::now;
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::workflow_pins::WorkflowPins;
@@ -22,6 +22,7 @@ use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
+use crate::store::root_capture::capture_root;
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
 use crate::store::user_state::UserState;
 
@@ -91,7 +92,7 @@ pub fn examine(
     program: Option<&str>,
 ) -> Result<ExaminedFolder, Error> {
     let folder = workflow.root.root();
-    let capture = WorkflowCapture::of(folder, root.path())?;
+    let capture = capture_root(folder, root.path())?;
     let mut files = capture.texts();
     let executables: BTreeSet<String> = capture.executables().map(str::to_owned).collect();
     for path in &executables {
@@ -252,6 +253,7 @@ fn has_word(text: &str, word: &str) -> bool {
 /// Returns a request as a line for people.
 fn line(folder: &Path, request: &PrivilegeRequest) -> String {
     let PrivilegeRequest { file, place, privilege, purpose } = request;
+    let file = Folder::parse(file).map_or_else(|_| file.clone(), |file| file.on_disk());
     let file = folder.join(file).display().to_string();
     let place = format!("{}:{}", place.line, place.column);
     let lines =

@@ -31,9 +31,9 @@ use crate::engine::Engine;
 use crate::language::hint::closest;
 use crate::language::prompt::step;
 use crate::store;
-use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
+use crate::store::root_capture::capture_root;
 use crate::store::user_state::UserState;
 use crate::store::view::{self, RunView, load_view};
 use crate::store::workflow::WorkflowDir;
@@ -204,7 +204,7 @@ impl WorkflowStarter {
         };
         let live = self.scope.live_root();
         let is_as_it_was = self.settings.live
-            || WorkflowCapture::of(&live, self.root.path())
+            || capture_root(&live, self.root.path())
                 .is_ok_and(|capture| capture.pins() == self.pins);
         let root = if is_as_it_was {
             live

@@ -74,18 +74,24 @@ impl WorkflowCapture {
     pub fn of(folder: &Path, apart: &Path) -> Result<Self, Error> {
         let root = folder.canonicalize().map_err(Error::io("read the folder", folder))?;
         let mut capture = Self::default();
-        let mut seen = BTreeSet::from([root.clone()]);
-        let mut folders = VecDeque::from([(root.clone(), String::new(), 0)]);
+        capture.read(&root, "", apart);
+        Ok(capture)
+    }
+
+    /// Adds the files of a folder, given by its real path.
+    pub(super) fn read(&mut self, root: &Path, prefix: &str, apart: &Path) {
+        let mut seen = BTreeSet::from([root.to_owned()]);
+        let mut folders = VecDeque::from([(root.to_owned(), prefix.to_owned(), 0)]);
         while let Some((folder, prefix, depth)) = folders.pop_front() {
             for (name, path) in entries(&folder) {
                 let Ok(real) = path.canonicalize() else { continue };
                 let Ok(metadata) = real.metadata() else { continue };
-                if !real.starts_with(&root) || real == apart {
+                if !real.starts_with(root) || real == apart {
                     continue;
                 }
                 let below = format!("{prefix}{name}");
                 if metadata.is_file() {
-                    capture.add(below, &real, &metadata);
+                    self.add(below, &real, &metadata);
                 } else if metadata.is_dir()
                     && is_part(&name)
                     && depth < MAX_DEPTH
@@ -95,7 +101,6 @@ impl WorkflowCapture {
                 }
             }
         }
-        Ok(capture)
     }
 
     /// Returns files with these contents, by their paths; true stands for a file that can be executed.
@@ -216,7 +221,7 @@ pub(super) fn is_large(size: u64) -> bool {
     size >= LARGE
 }
 
-fn is_part(folder: &str) -> bool {
+pub(super) fn is_part(folder: &str) -> bool {
     !SKIPPED_FOLDERS.contains(&folder)
 }
 

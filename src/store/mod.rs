@@ -5,6 +5,7 @@
 //! which all of them share. The workflow's own files are read here too, and never written.
 
 pub mod acknowledged;
+mod beside;
 pub mod capture;
 pub mod cassette;
 mod contents;
@@ -31,6 +32,7 @@ pub mod received_commands;
 pub mod record;
 pub mod removal;
 mod replay;
+pub mod root_capture;
 pub mod run_store;
 pub mod seal;
 pub mod shared_copy;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::verified_texts::VerifiedTexts;
+use super::beside::{below_root, on_disk};
 use super::capture::{MAX_FILE, WorkflowCapture, content_of};
 use super::file_version::FileVersion;
 use super::source_text::text;
@@ -77,20 +78,27 @@ impl PinnedFiles {
 
     /// Returns the folder that a folder of the copy was copied from.
     pub(super) fn live_of(&self, folder: &Path) -> PathBuf {
-        folder
-            .strip_prefix(&self.copy)
-            .map_or_else(|_| folder.to_owned(), |below| self.live.join(below))
+        let below = folder.strip_prefix(&self.copy).ok().and_then(Path::to_str);
+        below.map_or_else(|| folder.to_owned(), |below| on_disk(&self.live, below))
+    }
+
+    /// Returns the path in the copy of a file in the folder that was copied, or of a pinned one beside it.
+    fn below(&self, file: &Path) -> Option<String> {
+        let below = below_root(&self.live, file)?;
+        let is_within = file.starts_with(&self.live) || self.pins.files.contains_key(&below);
+        is_within.then_some(below)
     }
 
     /// Returns the file of the copy for one of the folder that was copied; `None` for another file.
     pub(super) fn copy_of(&self, file: &Path) -> Option<PathBuf> {
-        file.strip_prefix(&self.live).ok().map(|below| self.copy.join(below))
+        self.below(file).map(|below| self.copy.join(below))
     }
 
     /// Returns whether a file has the content it had when the run began.
     pub(super) fn is_as_pinned(&self, real: &Path) -> bool {
-        let below = real.strip_prefix(&self.live).or_else(|_| real.strip_prefix(&self.copy));
-        let pin = below.ok().and_then(Path::to_str).and_then(|path| self.pins.files.get(path));
+        let in_copy = || Some(real.strip_prefix(&self.copy).ok()?.to_str()?.to_owned());
+        let below = self.below(real).or_else(in_copy);
+        let pin = below.and_then(|path| self.pins.files.get(&path));
         pin.zip(content_of(real)).is_some_and(|(pin, content)| pin.checksum == checksum(content))
     }
 
@@ -102,7 +110,7 @@ impl PinnedFiles {
         let path = real.strip_prefix(&self.copy).ok().and_then(Path::to_str).unwrap_or_default();
         let not_pinned = || source::Error::NotPinned { path: shown.to_owned() };
         let pin = self.pins.files.get(path).ok_or_else(not_pinned)?;
-        let live = self.live.join(path);
+        let live = on_disk(&self.live, path);
         if let Some(verified) = self.verified.get(path) {
             self.warn_of_change(path, &live, &verified);
             return Ok(verified.to_string());
@@ -127,11 +135,9 @@ impl PinnedFiles {
 
     /// Returns the copy of a file of the folder, after a check of its content.
     pub(super) fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, source::Error> {
-        let Some(below) = path.strip_prefix(&self.live).ok().and_then(Path::to_str) else {
-            return Ok(None);
-        };
-        let copy = self.copy.join(below);
-        if !self.pins.files.contains_key(below) {
+        let Some(below) = self.below(path) else { return Ok(None) };
+        let copy = self.copy.join(&below);
+        if !self.pins.files.contains_key(&below) {
             return if path.is_file() {
                 Err(source::Error::NotPinned { path: path.display().to_string() })
             } else {
@@ -160,7 +166,7 @@ impl PinnedFiles {
             let name = path.rsplit('/').next().unwrap_or_default();
             !name.is_empty() && command.contains(name)
         };
-        let is_changed = |path: &&String| !self.is_as_pinned(&self.live.join(path.as_str()));
+        let is_changed = |path: &&String| !self.is_as_pinned(&self.live_of(&self.copy.join(path)));
         self.pins.files.keys().filter(is_named).find(is_changed).cloned()
     }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::beside::{below_root, may_enter, on_disk};
 use super::pinned::PinnedFiles;
 use super::plugin_root::plugin_root;
 use super::source_text::text;
@@ -12,8 +13,11 @@ use crate::domain::id::{Folder, ScopePath, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, WorkflowSource, stays_below};
 
+/// The error of a folder beside the run's root that was not copied with it.
+const NOT_NAMED: &str = "this folder beside the run's root was not part of the workflow when the run began: a file of the workflow has to name it in a tag such as <call-workflow>";
+
 /// A workflow's directory.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WorkflowDir {
     root: PathBuf,
     /// The run's root and its path as people see it, if this is a folder below.
@@ -35,14 +39,7 @@ impl WorkflowDir {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
         if root.is_dir() {
-            Ok(Self {
-                shown: root.clone(),
-                root,
-                top: None,
-                workspace: None,
-                pinned: None,
-                defined: None,
-            })
+            Ok(Self { shown: root.clone(), root, ..Self::default() })
         } else {
             Err(ErrorKind::NotADirectory.into())
         }
@@ -133,18 +130,32 @@ impl WorkflowDir {
     /// # Errors
     /// [`Error`] if there is none, it leads out of the directory, or came after the run began.
     pub fn below(&self, folder: &Folder) -> Result<Self, Error> {
-        let path = self.root.join(folder.as_str());
-        let shown = self.shown.join(folder.as_str());
+        let mut path = self.root.join(folder.as_str());
+        let is_beside = folder.sibling().is_some() && self.pinned.is_none() && !path.is_dir();
+        if is_beside {
+            path = on_disk(&self.root, folder.as_str());
+        }
+        let shown = self.shown.join(folder.on_disk());
         let name = || shown.display().to_string();
         let refused = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => match &self.pinned {
+                Some(pinned) if pinned.live_of(&path).is_dir() && folder.sibling().is_some() => {
+                    Error::Unreadable { path: name(), error: NOT_NAMED.to_owned() }
+                }
                 Some(pinned) if pinned.live_of(&path).is_dir() => Error::NotPinned { path: name() },
                 _ => Error::NoFolder { path: name() },
             },
             _ => Error::Unreadable { path: name(), error: error.to_string() },
         };
         let below = Self::open(&path).map_err(refused)?;
-        if !below.root.starts_with(&self.root) {
+        if is_beside && below.root == self.root {
+            return Ok(self.clone());
+        }
+        let may_enter = match is_beside {
+            true => may_enter(&self.root, folder, &below.root),
+            false => below.root.starts_with(&self.root),
+        };
+        if !may_enter {
             return Err(Error::Outside { path: name() });
         }
         let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
@@ -254,8 +265,7 @@ impl WorkflowSource for WorkflowDir {
     fn scope(&self, path: &ScopePath) -> Result<Arc<dyn WorkflowSource>, Error> {
         let (top, shown) =
             self.top.clone().unwrap_or_else(|| (self.root.clone(), self.shown.clone()));
-        let here = self.root.strip_prefix(&top).ok().and_then(Path::to_str);
-        let here = here.filter(|here| !here.is_empty()).and_then(|here| Folder::parse(here).ok());
+        let here = below_root(&top, &self.root).and_then(|here| Folder::parse(&here).ok());
         let beyond = |_| Error::BeyondRoot { path: path.to_string() };
         let folder = path.seen_from(here.as_ref()).map_err(beyond)?;
         let top = Self { root: top, top: None, shown, ..self.clone() };

@@ -190,6 +190,115 @@ fn root_above_lets_workflows_beside_each_other_enter_each_other() {
     assert!(test.run_dir().join("workflow/review/START.md").is_file());
 }
 
+/// Returns two workflows beside each other, of which the first calls the second, and that calls back.
+fn beside() -> Test {
+    Test::new()
+        .prompt(
+            "main/START.md",
+            "start\n<call-workflow return=\"BACK.md\">../review/</call-workflow>",
+        )
+        .prompt("main/BACK.md", "back with {{result}}\n<result>x</result>")
+        .prompt("review/START.md", "look\n<goto>parts/NEXT.md</goto>")
+        .prompt(
+            "review/parts/NEXT.md",
+            "judge\n<function-workflow return=\"LAST.md\">../../main/BACK.md</function-workflow>",
+        )
+        .prompt("review/parts/LAST.md", "last {{result}}\n<result>x</result>")
+        .prompt("other/START.md", "other\n<result>x</result>")
+        .rule(when("start").reply("<call-workflow return=\"BACK.md\">../review/</call-workflow>"))
+        .rule(when("look").reply("<goto>parts/NEXT.md</goto>"))
+        .rule(
+            when("judge").reply(
+                "<function-workflow return=\"LAST.md\">../../main/BACK.md</function-workflow>",
+            ),
+        )
+        .rule(when("last good").reply("<result>seen</result>"))
+        .rule(when("back with seen").reply("<result>done</result>"))
+        .rule(when("back with").reply("<result>good</result>"))
+}
+
+#[test]
+fn explicit_tag_leads_to_a_folder_beside_the_root_which_is_pinned() {
+    let test = beside();
+    let outcome = test.raymond(&["check", "main", "--level", "info"]);
+    outcome.ok().says("this leads into another folder, ../review");
+    test.raymond(&["graph", "main"]).ok().says("../review/START.md");
+    let outcome = test.run(&["main"]);
+    outcome.ok().ended("main", "done").says("START.md → ../review/START.md, returning to BACK.md");
+    let copy = test.run_dir().join("workflow/@beside");
+    assert!(copy.join("review/parts/LAST.md").is_file() && copy.join("main/BACK.md").is_file());
+    assert!(!copy.join("other").exists());
+    test.raymond(&["show", "t", "main"]).ok().says("../review/parts/NEXT.md");
+}
+
+#[test]
+fn agent_in_a_folder_beside_the_root_survives_a_kill_and_an_edit() {
+    let test = beside();
+    test.script(&[
+        when("start").reply("<call-workflow return=\"BACK.md\">../review/</call-workflow>"),
+        when("look").hold_before("go").reply("<goto>parts/NEXT.md</goto>"),
+        when("judge").reply("<result>good</result>"),
+        when("back with good").reply("<result>done</result>"),
+    ]);
+    let mut live = test.spawn(&["main"]);
+    live.wait_calls(2);
+    live.kill9();
+    std::fs::write(test.flow().join("review/parts/NEXT.md"), "changed").expect("written");
+    test.release("go");
+    let outcome = test.resume(&[]);
+    outcome.ok().ended("main", "done").says("review/parts/NEXT.md: changed since the run began");
+}
+
+#[test]
+fn only_an_explicit_tag_of_a_file_leads_to_a_plain_folder_beside_the_root() {
+    let plain =
+        beside().prompt("main/START.md", "start\n<call return=\"BACK.md\">../review/</call>");
+    let outcome = plain.raymond(&["check", "main"]);
+    outcome.code(65).says("RF103").says("to enter a folder beside the root, write <call-workflow>");
+    let named = "start\n<call-workflow return=\"BACK.md\">../review/</call-workflow>";
+    for (tag, why) in [
+        ("<goto>../review/</goto>", "write <call-workflow>"),
+        ("<goto>./../review/</goto>", "write <call-workflow>"),
+        ("<goto>@beside/review/</goto>", "leads out of the run's root"),
+        ("<reset-workflow>../other/</reset-workflow>", "a file of the workflow has to name it"),
+        ("<reset-workflow>../../x/</reset-workflow>", "leads out of the run's root"),
+    ] {
+        let test = Test::new()
+            .prompt("main/START.md", named)
+            .prompt("main/BACK.md", "x")
+            .prompt("review/START.md", "look")
+            .prompt("other/START.md", "other")
+            .rule(always().reply(tag));
+        let outcome = test.run(&["main"]);
+        let told = outcome.code(1).failed("main");
+        outcome.assert(told.contains(why), &format!("{tag}: {why}"));
+    }
+    let linked = beside();
+    std::fs::rename(linked.flow().join("review"), linked.root().join("far")).expect("moved");
+    symlink(linked.root().join("far"), linked.flow().join("review")).expect("linked");
+    linked.raymond(&["check", "main"]).code(65).says("review");
+    let hidden = Test::new()
+        .prompt("main/START.md", "start\n<reset-workflow>../.review/</reset-workflow>")
+        .prompt(".review/START.md", "look");
+    hidden.raymond(&["check", "main"]).code(65).says(".review");
+}
+
+#[test]
+fn script_beside_the_root_needs_trust_and_runs_from_the_copy() {
+    let fork = "<fork-workflow next=\"BACK.md\" word=\"hi\">../work</fork-workflow>";
+    let test = Test::new()
+        .prompt("main/START.md", "---\nallowed_transitions:\n  - { tag: fork-workflow, next: BACK.md, target: ../work }\n---\nstart")
+        .prompt("main/BACK.md", "back\n<result>x</result>")
+        .prompt("work/START.sh", "echo \"<result>$RAYMOND_VAR_word</result>\"\n")
+        .rule(when("start").reply(fork))
+        .rule(when("back").reply("<result>led</result>"))
+        .env("RAYMOND_TRUST", "");
+    let outcome = test.run(&["main"]);
+    outcome.code(77).says("work/START.sh:1:1: runs commands");
+    test.raymond(&["trust", "main", "--yes"]);
+    test.run(&["main", "--trust"]).ok().ended("main", "led").ended("main.1", "hi");
+}
+
 #[test]
 fn widening_in_other_folder_needs_trust_before_the_run_begins() {
     let test = composed()

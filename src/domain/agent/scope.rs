@@ -49,7 +49,7 @@ impl Agent {
     /// Returns the name under which the turns in a state are counted. Two folders can have states of one name.
     pub(super) fn visited(&self, state: &StateName) -> StateName {
         let Some(scope) = &self.scope else { return state.clone() };
-        let name = format!("{}#{state}", scope.as_str().replace('/', "#"));
+        let name = format!("{}#{state}", scope.as_str().replace('/', "#").replace("..", ""));
         StateName::parse(&name).unwrap_or_else(|_| state.clone())
     }
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{Folder, InvalidName, StateName};
 
 shared_name! {
-    /// A folder as a tag names it, seen from that of the state: `review`, `../review`, `lib:review`.
+    /// A folder as a tag names it, seen from that of the state: `review`, `../review`, `lib:review`. A path up that an
+    /// explicit tag such as `<call-workflow>` names begins with `./..`: it may lead to a folder beside the run's root.
     ScopePath
 }
 checked_when_read!(ScopePath);
@@ -19,6 +20,12 @@ const LIBRARY: &str = "lib";
 
 /// The beginning of a folder in the library.
 const LIBRARY_PREFIX: &str = "lib:";
+
+/// The folder of a run's root under which the folders beside the root are known.
+pub const BESIDE: &str = "@beside";
+
+/// The beginning of a path up that an explicit tag names.
+const EXPLICIT: &str = "./..";
 
 /// The most steps up of a path.
 const MAX_UP: usize = 16;
@@ -48,19 +55,37 @@ impl ScopePath {
         if parts.is_empty() {
             return Ok(Self(".".into()));
         }
-        Ok(Self(parts.join("/").into()))
+        Ok(Self::marked(&parts.join("/"), path.starts_with(EXPLICIT)))
+    }
+
+    /// Returns a path, marked as one of an explicit tag if it leads up.
+    fn marked(path: &str, is_explicit: bool) -> Self {
+        let mark = if is_explicit && path.starts_with("..") { "./" } else { "" };
+        Self(format!("{mark}{path}").into())
+    }
+
+    /// Returns whether an explicit tag names it and it leads up.
+    #[must_use]
+    pub fn is_explicit(&self) -> bool {
+        self.0.starts_with(EXPLICIT)
+    }
+
+    /// Returns it as it stands in a tag.
+    #[must_use]
+    pub fn as_written(&self) -> &str {
+        self.0.strip_prefix("./").unwrap_or(&self.0)
     }
 
     /// Returns the path of a folder from the run's root; `None` is the root itself.
     #[must_use]
     pub fn from_root(folder: Option<&Folder>) -> Self {
-        Self(folder.map_or(".", Folder::as_str).into())
+        Self::marked(&folder.map_or_else(|| ".".to_owned(), Folder::on_disk), true)
     }
 
     /// Returns the folder that it leads to from another one, where `None` is the run's root.
     ///
     /// # Errors
-    /// [`InvalidName::BeyondRoot`] if it leads out of the run's root.
+    /// [`InvalidName::BeyondRoot`] if it leads out of the run's root, and not by an explicit tag to a folder beside it.
     pub fn seen_from(&self, here: Option<&Folder>) -> Result<Option<Folder>, InvalidName> {
         let beyond = || InvalidName::BeyondRoot(self.to_string());
         let path = self.0.strip_prefix(LIBRARY_PREFIX).map(|name| format!("{LIBRARY}/{name}"));
@@ -70,12 +95,21 @@ impl ScopePath {
         for part in path.as_deref().unwrap_or(&self.0).split('/') {
             match part {
                 "." => {}
-                ".." => drop(parts.pop().ok_or_else(beyond)?),
+                ".." => match parts.pop() {
+                    Some(BESIDE) => return Err(beyond()),
+                    Some(_) if parts != [BESIDE] || self.is_explicit() => {}
+                    None if self.is_explicit() => parts.push(BESIDE),
+                    _ => return Err(beyond()),
+                },
+                BESIDE if parts.is_empty() => return Err(beyond()),
                 name => parts.push(name),
             }
         }
         if parts.is_empty() {
             return Ok(None);
+        }
+        if parts == [BESIDE] {
+            return Err(beyond());
         }
         Folder::parse(&parts.join("/")).map(Some).map_err(|_| beyond())
     }
@@ -111,7 +145,10 @@ impl ScopePath {
         match own {
             Some(_) => Self::parse(&format!("{LIBRARY_PREFIX}{path}")).ok(),
             None if path.is_empty() => Some(Self::from_root(None)),
-            None => Self::parse(&path).ok(),
+            None => {
+                let is_explicit = self.is_explicit() || further.is_explicit();
+                Self::parse(Self::marked(&path, is_explicit).as_str()).ok()
+            }
         }
     }
 
@@ -132,6 +169,22 @@ impl ScopePath {
     #[must_use]
     pub fn is_here(&self) -> bool {
         &*self.0 == "."
+    }
+}
+
+impl Folder {
+    /// Returns the folder beside the run's root that it is, or lies in.
+    #[must_use]
+    pub fn sibling(&self) -> Option<Self> {
+        let name = self.as_str().strip_prefix(BESIDE)?.strip_prefix('/')?.split('/').next()?;
+        Self::parse(&format!("{BESIDE}/{name}")).ok()
+    }
+
+    /// Returns its path from the run's root where that is not a copy: `../review` for a folder beside it.
+    #[must_use]
+    pub fn on_disk(&self) -> String {
+        let beside = self.sibling().and_then(|_| self.as_str().strip_prefix(BESIDE));
+        beside.map_or_else(|| self.to_string(), |below| format!("..{below}"))
     }
 }
 
@@ -158,10 +211,9 @@ impl StateName {
     /// Returns the name under which people see it: with its folder below the run's root, if it has one.
     #[must_use]
     pub fn shown_in(&self, folder: Option<&Folder>) -> Self {
-        folder.map_or_else(
-            || self.clone(),
-            |folder| Self::beyond(&ScopePath::from_root(Some(folder)), self),
-        )
+        let Some(folder) = folder else { return self.clone() };
+        let name = if self.is_entry() { "" } else { self.as_str() };
+        Self::unchecked(&format!("{}/{name}", folder.on_disk()))
     }
 
     /// Returns the state of another folder that it stands for in a map, if it does.
@@ -222,13 +274,13 @@ impl TagTarget {
 
 impl fmt::Display for TagTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_target(self.scope.as_ref(), &self.state, f)
+        write_target(self.scope.as_ref().map(ScopePath::as_str), &self.state, f)
     }
 }
 
 /// Writes a state as a tag names it.
 pub(in crate::domain) fn write_target(
-    scope: Option<&ScopePath>,
+    scope: Option<&str>,
     state: &StateName,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
@@ -313,5 +365,34 @@ mod tests {
         assert_eq!(seen("..", "a"), Ok(String::new()));
         assert_eq!(seen("lib:b", "a/c"), Ok("lib/b".into()));
         assert!(seen("../b", "").is_err() && seen("../../b", "a").is_err());
+    }
+
+    #[test]
+    fn explicit_path_leads_to_a_folder_beside_the_root_and_no_further() {
+        let seen = |path: &str, here: &str| {
+            let path = ScopePath::parse(path).expect("a path");
+            let found = path.seen_from(Folder::parse(here).ok().as_ref()).ok();
+            found.map(|folder| folder.map(|folder| folder.on_disk()).unwrap_or_default())
+        };
+        let is = |text: &str| Some(text.to_owned());
+        assert_eq!(seen("./../b/", ""), is("../b"));
+        assert_eq!(seen("./../../b/c", "a"), is("../b/c"));
+        assert_eq!(seen("./../b", "a"), is("b"));
+        assert_eq!(seen("./../c", "@beside/b"), is("../c"));
+        assert_eq!((seen("..", "@beside/b/c"), seen("c", "@beside/b")), (is("../b"), is("../b/c")));
+        for (path, here) in [
+            ("./..", ""),
+            ("./../../b", ""),
+            ("./../../c", "@beside/b"),
+            ("../c", "@beside/b"),
+            ("..", "@beside/b"),
+            ("@beside/b", ""),
+        ] {
+            assert_eq!(seen(path, here), None, "{path} from {here}");
+        }
+        let beside = Folder::parse("@beside/b").expect("a folder");
+        let path = ScopePath::from_root(Some(&beside));
+        assert_eq!((path.as_str(), path.as_written()), ("./../b", "../b"));
+        assert_eq!(path.seen_from(None), Ok(Some(beside)));
     }
 }

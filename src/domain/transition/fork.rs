@@ -8,7 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{InvalidTransition, Transition, Variables, escape_attribute};
+use super::{InvalidTransition, TagName, Transition, Variables, escape_attribute};
 use crate::domain::id::{Folder, ScopePath, StateName, write_target};
 
 /// The value of `each` in a policy that leaves the list to the agent.
@@ -165,7 +165,8 @@ pub(super) fn shown(transition: &Transition, f: &mut fmt::Formatter<'_>) -> fmt:
 }
 
 fn one(forked: &ForkTag, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "<fork next=\"{next}\"")?;
+    let name = TagName::Fork.name_into(forked.scope.as_ref());
+    write!(f, "<{name} next=\"{next}\"")?;
     if let Some(ForkList { list, name }) = forked.each.as_deref() {
         write!(f, " each=\"{}\"", escape_attribute(list))?;
         if !is_item(name) {
@@ -179,14 +180,13 @@ fn one(forked: &ForkTag, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::R
         write!(f, " {name}=\"{}\"", escape_attribute(value))?;
     }
     f.write_str(">")?;
-    write_target(forked.scope.as_ref(), &forked.target, f)?;
-    f.write_str("</fork>")
+    write_target(forked.scope.as_ref().map(ScopePath::as_written), &forked.target, f)?;
+    write!(f, "</{name}>")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::transition::TagName;
 
     fn fork(attributes: &[(&str, &str)], body: &str) -> Result<Transition, InvalidTransition> {
         let owned =

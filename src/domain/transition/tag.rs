@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
+use crate::domain::id::ScopePath;
+
 /// The ending of a tag's name that leads to a folder: `call-workflow` is `call`.
 const WORKFLOW: &str = "-workflow";
 
@@ -63,14 +65,29 @@ impl TagName {
         }
     }
 
-    /// Returns the text between the tags of this name: `call-workflow` names a folder also without a `/`.
+    /// Returns the text between the tags of this name: `call-workflow` names a folder also without a `/`, and may lead
+    /// to one beside the run's root.
     #[must_use]
     pub fn body_of<'text>(name: &str, body: &'text str) -> Cow<'text, str> {
-        let path = body.trim();
-        if name.ends_with(WORKFLOW) && !path.is_empty() && !path.contains(['/', '\\']) {
-            return Cow::Owned(format!("{path}/"));
+        let is_explicit = name.ends_with(WORKFLOW);
+        if !is_explicit && matches!(name, "ask" | "result") {
+            return Cow::Borrowed(body);
         }
-        Cow::Borrowed(body)
+        let path = body.trim().trim_start_matches("./");
+        match is_explicit {
+            true if path.starts_with("../") => Cow::Owned(format!("./{path}")),
+            true if !path.is_empty() && !path.contains(['/', '\\']) => {
+                Cow::Owned(format!("{path}/"))
+            }
+            _ if path.starts_with("../") => Cow::Borrowed(path),
+            _ => Cow::Borrowed(body),
+        }
+    }
+
+    /// Returns the name of the tag for a way into this folder.
+    pub(super) fn name_into(self, scope: Option<&ScopePath>) -> String {
+        let ending = if scope.is_some_and(ScopePath::is_explicit) { WORKFLOW } else { "" };
+        format!("{self}{ending}")
     }
 
     /// Returns the attribute that this tag requires.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::PrivilegeSurvey;
 use crate::domain::id::{StateKind, StateName};
 use crate::language::manifest;
+use crate::language::prompt::first_state::STARTS;
 use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::FolderPrompt;
 
@@ -98,6 +99,9 @@ fn crossed(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
                 let ways = FolderPrompt::of(text).ways;
                 let targets = ways.iter().flat_map(|way| way.transition.states());
                 crossed.extend(targets.filter_map(|name| Some(name.in_other_folder()?.1)));
+                if crossed.iter().any(|state| state.is_entry() || !state.has_ending()) {
+                    crossed.extend(STARTS.iter().filter_map(|name| StateName::parse(name).ok()));
+                }
             }
             Some(StateKind::Graph | StateKind::Program) => {
                 crossed.extend(scripts.iter().filter(|script| mentions(text, script)).cloned());

@@ -68,17 +68,19 @@ fn named_folder(
     if target.as_str().contains(['.', '{']) {
         return None;
     }
-    let there = scope.map(|path| source.scope(path).ok());
+    let there = scope.map(|path| source.scope(path));
     let files = match &there {
-        None => source,
-        Some(there) => &**there.as_ref()?,
+        None => Some(source),
+        Some(there) => there.as_deref().ok(),
     };
-    if files.check(target).is_ok() || !candidates(target, files).is_empty() {
+    if files
+        .is_some_and(|files| files.check(target).is_ok() || !candidates(target, files).is_empty())
+    {
         return None;
     }
     let below = Folder::parse(target.as_str()).ok()?;
-    files.within(&below).ok()?;
-    scope.map_or_else(|| ScopePath::parse(below.as_str()).ok(), |path| Some(path.join(&below)))
+    let path = scope.map_or_else(|| ScopePath::from_root(Some(&below)), |path| path.join(&below));
+    source.scope(&path).is_ok().then_some(path)
 }
 
 /// Returns why a state of another folder cannot be entered, if it cannot.

@@ -4,7 +4,7 @@
 //! a graph or a role of a program, here or in a folder below.
 
 use super::FolderDiagnostics;
-use crate::domain::id::{Folder, StateKind, StateName};
+use crate::domain::id::{ScopePath, StateKind, StateName};
 use crate::language::graph::checked_graph::{GraphNode, SpawnTask};
 use crate::language::hint::{closest, did_you_mean};
 use crate::language::prompt::workflow_map::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
@@ -59,7 +59,8 @@ fn answered(
             None => names.is_in(source, workflow_map),
         };
     };
-    let below = Folder::parse(folder).ok().and_then(|folder| source.within(&folder).ok());
+    let path = ScopePath::parse(&format!("./{folder}")).ok();
+    let below = path.and_then(|path| source.scope(&path).ok());
     let Some(below) = below else { return Err(missing(names.kind(), key, workflow_map)) };
     names.is_in(&*below, workflow_map)
 }

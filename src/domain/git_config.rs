@@ -14,13 +14,14 @@ pub struct GitSetting {
 }
 
 /// The settings that every call of git overrides.
-pub const FIXED_SETTINGS: [(&str, &str); 8] = [
+pub const FIXED_SETTINGS: [(&str, &str); 9] = [
     ("safe.bareRepository", "explicit"),
     ("protocol.ext.allow", "never"),
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
+    ("push.recurseSubmodules", "no"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
 ];
@@ -103,6 +104,12 @@ impl GitSetting {
         self.value.as_deref().filter(|_| includes)
     }
 
+    /// Returns whether it may make the repository a bare one.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.key == b"core.bare" && self.value.as_deref() != Some(b"false")
+    }
+
     /// Returns the working tree that it gives the repository.
     #[must_use]
     pub fn worktree(&self) -> Option<&[u8]> {
@@ -110,151 +117,15 @@ impl GitSetting {
     }
 }
 
-/// Reads a configuration file as git does.
-///
-/// # Errors
-/// The number of the line that git would not take either.
-pub fn read_git_config(text: &[u8]) -> Result<Vec<GitSetting>, usize> {
-    let mut reader =
-        ConfigReader { rest: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), line: 1 };
-    // A name in C ends there.
-    let settings = if text.contains(&0) { None } else { reader.settings() };
-    settings.ok_or(reader.line)
-}
-
-/// Reads a configuration file byte by byte.
-struct ConfigReader<'text> {
-    rest: &'text [u8],
-    line: usize,
-}
-
-impl ConfigReader<'_> {
-    /// Returns the next byte; a line's end at the end of the file.
-    fn next(&mut self) -> u8 {
-        self.rest = match self.rest {
-            [b'\r', b'\n', ..] => &self.rest[1..],
-            rest => rest,
-        };
-        let Some((&first, rest)) = self.rest.split_first() else { return b'\n' };
-        self.rest = rest;
-        self.line += usize::from(first == b'\n');
-        first
-    }
-
-    fn settings(&mut self) -> Option<Vec<GitSetting>> {
-        let (mut settings, mut section) = (Vec::new(), Vec::new());
-        while !self.rest.is_empty() {
-            match self.next() {
-                b'\n' | b' ' | b'\t' | b'\r' => {}
-                b'#' | b';' => while self.next() != b'\n' {},
-                b'[' => section = self.section()?,
-                first if first.is_ascii_alphabetic() => {
-                    let mut key = section.clone();
-                    key.push(first.to_ascii_lowercase());
-                    let value = self.value_of(&mut key)?;
-                    settings.push(GitSetting { key, value });
-                }
-                _ => return None,
-            }
-        }
-        Some(settings)
-    }
-
-    /// Reads the head of a section after its bracket.
-    fn section(&mut self) -> Option<Vec<u8>> {
-        let mut name = Vec::new();
-        loop {
-            match self.next() {
-                b']' => break,
-                b' ' | b'\t' | b'\r' => {
-                    self.subsection(&mut name)?;
-                    break;
-                }
-                byte if is_key(byte) || byte == b'.' => name.push(byte.to_ascii_lowercase()),
-                _ => return None,
-            }
-        }
-        name.push(b'.');
-        Some(name)
-    }
-
-    fn subsection(&mut self, name: &mut Vec<u8>) -> Option<()> {
-        let quote = loop {
-            match self.next() {
-                b' ' | b'\t' | b'\r' => {}
-                other => break other,
-            }
-        };
-        if quote != b'"' {
-            return None;
-        }
-        name.push(b'.');
-        loop {
-            match self.next() {
-                b'\n' => return None,
-                b'"' => return (self.next() == b']').then_some(()),
-                b'\\' => match self.next() {
-                    b'\n' => return None,
-                    byte => name.push(byte),
-                },
-                byte => name.push(byte),
-            }
-        }
-    }
-
-    /// Reads the rest of a key, and its value.
-    #[expect(clippy::option_option, reason = "a wrong line, and a key without a value")]
-    fn value_of(&mut self, key: &mut Vec<u8>) -> Option<Option<Vec<u8>>> {
-        let mut byte = self.next();
-        while is_key(byte) {
-            key.push(byte.to_ascii_lowercase());
-            byte = self.next();
-        }
-        while matches!(byte, b' ' | b'\t') {
-            byte = self.next();
-        }
-        match byte {
-            b'\n' => Some(None),
-            b'=' => self.value().map(Some),
-            _ => None,
-        }
-    }
-
-    fn value(&mut self) -> Option<Vec<u8>> {
-        let (mut value, mut is_quoted, mut trimmed) = (Vec::new(), false, 0);
-        loop {
-            match self.next() {
-                b'\n' if is_quoted => return None,
-                b'\n' => break,
-                b' ' | b'\t' | b'\r' if !is_quoted && value.is_empty() => continue,
-                byte @ (b' ' | b'\t' | b'\r') if !is_quoted => {
-                    value.push(byte);
-                    continue;
-                }
-                b'#' | b';' if !is_quoted => {
-                    while self.next() != b'\n' {}
-                    break;
-                }
-                b'"' => is_quoted = !is_quoted,
-                b'\\' => match self.next() {
-                    b'\n' => {}
-                    b't' => value.push(b'\t'),
-                    b'b' => value.push(8),
-                    b'n' => value.push(b'\n'),
-                    byte @ (b'\\' | b'"') => value.push(byte),
-                    _ => return None,
-                },
-                byte => value.push(byte),
-            }
-            trimmed = value.len();
-        }
-        value.truncate(trimmed);
-        Some(value)
-    }
-}
-
-fn is_key(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-'
+/// Reads the list that `git config --list --null` prints.
+#[must_use]
+pub fn read_git_config(list: &[u8]) -> Vec<GitSetting> {
+    let entries = list.split(|&byte| byte == 0).filter(|entry| !entry.is_empty());
+    let read = |entry: &[u8]| {
+        let mut parts = entry.splitn(2, |&byte| byte == b'\n').map(<[u8]>::to_vec);
+        GitSetting { key: parts.next().unwrap_or_default(), value: parts.next() }
+    };
+    entries.map(read).collect()
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ use crate::store::lock::{self, RunLock};
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, NewBranch, check_place};
 use crate::store::seal::pins_checksum;
+use crate::world::git_place::note_repository;
 
 /// Makes the run that branches off.
 ///
@@ -78,6 +79,7 @@ pub fn branch(
     };
     let space = Dataspace::of(root).with_key(&parts.key);
     let store = LockedRun::branch(root, &dir, cut, &parts)?;
+    note_repository(root.run(&run.workflow_id).path(), settings.cwd.as_ref());
     let unpublished = publish_label(&space, &run, request.takes_label).err();
     let warnings = unpublished
         .map(|error| format!("the states of its programs are not published yet: {error}"));

@@ -38,6 +38,7 @@ use crate::store::removal;
 use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::seal::{self, pins_checksum};
 use crate::store::workflow::WorkflowDir;
+use crate::world::git_place::note_repository;
 
 /// Makes a new run from a workflow, after all checks that are possible beforehand.
 ///
@@ -127,6 +128,7 @@ pub fn create(
         engine: engine.as_deref(),
     };
     let (mut store, run) = LockedRun::create(root, &first, parts)?;
+    note_repository(root.run(&run.workflow_id).path(), run.settings.cwd.as_ref());
     let files = SharedFiles { workflow: &examined.capture, cassette: cassette.as_ref() };
     let published = request.engine.as_ref().map(|to| publish(to, &first, &seal, &files));
     let held = published.transpose().inspect_err(|_| {

@@ -10,25 +10,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::context::{OperationContext, blocking};
-use super::git::{GitRunner, is_object, refusal};
+use super::git::{Git, GitCall, NO_WORDS, is_object, left_out, succeeded};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
+use super::worktrees::{copy_index, unless_missing};
 use crate::domain::activity::ActivityResult;
-use crate::process::captured_output::{CapturedOutput, ProcessOutput};
+use crate::process::captured_output::CapturedOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::process::command::locate;
 
 /// The longest diff, in bytes.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
-
-/// The number of bytes that are kept of git's other output.
-const MAX_GIT_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The settings for the format of a diff, which override all configurations.
 const DIFF_SETTINGS: &str = "\
@@ -38,7 +34,7 @@ const DIFF_SETTINGS: &str = "\
     diff.mnemonicPrefix=false diff.noprefix=false diff.orderFile=/dev/null diff.relative=false \
     diff.srcPrefix=a/ diff.suppressBlankEmpty=false";
 
-/// The arguments for a diff.
+/// The command for a diff.
 const DIFF: &str = "\
     diff --patch --no-ext-diff --no-textconv --no-color --find-renames --submodule=short \
     --ignore-submodules=dirty";
@@ -48,7 +44,7 @@ const OWN_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
 /// Returns the base commits of directories.
 pub(super) async fn bases(
-    git: GitRunner<'_>,
+    git: Git<'_>,
     directories: &[String],
     branch: Option<&str>,
 ) -> Result<ActivityResult, OperationError> {
@@ -66,30 +62,31 @@ pub(super) async fn bases(
 }
 
 async fn base(
-    git: GitRunner<'_>,
+    git: Git<'_>,
     path: &Path,
     branch: Option<&str>,
 ) -> Result<Option<String>, OperationError> {
-    if git.is_bare(path).await? {
+    let git = git.at(path);
+    if git.is_bare().await? {
         return Ok(None);
     }
-    let words = ["rev-parse", "--is-inside-work-tree"];
-    let ended = git.inspect(path, &words).await?;
-    if ended.exit != ProcessExit::Code(0) {
-        let reason = ended.stderr.last_lines(1);
-        let is_none = reason.contains("not a git repository");
-        return if is_none { Ok(None) } else { Err(refusal(&words, &ended).into()) };
+    let inside = "rev-parse --is-inside-work-tree";
+    let ended = git.ended(inside, NO_WORDS).await?;
+    if ended.exit != ProcessExit::Code(0)
+        && ended.stderr.last_lines(1).contains("not a git repository")
+    {
+        return Ok(None);
     }
-    if ended.stdout.text().trim_end() != "true" {
+    if succeeded(inside, ended)?.stdout.text().trim_end() != "true" {
         return Ok(None);
     }
     let names = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
     for name in names {
-        if let Some(commit) = git.resolve_commit(path, &name).await? {
+        if let Some(commit) = git.commit(&name).await? {
             return Ok(Some(commit));
         }
     }
-    match (git.resolve_commit(path, "HEAD").await?, branch) {
+    match (git.commit("HEAD").await?, branch) {
         (Some(head), None) => return Ok(Some(head)),
         (Some(_), Some(name)) => {
             let why = format!(
@@ -99,22 +96,15 @@ async fn base(
         }
         (None, _) => {}
     }
-    let words = ["hash-object", "-t", "tree", "/dev/null"];
-    git.inspect_stdout(path, &words).await.map(Some)
+    git.text("hash-object -t tree /dev/null", NO_WORDS).await.map(Some)
 }
 
 /// Reads the changes in a directory.
 pub(super) struct WorkingDirDiff<'changes> {
-    pub(super) git: GitRunner<'changes>,
+    pub(super) git: Git<'changes>,
     pub(super) directory: &'changes str,
     /// The commit, or the empty tree.
     pub(super) base: &'changes str,
-}
-
-/// A copy of a repository's index, and the path of its objects.
-struct IndexCopy {
-    place: PathBuf,
-    objects: PathBuf,
 }
 
 impl WorkingDirDiff<'_> {
@@ -135,69 +125,38 @@ impl WorkingDirDiff<'_> {
         if !path.is_dir() {
             return Err("there is no such directory".to_owned().into());
         }
-        let index =
-            path.join(self.inspect_stdout(&path, &["rev-parse", "--git-path", "index"]).await?);
-        let objects =
-            path.join(self.inspect_stdout(&path, &["rev-parse", "--git-path", "objects"]).await?);
+        let git = self.git.at(&path);
+        let index = path.join(git.text("rev-parse --git-path index", NO_WORDS).await?);
+        let objects = path.join(git.text("rev-parse --git-path objects", NO_WORDS).await?);
         let place = shared.place.steps.join(format!("{}.look", self.git.stem));
         let fresh = place.clone();
         let copied = blocking(shared, move |_| copy(&index, &fresh)).await?;
         copied.map_err(|error| format!("cannot copy its index to {}: {error}", place.display()))?;
-        let copy = IndexCopy { place, objects };
-        let diff = self.diff(&path, &copy).await;
-        let _ = std::fs::remove_dir_all(&copy.place);
+        let git = git
+            .set(DIFF_SETTINGS)
+            .with("GIT_INDEX_FILE", place.join("index"))
+            .with("GIT_OBJECT_DIRECTORY", place.join("objects"))
+            .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects.as_os_str()));
+        let diff = self.diff(&git, &shown(shared, &path)).await;
+        let _ = std::fs::remove_dir_all(&place);
         diff
     }
 
-    async fn inspect_stdout(&self, path: &Path, words: &[&str]) -> Result<String, OperationError> {
-        self.git.inspect_stdout(path, words).await
-    }
-
-    async fn diff(&self, path: &Path, copy: &IndexCopy) -> Result<String, OperationError> {
-        let shown = shown(self.git.shared, path);
-        let add = |more: &'static [&'static str]| {
-            let words = ["add", "--intent-to-add", "--ignore-errors"].iter().chain(more);
-            words.map(OsString::from).chain(shown.clone()).collect::<Vec<_>>()
-        };
+    async fn diff(&self, git: &GitCall<'_>, shown: &[OsString]) -> Result<String, OperationError> {
         // Files outside of a sparse checkout are only added with this option, which an older git does not have.
-        let mut words = add(&["--sparse"]);
-        let mut ended = self.with(path, copy, &words, MAX_GIT_OUTPUT_BYTES).await?;
+        let add = "--intent-to-add --ignore-errors";
+        let mut ended = git.add(&format!("{add} --sparse"), shown).await?;
         if ended.exit == ProcessExit::Code(129) {
-            words = add(&[]);
-            ended = self.with(path, copy, &words, MAX_GIT_OUTPUT_BYTES).await?;
+            ended = git.add(add, shown).await?;
         }
         // 1: some of them cannot be added, such as a repository without commits; the others are.
-        if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
-            return Err(refusal(&words, &ended).into());
+        if ended.exit != ProcessExit::Code(1) {
+            succeeded("add", ended)?;
         }
-        let words = DIFF.split(' ').chain([self.base]).map(OsString::from);
-        let words: Vec<OsString> = words.chain(shown).collect();
-        let ended = self.with(path, copy, &words, MAX_DIFF_BYTES).await?;
-        match ended.exit {
-            ProcessExit::Code(0) => Ok(bounded(&ended.stdout)),
-            _ => Err(refusal(&words, &ended).into()),
-        }
-    }
-
-    /// Runs git on the copy.
-    async fn with(
-        &self,
-        path: &Path,
-        copy: &IndexCopy,
-        words: &[OsString],
-        kept: usize,
-    ) -> Result<ProcessOutput, OperationError> {
-        let own = [
-            ("GIT_INDEX_FILE", copy.place.join("index").into_os_string()),
-            ("GIT_OBJECT_DIRECTORY", copy.place.join("objects").into_os_string()),
-            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(copy.objects.as_os_str())),
-        ];
-        let own = own.map(|(name, value)| (OsString::from(name), value));
-        let settings =
-            DIFF_SETTINGS.split(' ').flat_map(|setting| ["-c", setting]).map(OsString::from);
-        let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
-        let own = self.git.surroundings().chain(own);
-        self.git.run_raw(path, &words, own, kept).await
+        let git = git.clone().keeping(MAX_DIFF_BYTES);
+        let words = [self.base, "--", "."].map(OsString::from);
+        let output = git.output(DIFF, words.iter().chain(shown)).await?;
+        Ok(bounded(&output.stdout))
     }
 }
 
@@ -218,34 +177,20 @@ fn failed_in_directory(error: OperationError, doing: &str, directory: &str) -> O
     }
 }
 
-/// Makes a directory with a copy of an index; a repository without added files has none. The copy has the
-/// time of the index: git checks files that changed later.
+/// Makes a directory with a copy of an index; a repository without added files has none.
 fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
-    let unless_missing = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    };
     std::fs::remove_dir_all(place).or_else(unless_missing)?;
     std::fs::create_dir_all(place.join("objects"))?;
-    let copied = || {
-        let modified = index.metadata()?.modified()?;
-        let copy = place.join("index");
-        std::fs::copy(index, &copy)?;
-        File::options().write(true).open(&copy)?.set_modified(modified)
-    };
-    copied().or_else(unless_missing)
+    copy_index(Some(index), &place.join("index"))
 }
 
-/// Returns the arguments for the files of a directory without raymond's own.
+/// Returns the pathspecs that leave out raymond's own files.
 fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
-    let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
     let own = OWN_DIRECTORIES.iter().filter_map(|name| {
         let own = shared.place.marker.dir.join(name);
-        let mut word = OsString::from(":(exclude,literal)");
-        word.push(own.strip_prefix(path).ok()?);
-        Some(word)
+        Some(left_out(own.strip_prefix(path).ok()?.as_os_str()))
     });
-    usual.into_iter().chain(own).collect()
+    [":(exclude,icase,glob)**/.raymond/**".into()].into_iter().chain(own).collect()
 }
 
 /// Returns a path quoted for a list of paths, so that a colon in it separates none.

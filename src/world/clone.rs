@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::address::{check_branch, check_remote, masked};
 use super::context::{OperationContext, blocking};
-use super::git::GitRunner;
+use super::git::{Git, NO_WORDS};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use crate::plain_file::replace::sync_directory;
@@ -41,7 +41,7 @@ impl GitClone<'_> {
         self.branch.map_or(Ok(()), check_branch)?;
         let path = resolve(shared.root(), self.dest, FileAccess::Write)?;
         let _lock = shared.lock_path(&path).await?;
-        let git = GitRunner { shared, stem };
+        let git = Git { shared, stem };
         let inspected = path.clone();
         match blocking(shared, move |_| inspect(&inspected)).await? {
             CloneDestination::Repository => return self.is_same(git, &path).await,
@@ -54,7 +54,9 @@ impl GitClone<'_> {
         let fresh = draft.clone();
         let prepared = blocking(shared, move |_| prepare(&fresh)).await?;
         prepared.map_err(|error| self.refused(&error.to_string()))?;
-        let cloned = git.run(shared.root(), &self.words(&draft)).await;
+        // Local clones go through git's own transport, too, because direct copies have no depth.
+        let clone = "clone --quiet --no-local --template=";
+        let cloned = git.only_at(shared.root()).output(clone, self.words(&draft)).await;
         let placed = blocking(shared, move |_| match cloned {
             Ok(_) => Ok(put(&draft, &path)),
             Err(error) => {
@@ -67,9 +69,7 @@ impl GitClone<'_> {
     }
 
     fn words(&self, draft: &Path) -> Vec<OsString> {
-        // Local clones go through git's own transport, too, because direct copies have no depth.
-        let mut words: Vec<OsString> =
-            ["clone", "--quiet", "--no-local", "--template="].map(OsString::from).into();
+        let mut words: Vec<OsString> = Vec::new();
         if self.depth > 0 {
             words.push(format!("--depth={}", self.depth).into());
         }
@@ -81,9 +81,9 @@ impl GitClone<'_> {
     }
 
     /// Checks that the existing clone has the same address.
-    async fn is_same(&self, git: GitRunner<'_>, path: &Path) -> Result<Value, OperationError> {
-        let words = ["config", "--get", "remote.origin.url"];
-        let origin = match git.run(path, &words).await {
+    async fn is_same(&self, git: Git<'_>, path: &Path) -> Result<Value, OperationError> {
+        let origin = match git.only_at(path).text("config --get remote.origin.url", NO_WORDS).await
+        {
             Err(OperationError::Failed(_)) => String::new(),
             origin => origin?,
         };

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::context::OperationContext;
-use super::git_place::led_to;
+use super::git_place::GitPlace;
 use crate::plain_file;
 
 /// The name of the lock in git's directory.
@@ -27,9 +27,10 @@ pub(super) struct GitLock {
 impl GitLock {
     /// Returns the lock of the repository that the workspace is in, if it is in one.
     pub(super) fn of(shared: &OperationContext, stem: &str) -> Option<Self> {
-        let (repository, directory) = git_directory(shared.root())?;
+        let GitPlace::Found(found) = GitPlace::find(shared.root(), None).ok()? else { return None };
+        let lock = found.own_directory()?.join(LOCK);
         let note = shared.place.steps.join(format!("{stem}.{NOTE}"));
-        Some(Self { lock: directory.join(LOCK), repository, note })
+        Some(Self { lock, repository: found.root?, note })
     }
 
     /// Notes that the command begins without a lock. With `again` the lock that an earlier try has left is removed,
@@ -78,17 +79,6 @@ impl GitLock {
             _ => false,
         }
     }
-}
-
-/// Returns the root of the repository that a directory is in, and git's directory for it. One that a file leads to has
-/// to name that file: any other may be planted.
-pub(super) fn git_directory(root: &Path) -> Option<(PathBuf, PathBuf)> {
-    let found = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
-    let directory = root.ancestors().find(found)?;
-    let git = directory.join(".git");
-    let (known, is_known) = led_to(&git).ok()?;
-    let is_own = is_known || git.symlink_metadata().is_ok_and(|found| found.is_dir());
-    is_own.then(|| (directory.to_owned(), known))
 }
 
 /// Returns whether a process has a lock open.

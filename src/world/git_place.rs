@@ -1,88 +1,120 @@
 //! Finds the repository that git is to work in, and decides whether it may.
 //!
 //! git itself would take any directory with the right files for a repository, and do what its configuration says. So the
-//! repository is found here first. Only a `.git` makes one, and what its configuration would execute is taken back. One
-//! that was made after the run began may have no such setting, and may lead nowhere else.
+//! repository is found here first, and git is told where it is. Only a `.git` makes one, and what its configuration would
+//! execute is taken back. A repository that the run did not begin in may have no such setting, and may lead nowhere else.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::domain::git_config::{GitSetting, read_git_config};
+use rustix::process::geteuid;
+
+use super::context::OperationContext;
+use crate::domain::git_config::GitSetting;
 use crate::plain_file;
+use crate::plain_file::replace::FileReplacement;
 
-/// The longest configuration that is read, in bytes.
-const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
-
-/// The most files that a configuration may consist of.
-const MAX_FILES: usize = 64;
-
-/// The longest file that leads git elsewhere, in bytes.
+/// The longest file that leads git elsewhere, and the longest note, in bytes.
 const MAX_POINTER_BYTES: u64 = 4096;
 
-/// What is known about a run when its repositories are judged.
-pub(super) struct GitGround<'run> {
-    /// The time at which the run began, if the file system tells it.
-    pub(super) began: Option<SystemTime>,
-    /// git's directory of the clone that raymond has made of the run's exchange.
-    pub(super) exchange: Option<PathBuf>,
-    /// The user's home, which paths in configurations can begin with.
-    pub(super) home: Option<&'run OsStr>,
+/// The file in a run's directory that notes the repository that it began in.
+const NOTE: &str = "repository";
+
+/// The variable with the directories above which git does not look for a repository.
+pub(super) const CEILING: &str = "GIT_CEILING_DIRECTORIES";
+
+/// Where git is to work.
+#[derive(Debug)]
+pub(super) enum GitPlace {
+    /// In no repository, and git does not look for one above this directory.
+    Nothing(Option<PathBuf>),
+    /// In a repository without a `.git`: why git is not run there.
+    Bare(String),
+    /// In a repository.
+    Found(FoundRepository),
 }
 
-/// The place that git works in.
+/// A repository, before it is judged.
+#[derive(Debug)]
+pub(super) struct FoundRepository {
+    /// Its working tree; `None` if raymond itself names the repository to git.
+    pub(super) root: Option<PathBuf>,
+    /// git's directory for it.
+    pub(super) directory: PathBuf,
+    /// The directory that all its worktrees share.
+    pub(super) common: PathBuf,
+    /// True if git's directory names the `.git` as that of its worktree.
+    is_known: bool,
+}
+
+/// What takes back what a repository could have git do.
 #[derive(Debug, Default)]
-pub(super) struct GitPlace {
-    /// The directory above which git is not to look for a repository.
-    pub(super) ceiling: Option<PathBuf>,
+pub(super) struct GitJudgement {
+    /// The variables that tell git where the repository is, so that it does not look itself.
+    pub(super) variables: Vec<(OsString, OsString)>,
     /// The keys to be overridden, and the values that take back what they name.
     pub(super) neutral: Vec<(Vec<u8>, &'static str)>,
 }
 
-/// The reason why git is not run.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoGit {
-    /// The directory is a repository without a `.git`.
-    Bare(String),
-    /// The repository is not to be trusted, or cannot be read.
-    Refused(String),
+/// What is known about a run when its repositories are judged.
+#[derive(Debug)]
+pub(super) struct GitGround {
+    /// The time at which the run began, if the file system tells it.
+    began: Option<SystemTime>,
+    /// The inodes of the repository that it began in. An older raymond has not noted them.
+    noted: Option<Vec<u64>>,
+    /// git's directory of the clone that raymond has made of the run's exchange.
+    exchange: Option<PathBuf>,
 }
 
-impl From<String> for NoGit {
-    fn from(why: String) -> Self {
-        Self::Refused(why)
-    }
+/// Notes the repository that a new run begins in: no other one is trusted later, however old its directory is.
+pub fn note_repository(run: &Path, cwd: &Path) {
+    let Ok(place) = GitPlace::find(cwd, None) else { return };
+    let inodes = match &place {
+        GitPlace::Found(FoundRepository { root: Some(root), common, .. }) => {
+            [root.join(".git"), common.clone()].iter().filter_map(|path| inode(path)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let text: Vec<String> = inodes.iter().map(u64::to_string).collect();
+    // Without the note the age of a repository decides.
+    let _ = FileReplacement::of(&run.join(NOTE)).write(text.join(" ").as_bytes());
+}
+
+fn inode(path: &Path) -> Option<u64> {
+    Some(path.symlink_metadata().ok()?.ino())
 }
 
 /// Returns the time at which a file was made, if the file system tells it.
-pub(super) fn made_at(path: &Path) -> Option<SystemTime> {
+fn made_at(path: &Path) -> Option<SystemTime> {
     path.symlink_metadata().ok()?.created().ok()
 }
 
-impl GitGround<'_> {
+impl GitPlace {
     /// Finds the repository from a directory upwards, but not in the `ceilings` or above them.
-    pub(super) fn find(&self, cwd: &Path, ceilings: Option<&OsStr>) -> Result<GitPlace, NoGit> {
-        let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-        let ceilings: Vec<PathBuf> = ceilings
-            .map(|all| std::env::split_paths(all).map(|one| one.canonicalize().unwrap_or(one)))
-            .into_iter()
-            .flatten()
-            .collect();
+    pub(super) fn find(cwd: &Path, ceilings: Option<&OsStr>) -> Result<Self, String> {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let cwd = real(cwd.to_owned());
+        let ceilings = ceilings.map(|all| std::env::split_paths(all).map(real).collect::<Vec<_>>());
         for directory in cwd.ancestors() {
-            if directory != cwd && ceilings.iter().any(|ceiling| ceiling == directory) {
+            if directory != cwd && ceilings.iter().flatten().any(|ceiling| ceiling == directory) {
                 break;
             }
             let git = directory.join(".git");
             match git.symlink_metadata() {
                 Ok(_) => {
-                    let neutral = self.judge(directory, &git)?;
-                    return Ok(GitPlace { ceiling: parent(directory), neutral });
+                    let (known, is_known) = led_to(&git)?;
+                    let common = common(&known)?;
+                    let root = Some(directory.to_owned());
+                    let found = FoundRepository { root, directory: known, common, is_known };
+                    return Ok(Self::Found(found));
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(format!("cannot read {}: {error}", git.display()).into()),
+                Err(error) => return Err(format!("cannot read {}: {error}", git.display())),
             }
             // Files such as these make a repository for git, whoever wrote them.
             let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
@@ -90,128 +122,141 @@ impl GitGround<'_> {
                 let inside = directory.iter().any(|name| name == ".git");
                 let what = if inside { "belongs to git itself" } else { "is a bare repository" };
                 let shown = directory.display();
-                return Err(NoGit::Bare(format!(
+                return Ok(Self::Bare(format!(
                     "{shown} {what}: run in a clone or a worktree of it, with --cwd"
                 )));
             }
         }
-        Ok(GitPlace { ceiling: parent(&cwd), neutral: Vec::new() })
+        Ok(Self::Nothing(cwd.parent().map(Path::to_owned)))
     }
 
-    /// Returns the place of a repository whose directory raymond itself names to git.
-    pub(super) fn named(&self, directory: &Path) -> Result<GitPlace, NoGit> {
-        let settings = self.settings(directory, &common(directory)?)?;
-        Ok(GitPlace { ceiling: None, neutral: neutral(&settings) })
+    /// Returns the repository whose directory raymond itself names to git.
+    pub(super) fn named(directory: PathBuf) -> Result<Self, String> {
+        let common = common(&directory)?;
+        Ok(Self::Found(FoundRepository { root: None, directory, common, is_known: true }))
+    }
+}
+
+impl FoundRepository {
+    /// Returns git's directory, if a `.git` is it, or leads to it and is named there. Any other may be planted.
+    pub(super) fn own_directory(&self) -> Option<&Path> {
+        let is_git =
+            |root: &PathBuf| root.join(".git").symlink_metadata().is_ok_and(|found| found.is_dir());
+        let is_own = self.is_known || self.root.as_ref().is_some_and(is_git);
+        is_own.then_some(&*self.directory)
     }
 
-    /// Judges the repository that `git` in a directory makes; returns the settings to be overridden.
-    fn judge(&self, root: &Path, git: &Path) -> Result<Vec<(Vec<u8>, &'static str)>, NoGit> {
-        let (directory, is_known) = led_to(git)?;
-        let shared = common(&directory)?;
-        let was_there = |path: &Path| match (self.began, made_at(path)) {
+    /// Returns whether it is a linked worktree.
+    fn is_linked(&self) -> bool {
+        self.directory.join("commondir").is_file()
+    }
+
+    /// Returns the variables that tell git where everything is. In a repository of another user, or one that is bare in
+    /// spite of its `.git`, git looks itself, because it may refuse to work there.
+    fn variables(&self, settings: &[(PathBuf, GitSetting)]) -> Vec<(OsString, OsString)> {
+        let mut told = Vec::new();
+        if let Some(root) = &self.root {
+            let above = root.parent().map(Path::to_owned);
+            told.extend(above.map(|above| (CEILING, above)));
+            let is_bare = !self.is_linked() && settings.iter().any(|(_, one)| one.is_bare());
+            let is_users = |path: &Path| {
+                path.symlink_metadata().is_ok_and(|found| found.uid() == geteuid().as_raw())
+            };
+            let parts = [root, &root.join(".git"), &self.directory, &self.common];
+            if is_bare || !parts.into_iter().all(|path| is_users(path)) {
+                return owned(told);
+            }
+            told.push(("GIT_DIR", self.directory.clone()));
+            told.push(("GIT_WORK_TREE", root.clone()));
+        }
+        if self.is_linked() {
+            told.push(("GIT_COMMON_DIR", self.common.clone()));
+        }
+        owned(told)
+    }
+}
+
+fn owned(variables: Vec<(&str, PathBuf)>) -> Vec<(OsString, OsString)> {
+    variables.into_iter().map(|(name, path)| (name.into(), path.into_os_string())).collect()
+}
+
+impl GitGround {
+    pub(super) fn of(shared: &OperationContext) -> Self {
+        let place = &shared.place;
+        let run = place.steps.parent();
+        let note = run.and_then(|run| plain_file::read(&run.join(NOTE), MAX_POINTER_BYTES).ok());
+        let inodes = |note: Vec<u8>| {
+            let text = String::from_utf8_lossy(&note).into_owned();
+            text.split(' ').filter_map(|inode| inode.parse().ok()).collect()
+        };
+        Self {
+            began: run.and_then(made_at),
+            noted: note.map(inodes),
+            exchange: place.working_dirs.exchange().map(|copy| copy.repository().join(".git")),
+        }
+    }
+
+    /// Returns whether the run began in the repository of this path.
+    fn began_in(&self, path: &Path) -> bool {
+        let was_there = match (self.began, made_at(path)) {
             (Some(began), Some(made)) => made <= began,
-            // It cannot be told; what its configuration names is not executed in any case.
+            // The file system does not tell it.
             _ => true,
         };
-        let settings = self.settings(&directory, &shared)?;
-        let refused = |why: String| {
-            Err(NoGit::Refused(format!(
-                "the repository of {} was made after the run began, and {why}: git is not run there",
-                root.display()
-            )))
-        };
-        let is_linked = directory.join("commondir").is_file();
-        let tree = settings.iter().filter(|_| !is_linked).find_map(|(_, one)| one.worktree());
+        let noted = |inodes: &Vec<u64>| inode(path).is_some_and(|inode| inodes.contains(&inode));
+        was_there && self.noted.as_ref().is_none_or(noted)
+    }
+
+    /// Judges a repository by its settings.
+    pub(super) fn judge(
+        &self,
+        found: &FoundRepository,
+        settings: &[(PathBuf, GitSetting)],
+    ) -> Result<GitJudgement, String> {
+        let FoundRepository { directory, common, is_known, .. } = found;
+        let neutral = neutral(settings);
+        let variables = found.variables(settings);
+        let Some(root) = &found.root else { return Ok(GitJudgement { variables, neutral }) };
+        let git = root.join(".git");
+        let tree =
+            settings.iter().filter(|_| !found.is_linked()).find_map(|(_, one)| one.worktree());
         let is_tree = tree.map(|tree| {
             let tree = directory.join(OsStr::from_bytes(tree)).canonicalize();
-            tree.is_ok_and(|tree| tree == root)
+            tree.is_ok_and(|tree| tree == *root)
         });
         if is_tree == Some(false) {
-            return Err(NoGit::Refused(format!(
+            return Err(format!(
                 "the configuration of the repository of {} gives it another working tree (core.worktree): git is not run there",
                 root.display()
-            )));
+            ));
         }
         let is_own = self
             .exchange
             .as_ref()
-            .is_some_and(|own| own.canonicalize().is_ok_and(|own| own == shared));
-        if is_own || (was_there(&shared) && (was_there(git) || is_known)) {
-            return Ok(neutral(&settings));
+            .is_some_and(|own| own.canonicalize().is_ok_and(|own| own == *common));
+        if is_own || (self.began_in(common) && (self.began_in(&git) || *is_known)) {
+            return Ok(GitJudgement { variables, neutral });
         }
-        if !git.is_dir() && !is_known && is_tree != Some(true) {
-            return refused(format!("leads to {}, which does not name it", directory.display()));
-        }
-        if let Some((file, setting)) = settings.iter().find(|(_, one)| !one.is_plain()) {
-            return refused(format!(
-                "{} sets {}, which can name programs; remove it with `git config --unset`",
+        let unplain = settings.iter().find(|(_, one)| !one.is_plain());
+        let why = if !git.is_dir() && !is_known && is_tree != Some(true) {
+            format!("leads to {}, which does not name it", directory.display())
+        } else if let Some((file, setting)) = unplain {
+            format!(
+                "{} sets {}, which can name programs; keep it in the configuration of your user, and remove it there with `git config --unset`",
                 file.display(),
                 String::from_utf8_lossy(&setting.key)
-            ));
-        }
-        if is_known && shared.file_name() != Some(OsStr::new(".git")) {
-            return refused(format!("is a worktree of the bare repository {}", shared.display()));
-        }
-        if shared.join("objects/info/alternates").symlink_metadata().is_ok() {
-            return refused("takes objects of another one (objects/info/alternates)".to_owned());
-        }
-        Ok(Vec::new())
-    }
-
-    /// Returns the settings of a repository, also of the files that it includes, whatever the condition is.
-    fn settings(
-        &self,
-        directory: &Path,
-        shared: &Path,
-    ) -> Result<Vec<(PathBuf, GitSetting)>, String> {
-        let mut files = vec![
-            shared.join("config"),
-            shared.join("config.worktree"),
-            directory.join("config.worktree"),
-        ];
-        let (mut seen, mut settings) = (BTreeSet::new(), Vec::new());
-        while let Some(file) = files.pop() {
-            // A link is followed, as git does; what it leads to has to be a plain file.
-            let opened = file;
-            let Ok(file) = opened.canonicalize() else { continue };
-            if !seen.insert(file.clone()) {
-                continue;
-            }
-            let unusable = |why: String| {
-                format!(
-                    "the configuration {} of a git repository cannot be used: {why}",
-                    file.display()
-                )
-            };
-            if seen.len() > MAX_FILES {
-                return Err(unusable(format!("more than {MAX_FILES} files are included")));
-            }
-            let text = plain_file::read(&file, MAX_CONFIG_BYTES)
-                .map_err(|error| unusable(error.to_string()))?;
-            let read = read_git_config(&text)
-                .map_err(|line| unusable(format!("line {line} is not valid")))?;
-            for setting in read {
-                if let Some(path) = setting.included() {
-                    files.push(self.included(&opened, path).map_err(unusable)?);
-                }
-                settings.push((file.clone(), setting));
-            }
-        }
-        Ok(settings)
-    }
-
-    fn included(&self, from: &Path, path: &[u8]) -> Result<PathBuf, String> {
-        let path = match path {
-            [b'~', b'/', rest @ ..] => {
-                return Ok(Path::new(self.home.unwrap_or_default()).join(OsStr::from_bytes(rest)));
-            }
-            [b'~' | b'%', ..] => {
-                let path = String::from_utf8_lossy(path);
-                return Err(format!("it includes {path}: write the path in full"));
-            }
-            path => OsStr::from_bytes(path),
+            )
+        } else if *is_known && common.file_name() != Some(OsStr::new(".git")) {
+            format!("is a worktree of the bare repository {}", common.display())
+        } else if common.join("objects/info/alternates").symlink_metadata().is_ok() {
+            "takes objects of another one (objects/info/alternates)".to_owned()
+        } else {
+            return Ok(GitJudgement { variables, neutral });
         };
-        Ok(from.parent().unwrap_or(from).join(path))
+        Err(format!(
+            "the repository of {} is not the one that the run began in, and {why}: git is not run there",
+            root.display()
+        ))
     }
 }
 
@@ -250,10 +295,6 @@ pub(super) fn common(directory: &Path) -> Result<PathBuf, String> {
     named.map_err(|error| format!("{} cannot be used: {error}", file.display()))
 }
 
-fn parent(directory: &Path) -> Option<PathBuf> {
-    directory.parent().map(Path::to_owned)
-}
-
 fn neutral(settings: &[(PathBuf, GitSetting)]) -> Vec<(Vec<u8>, &'static str)> {
     let named = |(_, one): &(PathBuf, GitSetting)| Some((one.key.clone(), one.neutral()?));
     let mut neutral: Vec<_> = settings.iter().filter_map(named).collect();
@@ -263,7 +304,7 @@ fn neutral(settings: &[(PathBuf, GitSetting)]) -> Vec<(Vec<u8>, &'static str)> {
 }
 
 /// Returns the directory that a `.git` is or leads to, and whether that directory names the `.git` as that of its worktree.
-pub(super) fn led_to(git: &Path) -> Result<(PathBuf, bool), String> {
+fn led_to(git: &Path) -> Result<(PathBuf, bool), String> {
     let real = |path: &Path| {
         path.canonicalize().map_err(|error| format!("cannot use {}: {error}", path.display()))
     };

@@ -24,7 +24,7 @@ pub mod files;
 pub mod gate;
 mod git;
 mod git_lock;
-mod git_place;
+pub mod git_place;
 mod glob;
 mod locks;
 mod marketplace;

@@ -13,7 +13,7 @@ use super::clone::GitClone;
 use super::config;
 use super::context::{OperationContext, blocking};
 use super::fetch::fetch;
-use super::git::GitRunner;
+use super::git::Git;
 use super::note::OperationNotes;
 use super::on_disk::{on_disk, perform_inline};
 use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
@@ -136,7 +136,7 @@ impl WorkspaceExecutor {
         self.inspect(
             stem,
             again,
-            changes_since_start::bases(GitRunner { shared: &self.0, stem }, directories, branch),
+            changes_since_start::bases(Git { shared: &self.0, stem }, directories, branch),
         )
         .await
     }
@@ -151,7 +151,7 @@ impl WorkspaceExecutor {
         again: bool,
     ) -> InspectionOutcome {
         let changes = changes_since_start::WorkingDirDiff {
-            git: GitRunner { shared: &self.0, stem },
+            git: Git { shared: &self.0, stem },
             directory,
             base,
         };
@@ -195,7 +195,7 @@ impl WorkspaceExecutor {
         again: bool,
     ) -> Result<Value, OperationError> {
         let shared = &self.0;
-        let git = GitRunner { shared, stem };
+        let git = Git { shared, stem };
         match operation {
             Operation::PythonModuleAvailable { module } => {
                 tools::has_module(shared, stem, module).await

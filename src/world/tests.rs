@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::gate::NameLookup;
+use super::git_place::note_repository;
 use super::outcome::OperationOutcome;
 use super::perform::WorkspaceExecutor;
 use super::registry::OwnTypeRegistry;
@@ -73,6 +74,7 @@ impl Ground {
         let base = self.base();
         let steps = base.join("run/steps");
         std::fs::create_dir_all(&steps).expect("made");
+        note_repository(&base.join("run"), &base.join("root"));
         let dirs = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
         let place = place_with(&base, dirs, OwnTypeRegistry::default(), variables);
         self.world = WorkspaceExecutor::new(Workspace { steps, ..place });

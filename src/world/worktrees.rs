@@ -14,7 +14,7 @@ mod repository;
 mod restore;
 mod snapshot;
 
-use std::io::{ErrorKind, Result as IoResult};
+use std::io::{Error, ErrorKind, Result as IoResult};
 use std::path::{Path, PathBuf};
 
 use tokio::task::JoinSet;
@@ -22,16 +22,16 @@ use tokio::task::JoinSet;
 pub use self::changes::WorktreeChanges;
 pub use self::inspect::WorktreeInspection;
 use self::inspect::WorktreeInspector;
+pub(super) use self::keep::copy_index;
 use self::make::WorktreeCreator;
 pub use self::remove::RemovedWorktree;
 use self::remove::WorktreeRemover;
 pub(super) use self::repository::GitRepository;
-use super::git::{GitRunner, refusal};
+use super::git::{Git, NO_WORDS};
 use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::{EMPTY_SUBMODULES, RemovalRefusal, branch};
-use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
@@ -42,7 +42,7 @@ impl WorkspaceExecutor {
         if self.0.is_stopped() {
             return InspectionOutcome::Interrupted;
         }
-        let git = GitRunner { shared: &self.0, stem };
+        let git = Git { shared: &self.0, stem };
         let head = async {
             let repository = GitRepository::of(git, self.root()).await?;
             repository.head(git).await
@@ -57,7 +57,7 @@ impl WorkspaceExecutor {
             return InspectionOutcome::Interrupted;
         }
         let stem = format!("{}.worktree", agent.file_name());
-        let git = GitRunner { shared: &self.0, stem: &stem };
+        let git = Git { shared: &self.0, stem: &stem };
         let made = WorktreeCreator { git, agent, base }.make().await;
         let tree = self.0.place.working_dirs.tree(agent);
         let described = |error: OperationError| {
@@ -74,14 +74,15 @@ impl WorkspaceExecutor {
     /// Checks, before a run begins, that git can make worktrees for its agents. Returns the reason why it cannot, or what
     /// people should know: nothing is in the submodules there.
     pub async fn check_worktrees(&self) -> InspectionOutcome<Result<Option<String>, String>> {
-        let git = GitRunner { shared: &self.0, stem: INSPECTION_NAME };
+        let git = Git { shared: &self.0, stem: INSPECTION_NAME };
         let checked = async {
             let repository = GitRepository::of(git, self.root()).await?;
             let branch = branch(&self.0.place.marker.run, &AgentId::main())?;
             if let Some(why) = repository.obstacle(git, &branch).await? {
                 return Ok(Err(why));
             }
-            let listed = git.inspect(self.root(), &["cat-file", "-e", "HEAD:.gitmodules"]).await?;
+            let listed =
+                git.at(self.root()).ended("cat-file -e HEAD:.gitmodules", NO_WORDS).await?;
             Ok(Ok((listed.exit == ProcessExit::Code(0)).then(|| EMPTY_SUBMODULES.to_owned())))
         };
         checked.await.into()
@@ -101,13 +102,13 @@ impl WorkspaceExecutor {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        let git = GitRunner { shared: &self.0, stem: INSPECTION_NAME };
+        let git = Git { shared: &self.0, stem: INSPECTION_NAME };
         let repository = GitRepository::of(git, self.0.place.working_dirs.root()).await?;
         let mut inspections = JoinSet::new();
         for (number, record) in records.into_iter().enumerate() {
             let (world, repository) = (self.clone(), repository.clone());
             inspections.spawn(async move {
-                let git = GitRunner { shared: &world.0, stem: INSPECTION_NAME };
+                let git = Git { shared: &world.0, stem: INSPECTION_NAME };
                 let inspector = WorktreeInspector { git, repository: &repository, record: &record };
                 (number, inspector.inspect().await, record)
             });
@@ -144,7 +145,7 @@ impl WorkspaceExecutor {
             if record.stage != WorktreeStage::Ready {
                 orphans::sweep(&self.0.place.marker, |process| process == stem).await;
             }
-            let git = GitRunner { shared: &self.0, stem: &stem };
+            let git = Git { shared: &self.0, stem: &stem };
             let repository = GitRepository::of(git, working_dirs.root()).await?;
             let _lock = self.0.lock_path(&repository.common).await?;
             WorktreeRemover { git, repository: &repository, live, all }.remove(record).await
@@ -156,12 +157,9 @@ impl WorkspaceExecutor {
 /// The name under which git inspects worktrees.
 const INSPECTION_NAME: &str = "worktrees";
 
-/// Returns the output of git, or an error if git failed.
-fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, OperationError> {
-    match ended.exit {
-        ProcessExit::Code(0) => Ok(ended),
-        _ => Err(refusal(words, &ended).into()),
-    }
+/// Makes a missing file a success.
+pub(super) fn unless_missing(error: Error) -> IoResult<()> {
+    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// Returns git's directory for a worktree of the repository with this common directory, if it has one.

@@ -21,6 +21,7 @@ use crate::store::log::SharedLine;
 use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::shared_copy::{self, SharedParts};
 use crate::store::user_state::UserState;
+use crate::world::git_place::note_repository;
 
 /// The number of lines that are read at a time.
 const PAGE: usize = 1_000;
@@ -108,6 +109,9 @@ fn make(
         seal: (state, &seal),
     };
     shared_copy::make(root, &parts)?;
+    if let Some(terms) = seal.terms.last() {
+        note_repository(root.run(run).path(), terms.settings.cwd.as_ref());
+    }
     Ok(lines.last().map_or(0, |line| line.seq))
 }
 

@@ -4,9 +4,7 @@ use super::remote::TRANSPORTS;
 use crate::domain::exchange_branches::{base_branch, run_branches};
 use crate::domain::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use crate::domain::id::Folder;
-use crate::process::captured_output::ProcessOutput;
-use crate::process::child::exit::ProcessExit;
-use crate::world::git::{GitRunner, is_object, refusal};
+use crate::world::git::{ALLOWED_TRANSPORTS, Git, GitCall, NO_WORDS, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::worktrees::GitRepository;
@@ -31,7 +29,7 @@ pub struct BegunExchange {
 impl WorkspaceExecutor {
     /// Pushes the commit that the run's directory is at, where its hosts begin.
     pub async fn begin_exchange(&self, name: &ExchangeName) -> InspectionOutcome<BegunExchange> {
-        let git = GitRunner { shared: &self.0, stem: STEM };
+        let git = Git { shared: &self.0, stem: STEM };
         let begun = async {
             let repository = GitRepository::of(git, self.root()).await?;
             let base = repository.head(git).await?;
@@ -39,13 +37,12 @@ impl WorkspaceExecutor {
                 "" => None,
                 prefix => Some(Folder::parse(prefix).map_err(|error| error.to_string())?),
             };
+            let git = &self.git();
             let address = self.address(git, name).await?;
             let exchange = GitExchange { address, base, directory };
             let is_new = self.push_base(git, &exchange).await?;
-            let words =
-                ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
-            let changed = self.asked(git, &words).await?;
-            let uncommitted = stdout(&words, &changed)?.lines().count();
+            let status = "status --porcelain --untracked-files=normal --ignore-submodules=dirty";
+            let uncommitted = git.text(status, NO_WORDS).await?.lines().count();
             Ok(BegunExchange { exchange, is_new, uncommitted })
         };
         begun.await.into()
@@ -53,36 +50,35 @@ impl WorkspaceExecutor {
 
     /// Removes the commit from the exchange again, because the run could not be made.
     pub async fn withdraw_exchange(&self, exchange: &GitExchange) -> InspectionOutcome<()> {
-        let git = GitRunner { shared: &self.0, stem: STEM };
         let removed = async {
             let base = format!("refs/heads/{}", base_branch(&self.0.place.marker.run)?);
             let lease = format!("--force-with-lease={base}:{}", exchange.base);
             let nothing = format!(":{base}");
-            let words = ["push", "--quiet", "--no-verify", &lease, "--", exchange.address.as_str()];
-            let words = [&words[..], &[nothing.as_str()]].concat();
-            stdout(&words, &self.asked(git, &words).await?).map(drop)
+            let words = [&*lease, "--", exchange.address.as_str(), &nothing];
+            self.git().text("push --quiet --no-verify", words).await.map(drop)
         };
         removed.await.into()
     }
 
     async fn address(
         &self,
-        git: GitRunner<'_>,
+        git: &GitCall<'_>,
         name: &ExchangeName,
     ) -> Result<ExchangeAddress, OperationError> {
         let remote = match name {
             ExchangeName::Address(address) => return Ok(address.clone()),
             ExchangeName::Remote(remote) => remote,
         };
-        let words = ["remote", "get-url", remote];
-        let found = self.asked(git, &words).await?;
         let no_remote = || {
             format!(
                 "the repository of {} has no remote {remote}: `git remote` lists them; or give an address, such as an absolute path",
                 self.root().display()
             )
         };
-        let found = stdout(&words, &found).map_err(|_| no_remote())?;
+        let found = match git.text("remote get-url", [remote]).await {
+            Err(OperationError::Failed(_)) => return Err(no_remote().into()),
+            found => found?,
+        };
         let address = ExchangeAddress::parse(found.lines().next().unwrap_or_default());
         Ok(address.map_err(|why| format!("the remote {remote}: {why}"))?)
     }
@@ -90,15 +86,14 @@ impl WorkspaceExecutor {
     /// Pushes the base, unless the exchange has it; returns whether it was pushed. It may not have branches of another run of this name.
     async fn push_base(
         &self,
-        git: GitRunner<'_>,
+        git: &GitCall<'_>,
         exchange: &GitExchange,
     ) -> Result<bool, OperationError> {
         let run = &self.0.place.marker.run;
         let (base, all) = (base_branch(run)?, run_branches(run)?);
         let (address, branch) = (exchange.address.as_str(), format!("refs/heads/{base}"));
         let pattern = format!("refs/heads/{all}*");
-        let words = ["ls-remote", "--quiet", "--", address, &pattern];
-        let listed = stdout(&words, &self.asked(git, &words).await?)?;
+        let listed = git.text("ls-remote --quiet --", [address, &pattern]).await?;
         for line in listed.lines() {
             let Some((commit, found)) = line.split_once('\t').filter(|(one, _)| is_object(one))
             else {
@@ -117,27 +112,13 @@ impl WorkspaceExecutor {
         }
         let lease = format!("--force-with-lease={branch}:");
         let refspec = format!("{}:{branch}", exchange.base);
-        let words =
-            ["push", "--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"];
-        let words = [&words[..], &[&lease, "--", address, &refspec]].concat();
-        stdout(&words, &self.asked(git, &words).await?).map(|_| true)
+        let push = "push --quiet --no-verify --no-follow-tags --recurse-submodules=no";
+        git.text(push, [&*lease, "--", address, &refspec]).await.map(|_| true)
     }
 
-    /// Runs git in the run's own directory.
-    async fn asked(
-        &self,
-        git: GitRunner<'_>,
-        words: &[&str],
-    ) -> Result<ProcessOutput, OperationError> {
-        let transports = (TRANSPORTS.0.into(), TRANSPORTS.1.into());
-        let more = git.surroundings().chain([transports]);
-        git.run_raw(self.root(), words, more, MAX_OUTPUT_BYTES).await
-    }
-}
-
-fn stdout(words: &[&str], ended: &ProcessOutput) -> Result<String, OperationError> {
-    match ended.exit {
-        ProcessExit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
-        _ => Err(refusal(words, ended).into()),
+    /// Returns git in the run's own directory.
+    fn git(&self) -> GitCall<'_> {
+        let git = Git { shared: &self.0, stem: STEM }.at(self.root());
+        git.with(ALLOWED_TRANSPORTS, TRANSPORTS).keeping(MAX_OUTPUT_BYTES)
     }
 }

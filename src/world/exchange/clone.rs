@@ -3,7 +3,6 @@
 //! It is made beside its place, and put there as a whole. One of an earlier epoch of the host is moved aside: it may have
 //! work that does not count, and that is nowhere else.
 
-use std::ffi::OsStr;
 use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use crate::plain_file::replace::{FileReplacement, sync_directory};
 use crate::process::child::orphans;
 use crate::process::working_dirs::ExchangeCopy;
 use crate::world::context::blocking;
-use crate::world::git::{GitRunner, is_object};
+use crate::world::git::{Git, NO_WORDS, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;
 
@@ -31,7 +30,7 @@ impl WorkspaceExecutor {
         let Some(copy) = working_dirs.exchange() else {
             return InspectionOutcome::Done(Ok(None));
         };
-        let git = GitRunner { shared: &self.0, stem: STEM };
+        let git = Git { shared: &self.0, stem: STEM };
         let made = async {
             let (found, trees) = (copy.clone(), working_dirs.trees().to_owned());
             let moved = blocking(&self.0, move |_| moved_aside(&found, &trees)).await?;
@@ -54,7 +53,7 @@ impl WorkspaceExecutor {
 }
 
 /// Makes the clone beside its place, and puts it there.
-async fn make(git: GitRunner<'_>, copy: &ExchangeCopy) -> Result<(), OperationError> {
+async fn make(git: Git<'_>, copy: &ExchangeCopy) -> Result<(), OperationError> {
     if !is_object(&copy.exchange.base) {
         return Err(format!("`{}` is no commit", copy.exchange.base).into());
     }
@@ -82,50 +81,43 @@ impl ExchangeRemote<'_> {
     /// Makes the two directories, which are empty.
     async fn begin(&self) -> Result<(), OperationError> {
         let format = if self.copy.exchange.base.len() == 64 { "sha256" } else { "sha1" };
-        let format = format!("--object-format={format}");
-        let begun = ["init", "--quiet", "--template=", &format];
-        let (repository, control) = (self.copy.repository(), self.copy.control());
-        for (path, bare) in [(&repository, None), (&control, Some("--bare"))] {
-            let words = begun.into_iter().chain(bare).map(OsStr::new);
-            let words: Vec<&OsStr> = words.chain([path.as_os_str()]).collect();
-            self.git.inspect_stdout(&self.copy.home, &words).await?;
-        }
-        let words = ["remote", "add", "origin", "--", self.address()];
-        self.in_repository(&words).await.map(drop)
+        let init = format!("init --quiet --template= --object-format={format}");
+        let git = self.git.at(&self.copy.home);
+        git.text(&init, [self.copy.repository()]).await?;
+        git.text(&format!("{init} --bare"), [self.copy.control()]).await?;
+        self.repository().text("remote add origin --", [self.address()]).await.map(drop)
     }
 
     /// Fetches all branches and tags: those of this run as its own, and not those of other runs.
     async fn fetch_all(&self) -> Result<(), OperationError> {
         self.fetch_branches().await?;
-        let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--"];
-        let refspecs = [
+        self.fetch(&[
             "+refs/heads/*:refs/remotes/origin/*",
             "^refs/heads/raymond/*",
             "+refs/tags/*:refs/tags/*",
-        ];
-        self.run(&[&words[..], &[self.address()], &refspecs].concat()).await.map(drop)
+        ])
+        .await
     }
 
     /// Gives the repository its refs, and checks the files out.
     async fn check_out(&self) -> Result<(), OperationError> {
-        self.run(&["pack-refs", "--all"]).await?;
+        self.control().text("pack-refs --all", NO_WORDS).await?;
         let packed = [&self.copy.control(), &self.copy.repository().join(".git")]
             .map(|directory| directory.join("packed-refs"));
         let copied = blocking(self.git.shared, move |_| std::fs::copy(&packed[0], &packed[1]));
         copied.await?.map_err(|error| error.to_string())?;
-        let run = &self.git.shared.place.marker.run;
+        let (run, repository) = (&self.git.shared.place.marker.run, self.repository());
         let (trunk, base) = (work_branch(run, None)?, &self.copy.exchange.base);
-        if self.commit(base).await?.is_none() {
+        if repository.commit(base).await?.is_none() {
             let branch = base_branch(run)?;
             return Err(format!(
                 "the exchange does not have the commit {base} that the run began at, which was pushed there as {branch}: push it again"
             )
             .into());
         }
-        let begin = self.commit(&format!("refs/remotes/{trunk}")).await?;
+        let begin = repository.commit(&format!("refs/remotes/{trunk}")).await?;
         let begin = begin.as_ref().unwrap_or(base);
-        let words = ["checkout", "--quiet", "--no-track", "-B", &trunk, begin];
-        self.in_repository(&words).await?;
+        repository.text("checkout --quiet --no-track -B", [&trunk, begin]).await?;
         let root = self.copy.root();
         let made = blocking(self.git.shared, move |_| std::fs::create_dir_all(root)).await?;
         Ok(made.map_err(|error| error.to_string())?)

@@ -7,7 +7,7 @@ use super::remote::ExchangeRemote;
 use crate::domain::exchange_branches::{run_branches, work_branch};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::{fetched_snapshot_ref, snapshot_ref};
-use crate::world::git::{GitRunner, is_object};
+use crate::world::git::{Git, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;
 
@@ -21,7 +21,7 @@ impl WorkspaceExecutor {
         let Some(copy) = self.0.place.working_dirs.exchange() else {
             return InspectionOutcome::Done(Ok(None));
         };
-        let remote = ExchangeRemote { git: GitRunner { shared: &self.0, stem: STEM }, copy };
+        let remote = ExchangeRemote { git: Git { shared: &self.0, stem: STEM }, copy };
         let fetched = async {
             let asked = Instant::now();
             let _lock = self.0.lock_path(&copy.control()).await?;
@@ -53,19 +53,20 @@ impl ExchangeRemote<'_> {
     pub(super) async fn fetch_branches(&self) -> Result<(), OperationError> {
         let of_run = run_branches(&self.git.shared.place.marker.run)?;
         let branches = format!("+refs/heads/{of_run}*:refs/remotes/{of_run}*");
-        let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--"];
-        self.run(&[&words[..], &[self.address(), &branches]].concat()).await.map(drop)
+        self.fetch(&[&branches]).await
     }
 
     /// Gives the repository that agents work in the branches that were fetched: `git merge raymond/RUN/AGENT` finds them.
     async fn adopt_branches(&self) -> Result<(), OperationError> {
         let of_run = run_branches(&self.git.shared.place.marker.run)?;
         let prefix = format!("refs/remotes/{of_run}");
-        let words = ["for-each-ref", "--format=%(objectname) %(refname)", &prefix];
-        let (fetched, known) = (self.run(&words).await?, self.in_repository(&words).await?);
+        let words = ["--format=%(objectname) %(refname)", &prefix];
+        let repository = self.repository();
+        let fetched = self.control().text("for-each-ref", words).await?;
+        let known = repository.text("for-each-ref", words).await?;
         let (fetched, known) = (refs(&fetched), refs(&known));
         for (name, commit) in fetched.iter().filter(|(name, at)| known.get(*name) != Some(*at)) {
-            self.in_repository(&["update-ref", name, commit]).await?;
+            repository.text("update-ref", [name, commit]).await?;
         }
         Ok(())
     }
@@ -78,18 +79,18 @@ impl ExchangeRemote<'_> {
             return Ok(None);
         }
         let branch = work_branch(run, Some(agent))?;
-        let Some(commit) = self.commit(&format!("refs/remotes/{branch}")).await? else {
+        let repository = self.repository();
+        let Some(commit) = repository.commit(&format!("refs/remotes/{branch}")).await? else {
             return Ok(None);
         };
         let (snapshot, own) = (snapshot_ref(run, agent), fetched_snapshot_ref(run, agent));
         let mut has_snapshot = false;
         if self.there(&snapshot).await?.is_some() {
             let refspec = format!("+{snapshot}:{own}");
-            let words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--"];
-            self.run(&[&words[..], &[self.address(), &refspec]].concat()).await?;
-            if let Some(fetched) = self.noted(&own).await? {
-                self.in_repository(&["update-ref", &own, &fetched]).await?;
-                let head = self.commit(&format!("{own}^1")).await?;
+            self.fetch(&[&refspec]).await?;
+            if let Some(fetched) = self.control().object(&own).await? {
+                repository.text("update-ref", [&own, &fetched]).await?;
+                let head = repository.commit(&format!("{own}^1")).await?;
                 has_snapshot = head.as_ref() == Some(&commit);
             }
         }
@@ -107,20 +108,15 @@ impl ExchangeRemote<'_> {
     /// Brings the run's own directory to the work of another host that had it, and was lost.
     async fn follow_trunk(&self) -> Result<(), OperationError> {
         let branch = work_branch(&self.git.shared.place.marker.run, None)?;
-        let Some(theirs) = self.commit(&format!("refs/remotes/{branch}")).await? else {
+        let repository = self.repository();
+        let Some(theirs) = repository.commit(&format!("refs/remotes/{branch}")).await? else {
             return Ok(());
         };
-        let Some(own) = self.commit("HEAD").await? else { return Ok(()) };
+        let Some(own) = repository.commit("HEAD").await? else { return Ok(()) };
         if own != theirs && self.comes_before(&own, &theirs).await? {
-            self.in_repository(&[
-                "merge",
-                "--quiet",
-                "--ff-only",
-                // Else the configuration of the clone could name a program that verifies them.
-                "--no-verify-signatures",
-                &theirs,
-            ])
-            .await?;
+            // Else the configuration of the clone could name a program that verifies signatures.
+            let merge = "merge --quiet --ff-only --no-verify-signatures";
+            repository.text(merge, [theirs]).await?;
         }
         Ok(())
     }

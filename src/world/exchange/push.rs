@@ -11,22 +11,15 @@ use crate::domain::worktree::snapshot_ref;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::world::context::complaint;
-use crate::world::git::GitRunner;
+use crate::world::git::Git;
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;
 
 /// The refs of raymond's own directory that note what was pushed.
 const PUSHED: &str = "refs/raymond/pushed";
 
-/// The words of each push.
-const WORDS: [&str; 6] = [
-    "push",
-    "--quiet",
-    "--porcelain",
-    "--no-verify",
-    "--no-follow-tags",
-    "--recurse-submodules=no",
-];
+/// The command of each push.
+const PUSH: &str = "push --quiet --porcelain --no-verify --no-follow-tags --recurse-submodules=no";
 
 impl WorkspaceExecutor {
     /// Pushes the work in an agent's worktree, or in the run's own directory. Returns what people should know: that the
@@ -39,7 +32,7 @@ impl WorkspaceExecutor {
             Some(agent) => format!("{}.push", agent.file_name()),
             None => "trunk.push".to_owned(),
         };
-        let remote = ExchangeRemote { git: GitRunner { shared: &self.0, stem: &stem }, copy };
+        let remote = ExchangeRemote { git: Git { shared: &self.0, stem: &stem }, copy };
         let pushed = async {
             let _lock = self.0.lock_path(&copy.control().join(&stem)).await?;
             match remote.work(tree).await? {
@@ -81,9 +74,10 @@ impl ExchangeRemote<'_> {
             None => self.copy.repository(),
         };
         let head = self.head(&at).await?;
-        let last = match self.noted(&format!("{PUSHED}/{branch}")).await? {
+        let control = self.control();
+        let last = match control.object(&format!("{PUSHED}/{branch}")).await? {
             Some(pushed) => Some(pushed),
-            None => self.noted(&format!("refs/remotes/{branch}")).await?,
+            None => control.object(&format!("refs/remotes/{branch}")).await?,
         };
         let snapshot = match tree {
             Some(agent) => self.unpushed_snapshot(snapshot_ref(run, agent)).await?,
@@ -100,7 +94,7 @@ impl ExchangeRemote<'_> {
     }
 
     async fn head(&self, at: &Path) -> Result<String, OperationError> {
-        let head = self.git.resolve_commit(at, "HEAD").await?;
+        let head = self.git.at(at).commit("HEAD").await?;
         Ok(head.ok_or_else(|| format!("{} is at no commit", at.display()))?)
     }
 
@@ -108,8 +102,8 @@ impl ExchangeRemote<'_> {
         &self,
         name: String,
     ) -> Result<Option<(String, String)>, OperationError> {
-        let Some(now) = self.commit(&name).await? else { return Ok(None) };
-        let pushed = self.noted(&pushed_snapshot(&name)).await?;
+        let Some(now) = self.repository().commit(&name).await? else { return Ok(None) };
+        let pushed = self.control().object(&pushed_snapshot(&name)).await?;
         Ok((pushed.as_ref() != Some(&now)).then_some((name, now)))
     }
 
@@ -129,7 +123,7 @@ impl ExchangeRemote<'_> {
             Some((name, now)) => match refused(&ended, name)? {
                 // An exchange that refuses this one would refuse it again.
                 refused @ (Some(_) | None) => {
-                    self.run(&["update-ref", &pushed_snapshot(name), now]).await?;
+                    self.control().text("update-ref", [&pushed_snapshot(name), now]).await?;
                     refused.map(|why| {
                         format!("the exchange takes no snapshots, so files that are not committed stay on their host: {why}")
                     })
@@ -137,10 +131,11 @@ impl ExchangeRemote<'_> {
             },
             None => None,
         };
-        self.run(&["update-ref", &format!("{PUSHED}/{}", work.branch), &work.head]).await?;
+        let pushed = format!("{PUSHED}/{}", work.branch);
+        self.control().text("update-ref", [&pushed, &work.head]).await?;
         let _lock = self.git.shared.lock_path(&self.copy.control()).await?;
         let fetched = format!("refs/remotes/{}", work.branch);
-        self.in_repository(&["update-ref", &fetched, &work.head]).await?;
+        self.repository().text("update-ref", [&fetched, &work.head]).await?;
         Ok(said)
     }
 
@@ -151,12 +146,12 @@ impl ExchangeRemote<'_> {
         last: Option<&str>,
     ) -> Result<ProcessOutput, OperationError> {
         let lease = last.unwrap_or_default();
-        let mut words: Vec<String> = WORDS.map(str::to_owned).into();
-        words.push(format!("--force-with-lease=refs/heads/{}:{lease}", work.branch));
-        words.extend(["--".to_owned(), self.address().to_owned()]);
-        words.push(format!("{}:refs/heads/{}", work.head, work.branch));
-        words.extend(work.snapshot.iter().map(|(name, now)| format!("+{now}:{name}")));
-        self.ended(&words).await
+        let UnpushedWork { branch, head, snapshot, .. } = work;
+        let lease = format!("--force-with-lease=refs/heads/{branch}:{lease}");
+        let words = [lease, "--".to_owned(), self.address().to_owned()].into_iter();
+        let words = words.chain([format!("{head}:refs/heads/{branch}")]);
+        let snapshot = snapshot.iter().map(|(name, now)| format!("+{now}:{name}"));
+        self.control().ended(PUSH, words.chain(snapshot)).await
     }
 
     /// Checks that the branch in the exchange may be replaced, after it was found at another commit than this host knew.

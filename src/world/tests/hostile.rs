@@ -189,7 +189,7 @@ async fn repository_made_during_a_run_may_not_name_programs_or_lead_elsewhere() 
     ground.git("root/made", &["config", "filter.e.clean", "id"]);
     let why = ground.why(sha.clone()).await;
     assert!(
-        why.contains("was made after the run began") && why.contains("filter.e.clean"),
+        why.contains("is not the one that the run began in") && why.contains("filter.e.clean"),
         "{why}"
     );
     ground.git("root/made", &["config", "--unset", "filter.e.clean"]);
@@ -201,6 +201,118 @@ async fn repository_made_during_a_run_may_not_name_programs_or_lead_elsewhere() 
     assert!(why.contains("leads to") && why.contains("does not name it"), "{why}");
     let sha = json!({"type": "get_sha", "repo_path": "."});
     assert_eq!(ground.value(sha).await, json!(ground.head("root")), "the run's own is fine");
+}
+
+/// Makes a repository `n` inside a directory, with a filter of its own, and stages it there. A file in it changes then
+/// without another size.
+fn stage_repository_with_filter(trap: &Trap, directory: &str) {
+    let inner = format!("{directory}/n");
+    trap.ground.git(directory, &["init", "-q", "n"]);
+    let file = |name: &str| trap.ground.base().join(&inner).join(name);
+    std::fs::write(file("a.txt"), "aaaa\n").expect("written");
+    trap.ground.git(&inner, &["add", "a.txt"]);
+    trap.ground.git(&inner, &["commit", "-q", "-m", "x"]);
+    trap.ground.git(&inner, &["config", "filter.e.clean", &trap.filled("MARK; cat")]);
+    std::fs::create_dir_all(file(".git/info")).expect("made");
+    std::fs::write(file(".git/info/attributes"), "* filter=e\n").expect("written");
+    trap.ground.git(directory, &["add", "n"]);
+    std::fs::write(file("a.txt"), "bbbb\n").expect("written");
+    trap.assert_nothing_ran("the test itself");
+}
+
+#[tokio::test]
+async fn staged_repository_inside_executes_nothing() {
+    let mut trap = Trap::new();
+    trap.ground.begin(&[]);
+    let world = &trap.ground.world;
+    trap.ground.make("main.1", None).await.expect("made");
+    stage_repository_with_filter(&trap, "worktrees/world/main.1");
+    stage_repository_with_filter(&trap, "root");
+    for number in 0..250 {
+        std::fs::write(trap.ground.tree("main.1").join(format!("{number}")), "x").expect("written");
+    }
+    let turn = TurnId { agent: agent("main.1"), step: 1, turn: 0 };
+    let taken = world.snapshot(&agent("main.1"), &turn).await;
+    trap.assert_nothing_ran("a snapshot of many files");
+    let InspectionOutcome::Done(Ok(taken)) = taken else { panic!("{taken:?}") };
+    let kept = trap.ground.git("root", &["ls-tree", "--name-only", &taken.commit]);
+    assert!(kept.lines().any(|name| name == "249"), "{kept}");
+    let inner = trap.ground.head("worktrees/world/main.1/n");
+    let tree = trap.ground.git("root", &["ls-tree", &taken.commit, "n"]);
+    assert!(tree.contains(&inner), "the commit of the inner one is noted: {tree}");
+    let _ = world.uncommitted(&agent("main.1")).await.expect("a status");
+    trap.assert_nothing_ran("a status");
+    let _ = world.tree_changes(&agent("main.1")).await;
+    let _ = world.trees().await;
+    trap.assert_nothing_ran("an inspection");
+    let removed = world.remove_tree(&agent("main.1"), false, true).await;
+    trap.assert_nothing_ran("a removal");
+    let shown = format!("{removed:?}");
+    assert!(shown.contains("there is a repository of its own in"), "{shown}");
+    trap.use_all("").await;
+    trap.assert_nothing_ran("the changes in a directory");
+    trap.use_all("n").await;
+    trap.assert_nothing_ran("the inner repository itself");
+}
+
+#[test]
+fn unprotected_git_runs_filters_of_a_staged_repository_inside() {
+    for words in [["add", "--all"], ["add", "--intent-to-add"], ["status", "--short"]] {
+        let trap = Trap::new();
+        stage_repository_with_filter(&trap, "root");
+        trap.ground.git("root", &[&words[..], &["."]].concat());
+        assert!(trap.ground.base().join("pwned").exists(), "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn old_directory_that_becomes_a_repository_is_not_trusted() {
+    for name in [".git", "older"] {
+        let mut trap = Trap::new();
+        trap.ground.git("root", &["init", "-q", "n"]);
+        trap.ground.put("n/a", "x");
+        trap.ground.git("root/n", &["add", "a"]);
+        trap.ground.git("root/n", &["commit", "-q", "-m", "x"]);
+        trap.ground.git("root/n", &["config", "filter.e.clean", "id"]);
+        let moved = trap.ground.root().join("n").join(name);
+        std::fs::rename(trap.ground.root().join("n/.git"), &moved).expect("moved");
+        trap.ground.begin(&[]);
+        std::fs::rename(&moved, trap.ground.root().join("n/.git")).expect("moved");
+        let sha = json!({"type": "get_sha", "repo_path": "n"});
+        let why = trap.ground.why(sha.clone()).await;
+        assert!(why.contains("is not the one that the run began in"), "{why}");
+        trap.ground.git("root/n", &["config", "--unset", "filter.e.clean"]);
+        let head = trap.ground.head("root/n");
+        assert_eq!(trap.ground.value(sha).await, json!(head), "without programs it may be used");
+    }
+}
+
+#[tokio::test]
+async fn run_of_an_older_raymond_judges_repositories_by_their_age() {
+    let mut trap = Trap::new();
+    let config = trap.ground.text(".git/config");
+    trap.write(".git/config", &format!("{config}{}", SETTINGS[0]));
+    trap.ground.git("root", &["init", "-q", "old"]);
+    trap.write("old/.git/info/x", "");
+    trap.ground.git("root/old", &["commit", "-q", "--allow-empty", "-m", "x"]);
+    trap.ground.git("root/old", &["config", "filter.e.clean", "id"]);
+    trap.ground.begin(&[]);
+    let sha = |path: &str| json!({"type": "get_sha", "repo_path": path});
+    assert!(trap.ground.why(sha("old")).await.contains("filter.e.clean"));
+    std::fs::remove_file(trap.ground.base().join("run/repository")).expect("removed");
+    trap.ground.value(sha("old")).await;
+    trap.ground.value(sha(".")).await;
+}
+
+#[tokio::test]
+async fn repository_that_changes_its_place_is_not_looked_for_again() {
+    // git is told the place that was judged: a `.git` between it and the working directory does not count.
+    let mut trap = Trap::new();
+    trap.ground.begin(&[]);
+    trap.ground.put("below/x", "x");
+    let bases = trap.ground.world.bases("main.1", &["below".to_owned()], None, false).await;
+    let base = [("below".to_owned(), Some(trap.ground.head("root")))].into();
+    assert_eq!(bases, InspectionOutcome::Done(Ok(ActivityResult::Bases(base))));
 }
 
 #[tokio::test]

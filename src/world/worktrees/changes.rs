@@ -1,9 +1,8 @@
 //! The changes in a worktree against the commit that its branch began at, to be looked at.
 
-use super::well;
 use crate::domain::id::AgentId;
 use crate::process::working_dirs::WorktreeRecord;
-use crate::world::git::{GitRunner, is_object};
+use crate::world::git::{Git, NO_WORDS, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;
 
@@ -36,7 +35,7 @@ impl WorkspaceExecutor {
         if self.0.is_stopped() {
             return InspectionOutcome::Interrupted;
         }
-        let git = GitRunner { shared: &self.0, stem: STEM };
+        let git = Git { shared: &self.0, stem: STEM };
         let seen = async {
             match self.0.place.working_dirs.record(agent)? {
                 Some(record) if is_object(&record.base) => Ok(Some(changes(git, &record).await?)),
@@ -51,36 +50,23 @@ impl WorkspaceExecutor {
     /// Returns the files in an agent's worktree that differ from its last commit, as git lists them; `None` if git
     /// cannot say.
     pub async fn uncommitted(&self, agent: &AgentId) -> Option<String> {
-        let git = GitRunner { shared: &self.0, stem: STEM };
+        let git = Git { shared: &self.0, stem: STEM };
         let tree = self.0.place.working_dirs.tree(agent);
-        let words = ["--no-optional-locks", "status", "--short", "--untracked-files=all"];
-        let ended = git.run_raw(&tree, &words, git.surroundings(), MAX_NAMES_BYTES).await.ok()?;
-        Some(well(&words, ended).ok()?.stdout.text())
+        let git = git.at(&tree).keeping(MAX_NAMES_BYTES);
+        let status = "status --short --untracked-files=all --ignore-submodules=dirty";
+        Some(git.output(status, NO_WORDS).await.ok()?.stdout.text())
     }
 }
 
-async fn changes(
-    git: GitRunner<'_>,
-    record: &WorktreeRecord,
-) -> Result<WorktreeChanges, OperationError> {
-    let tree = git.shared.place.working_dirs.tree(&record.agent);
-    let words = [
-        "--no-optional-locks",
-        "diff",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--ignore-submodules=all",
-        &record.base,
-        "--",
-    ];
-    let ended = git.run_raw(&tree, &words, git.surroundings(), MAX_DIFF_BYTES).await?;
-    let output = well(&words, ended)?;
+async fn changes(git: Git<'_>, record: &WorktreeRecord) -> Result<WorktreeChanges, OperationError> {
+    let git = git.at(&git.shared.place.working_dirs.tree(&record.agent));
+    let diff = "diff --no-color --no-ext-diff --no-textconv --ignore-submodules=all";
+    let large = git.clone().keeping(MAX_DIFF_BYTES);
+    let output = large.output(diff, [&record.base, "--"]).await?;
     let (bytes, left_out) = output.stdout.beginning();
     let diff = String::from_utf8_lossy(bytes).into_owned();
-    let words = ["ls-files", "--others", "--exclude-standard", "-z"];
-    let ended = git.run_raw(&tree, &words, git.surroundings(), MAX_NAMES_BYTES).await?;
-    let names = well(&words, ended)?.stdout.text();
+    let names = "ls-files --others --exclude-standard -z";
+    let names = git.keeping(MAX_NAMES_BYTES).output(names, NO_WORDS).await?.stdout.text();
     let untracked = names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned);
     Ok(WorktreeChanges {
         base: record.base.clone(),

@@ -8,7 +8,7 @@ use super::repository::GitRepository;
 use crate::domain::worktree::WorktreeStatus;
 use crate::plain_file;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
-use crate::world::git::{GitRunner, link};
+use crate::world::git::{Git, NO_WORDS, link};
 use crate::world::outcome::OperationError;
 
 /// The number of bytes that are read of git's status of a tree.
@@ -16,7 +16,7 @@ const MAX_STATUS_BYTES: usize = 64 * 1024 * 1024;
 
 /// Inspects a worktree.
 pub(super) struct WorktreeInspector<'tree> {
-    pub(super) git: GitRunner<'tree>,
+    pub(super) git: Git<'tree>,
     pub(super) repository: &'tree GitRepository,
     pub(super) record: &'tree WorktreeRecord,
 }
@@ -91,7 +91,7 @@ impl WorktreeInspector<'_> {
 
     /// Returns the commit its branch is at.
     pub(super) async fn tip(&self) -> Result<Option<String>, OperationError> {
-        self.git.resolve_commit(&self.repository.at, &self.own()).await
+        self.git.at(&self.repository.at).commit(&self.own()).await
     }
 
     /// Returns another branch that has all commits of its branch.
@@ -106,18 +106,19 @@ impl WorktreeInspector<'_> {
 
     /// Returns a branch that has all these commits, or `HEAD` if the run's own has them.
     async fn merged_into(&self, commits: &[&String]) -> Result<Option<String>, OperationError> {
-        let mut words = vec!["for-each-ref".to_owned(), "--format=%(refname)".to_owned()];
         if commits.is_empty() {
             return Ok(None);
         }
-        words.extend(commits.iter().map(|commit| format!("--contains={commit}")));
+        let mut words: Vec<String> =
+            commits.iter().map(|commit| format!("--contains={commit}")).collect();
         if commits.len() == 1 {
             // Its own branch, perhaps, and another.
             words.push("--count=2".to_owned());
         }
         words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
         let own = self.own();
-        let output = self.git.inspect_stdout(&self.repository.at, &words).await?;
+        let git = self.git.at(&self.repository.at);
+        let output = git.text("for-each-ref --format=%(refname)", words).await?;
         // For several commits, git also names branches that have only some of them.
         for other in output.lines().filter(|&name| name != own).chain(["HEAD"]) {
             if self.are_in(commits, other).await? {
@@ -153,27 +154,18 @@ impl WorktreeInspector<'_> {
     }
 
     async fn count(&self, words: &[&str]) -> Result<u64, OperationError> {
-        let words = [&["rev-list", "--count"], words].concat();
-        let output = self.git.inspect_stdout(&self.repository.at, &words).await?;
+        let output = self.git.at(&self.repository.at).text("rev-list --count", words).await?;
         let unreadable = |error| format!("git counts {output:?} commits: {error}");
         Ok(output.parse::<u64>().map_err(unreadable)?)
     }
 
     /// Returns the number of files that differ from the last commit; ignored files do not count.
     async fn uncommitted(&self, tree: &Path) -> Result<usize, OperationError> {
-        let words = [
-            "--no-optional-locks",
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--no-renames",
-            "--untracked-files=all",
-            // Else git would run in each submodule, whose configuration is not looked at. git removes no worktree with one.
-            "--ignore-submodules=dirty",
-        ];
-        let ended =
-            self.git.run_raw(tree, &words, self.git.surroundings(), MAX_STATUS_BYTES).await?;
-        let output = super::well(&words, ended)?;
+        // git goes into no submodule, whose configuration is not looked at. It removes no worktree with one.
+        let status =
+            "status --porcelain=v1 -z --no-renames --untracked-files=all --ignore-submodules=dirty";
+        let git = self.git.at(tree).keeping(MAX_STATUS_BYTES);
+        let output = git.output(status, NO_WORDS).await?;
         Ok(output.stdout.text().bytes().filter(|&byte| byte == 0).count())
     }
 }

@@ -3,15 +3,14 @@
 //! The commit is made with an index of its own, so the worktree stays unchanged. Changes that were staged and then
 //! changed again are kept too, as that commit's second parent.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::well;
+use super::unless_missing;
 use crate::domain::worktree::backup_ref;
 use crate::process::child::exit::ProcessExit;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::world::context::blocking;
-use crate::world::git::{GitRunner, link};
+use crate::world::git::{CEILING, Git, GitCall, NO_WORDS, link, succeeded};
 use crate::world::outcome::OperationError;
 
 /// The number of bytes that are kept of git's output.
@@ -20,20 +19,12 @@ const MAX_GIT_OUTPUT_BYTES: usize = 1024 * 1024;
 /// The settings for adding files, which override all configurations; objects are synced to the disk before git
 /// reports success.
 const SETTINGS: &str = "\
-    -c advice.addEmbeddedRepo=false -c core.safecrlf=false -c core.splitIndex=false -c \
-    core.fsync=all -c core.fsyncMethod=fsync -c add.ignoreErrors=false";
-
-/// The author and committer of such a commit: the user may have no name.
-pub(super) const COMMIT_IDENTITY: [(&str, &str); 4] = [
-    ("GIT_AUTHOR_NAME", "raymond"),
-    ("GIT_AUTHOR_EMAIL", "raymond@localhost"),
-    ("GIT_COMMITTER_NAME", "raymond"),
-    ("GIT_COMMITTER_EMAIL", "raymond@localhost"),
-];
+    advice.addEmbeddedRepo=false core.safecrlf=false core.splitIndex=false core.fsync=all \
+    core.fsyncMethod=fsync add.ignoreErrors=false";
 
 /// Keeps the content of a worktree.
 pub(super) struct WorktreeKeeper<'keep> {
-    pub(super) git: GitRunner<'keep>,
+    pub(super) git: Git<'keep>,
     pub(super) record: &'keep WorktreeRecord,
     /// The commit it is at.
     pub(super) head: &'keep str,
@@ -64,8 +55,7 @@ impl WorktreeKeeper<'_> {
 
     /// Keeps the content.
     pub(super) async fn keep(&self) -> Result<KeptCommit, OperationError> {
-        let head_tree =
-            self.inspect_stdout(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
+        let head_tree = self.git().text("rev-parse", [format!("{}^{{tree}}", self.head)]).await?;
         let (staged, all) = self.trees().await?;
         let staged = staged.filter(|staged| *staged != head_tree && *staged != all);
         if all == head_tree && staged.is_none() {
@@ -90,8 +80,9 @@ impl WorktreeKeeper<'_> {
     /// Returns whether a commit has all of the current content.
     pub(super) async fn is_within(&self, commit: &str) -> Result<bool, OperationError> {
         let (_, all) = self.trees().await?;
-        let words = ["diff-tree", "-r", "--quiet", "--no-renames", "--diff-filter=d", commit, &all];
-        Ok(self.ended(&words).await?.exit == ProcessExit::Code(0))
+        let diff = "diff-tree -r --quiet --no-renames --diff-filter=d";
+        let ended = self.git().ended(diff, [commit, &all]).await?;
+        Ok(ended.exit == ProcessExit::Code(0))
     }
 
     /// Returns the tree of the staged files, if there is no conflict, and the tree of all files.
@@ -100,10 +91,11 @@ impl WorktreeKeeper<'_> {
         let copied = blocking(self.git.shared, move |_| copy_index(index.as_deref(), &own)).await?;
         copied.map_err(|error| format!("cannot copy its index: {error}"))?;
         let trees = async {
-            let staged = self.ended(&["write-tree"]).await?;
+            let git = self.git();
+            let staged = git.ended("write-tree", NO_WORDS).await?;
             let staged = (staged.exit == ProcessExit::Code(0)).then(|| staged.stdout.text());
-            self.inspect_stdout(&["add", "--all", "--sparse"]).await?;
-            let all = self.inspect_stdout(&["write-tree"]).await?;
+            succeeded("add", git.add("--all --sparse", &[]).await?)?;
+            let all = git.text("write-tree", NO_WORDS).await?;
             Ok((staged.map(|tree| tree.trim_end().to_owned()), all))
         };
         let trees = trees.await;
@@ -113,8 +105,8 @@ impl WorktreeKeeper<'_> {
 
     /// Refuses a repository inside the worktree: git would keep only the name of its commit, not its content.
     async fn refuse_repositories(&self, head_tree: &str, all: &str) -> Result<(), OperationError> {
-        let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", head_tree, all];
-        let output = well(&words, self.ended(&words).await?)?.stdout.text();
+        let diff = "diff-tree -r --no-renames --diff-filter=d -z";
+        let output = self.git().output(diff, [head_tree, all]).await?.stdout.text();
         let mut fields = output.split('\0');
         while let (Some(entry), Some(path)) = (fields.next(), fields.next()) {
             let is_link = entry.split(' ').nth(1) == Some("160000");
@@ -135,9 +127,8 @@ impl WorktreeKeeper<'_> {
         parents: &[String],
         what: &str,
     ) -> Result<String, OperationError> {
-        let mut words = vec!["commit-tree", tree, "-m", what];
-        words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
-        self.inspect_stdout(&words).await
+        let parents = parents.iter().flat_map(|parent| ["-p", parent]);
+        self.git().text("commit-tree", [tree, "-m", what].into_iter().chain(parents)).await
     }
 
     /// Names a commit by a new ref, unless a ref names the same content; then checks that the ref is there.
@@ -151,13 +142,11 @@ impl WorktreeKeeper<'_> {
         let mut number = 0;
         let name = loop {
             let name = backup_ref(run, &self.record.agent, number);
-            let Some(other) = self.git.resolve_commit(&self.tree(), &name).await? else {
-                break name;
-            };
+            let Some(other) = self.git().commit(&name).await? else { break name };
             let of = |what: &str| format!("{other}{what}");
             let [other_tree, other_parents] = [
-                self.inspect_stdout(&["rev-parse", &of("^{tree}")]).await?,
-                self.inspect_stdout(&["rev-parse", &of("^@")]).await?,
+                self.git().text("rev-parse", [of("^{tree}")]).await?,
+                self.git().text("rev-parse", [of("^@")]).await?,
             ];
             let is_same = other_tree == tree && other_parents.lines().eq(parents);
             if other == commit || (is_same && !parents.is_empty()) {
@@ -165,42 +154,32 @@ impl WorktreeKeeper<'_> {
             }
             number += 1;
         };
-        self.inspect_stdout(&["update-ref", &name, commit, &"0".repeat(commit.len())]).await?;
-        if self.git.resolve_commit(&self.tree(), &name).await?.as_deref() == Some(commit) {
+        let none = "0".repeat(commit.len());
+        self.git().text("update-ref", [&*name, commit, &none]).await?;
+        if self.git().commit(&name).await?.as_deref() == Some(commit) {
             return Ok(name);
         }
         Err(format!("git has not kept {commit} as {name}").into())
     }
 
-    async fn inspect_stdout(&self, words: &[&str]) -> Result<String, OperationError> {
-        let output = well(words, self.ended(words).await?)?;
-        Ok(output.stdout.text().trim_end().to_owned())
-    }
-
-    async fn ended(
-        &self,
-        words: &[&str],
-    ) -> Result<crate::process::captured_output::ProcessOutput, OperationError> {
-        let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
-        let who =
-            COMMIT_IDENTITY.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    fn git(&self) -> GitCall<'_> {
+        let git = self.git.at(&self.tree()).set(SETTINGS).keeping(MAX_GIT_OUTPUT_BYTES);
         // If the worktree has lost its link, git must not use a repository above it.
-        let ceiling = self.git.shared.place.working_dirs.trees().as_os_str().to_owned();
-        let own = own
-            .into_iter()
-            .chain(who)
-            .chain([("LC_ALL".into(), "C".into()), ("GIT_CEILING_DIRECTORIES".into(), ceiling)]);
-        let words: Vec<&str> = SETTINGS.split(' ').chain(words.iter().copied()).collect();
-        self.git.run_raw(&self.tree(), &words, own, MAX_GIT_OUTPUT_BYTES).await
+        let git = git.with(CEILING, self.git.shared.place.working_dirs.trees());
+        as_raymond(git).with("GIT_INDEX_FILE", self.index())
     }
 }
 
+/// Has git commit in raymond's name: the user may have none.
+pub(super) fn as_raymond(git: GitCall<'_>) -> GitCall<'_> {
+    ["AUTHOR", "COMMITTER"].iter().fold(git, |git, role| {
+        git.with(&format!("GIT_{role}_NAME"), "raymond")
+            .with(&format!("GIT_{role}_EMAIL"), "raymond@localhost")
+    })
+}
+
 /// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
-pub(super) fn copy_index(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
-    let unless_missing = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    };
+pub(in crate::world) fn copy_index(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
     std::fs::remove_file(own).or_else(unless_missing)?;
     let mut lock = own.as_os_str().to_owned();
     lock.push(".lock");

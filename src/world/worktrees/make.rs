@@ -1,15 +1,15 @@
 //! Makes a worktree, also after an earlier try was killed.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::pushed_work::{PushedWork, pushed_work};
-use super::reason;
 use super::repository::GitRepository;
 use super::restore::{restore, snapshot_of};
+use super::{reason, unless_missing};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
@@ -17,22 +17,16 @@ use crate::plain_file;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
-use crate::world::git::{GitRunner, is_object};
+use crate::world::git::{Git, is_object};
 use crate::world::outcome::OperationError;
 
 /// The settings for it, which override all configurations.
-const SETTINGS: [&str; 6] = [
-    "-c",
-    "worktree.useRelativePaths=false",
-    "-c",
-    "worktree.guessRemote=false",
-    "-c",
-    "branch.autoSetupMerge=false",
-];
+const SETTINGS: &str = "\
+    worktree.useRelativePaths=false worktree.guessRemote=false branch.autoSetupMerge=false";
 
 /// Makes a worktree.
 pub(super) struct WorktreeCreator<'making> {
-    pub(super) git: GitRunner<'making>,
+    pub(super) git: Git<'making>,
     pub(super) agent: &'making AgentId,
     pub(super) base: Option<&'making str>,
 }
@@ -75,8 +69,7 @@ impl WorktreeCreator<'_> {
             },
         };
         let _lock = git.shared.lock_path(&repository.common).await?;
-        if let Some(commit) =
-            git.resolve_commit(&repository.at, &format!("refs/heads/{branch}")).await?
+        if let Some(commit) = git.at(&repository.at).commit(&format!("refs/heads/{branch}")).await?
         {
             return Err(format!(
                 "there is a branch {branch} already, at {}, which this run did not make: rename it with `git branch -m {branch} NAME`, or choose another --id",
@@ -109,8 +102,8 @@ impl WorktreeCreator<'_> {
         let repository = GitRepository::of(git, self.working_dirs().root()).await?;
         let _lock = git.shared.lock_path(&repository.common).await?;
         let branch = format!("refs/heads/{}", record.branch);
-        let is_moved =
-            git.resolve_commit(&repository.at, &branch).await?.is_some_and(|at| at != record.base);
+        let found = git.at(&repository.at).commit(&branch).await?;
+        let is_moved = found.is_some_and(|at| at != record.base);
         if is_moved {
             return Err(format!(
                 "its branch {} is not at {} any more, where it was to begin: rename it with `git branch -m {0} NAME`",
@@ -126,7 +119,7 @@ impl WorktreeCreator<'_> {
     async fn found_base(&self, repository: &GitRepository) -> Result<String, OperationError> {
         if let Some(base) = self.base {
             let found = if is_object(base) {
-                self.git.resolve_commit(&repository.at, base).await?
+                self.git.at(&repository.at).commit(base).await?
             } else {
                 None
             };
@@ -158,21 +151,11 @@ impl WorktreeCreator<'_> {
         let made = blocking(git.shared, move |_| private(&fresh)).await?;
         made.map_err(|error| error.to_string())?;
         let reason = reason(&tree);
-        let words = SETTINGS.iter().copied();
-        let words = words.chain([
-            "worktree",
-            "add",
-            "--quiet",
-            "--lock",
-            "--reason",
-            &reason,
-            new,
-            &record.branch,
-        ]);
-        let mut words: Vec<OsString> = words.map(OsString::from).collect();
-        words.extend([tree.clone().into(), record.base.clone().into()]);
+        let at = git.at(&repository.at).set(SETTINGS);
         let added = async {
-            git.inspect_stdout(&repository.at, &words).await?;
+            let words = [&reason, new, &record.branch].map(OsStr::new);
+            let words = words.into_iter().chain([tree.as_os_str(), record.base.as_ref()]);
+            at.text("worktree add --quiet --lock --reason", words).await?;
             match &record.snapshot {
                 Some(commit) => restore(git, &tree, self.agent, commit).await,
                 None => Ok(()),
@@ -187,8 +170,7 @@ impl WorktreeCreator<'_> {
         point("worktree.added");
         let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
         made.map_err(|error| error.to_string())?;
-        let words = ["worktree".as_ref(), "unlock".as_ref(), tree.as_os_str()];
-        git.inspect_stdout(&repository.at, &words).await?;
+        at.text("worktree unlock", [&tree]).await?;
         point("worktree.unlocked");
         Ok(self
             .working_dirs()
@@ -203,20 +185,16 @@ impl WorktreeCreator<'_> {
     ) -> Result<(), OperationError> {
         self.clear(repository).await?;
         let branch = format!("refs/heads/{}", record.branch);
-        if self.git.resolve_commit(&repository.at, &branch).await?.as_ref() == Some(&record.base) {
-            let words = ["update-ref", "-d", &branch, &record.base];
-            self.git.inspect_stdout(&repository.at, &words).await?;
+        let git = self.git.at(&repository.at);
+        if git.commit(&branch).await?.as_ref() == Some(&record.base) {
+            git.text("update-ref -d", [&branch, &record.base]).await?;
         }
         Ok(self.working_dirs().remove_record(self.agent)?)
     }
 
     /// Removes a half-made worktree.
     async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
-        let (common, tree) = (repository.common.clone(), self.working_dirs().tree(self.agent));
-        let reason = reason(&tree);
-        let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
-        let failed = |error| format!("cannot remove its incomplete directory: {error}");
-        Ok(cleared.map_err(failed)?)
+        remove_incomplete(self.git, repository, self.agent).await
     }
 }
 
@@ -235,13 +213,21 @@ fn private(path: &Path) -> IoResult<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(path)
 }
 
+/// Removes the half-made worktree of an agent.
+pub(super) async fn remove_incomplete(
+    git: Git<'_>,
+    repository: &GitRepository,
+    agent: &AgentId,
+) -> Result<(), OperationError> {
+    let (common, tree) = (repository.common.clone(), git.shared.place.working_dirs.tree(agent));
+    let reason = reason(&tree);
+    let cleared = blocking(git.shared, move |_| clear(&common, &tree, &reason)).await?;
+    Ok(cleared.map_err(|error| format!("cannot remove its incomplete directory: {error}"))?)
+}
+
 /// Removes an unfinished worktree, and git's record of it. git itself removes neither a locked worktree nor an
 /// unfinished one.
-pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
-    let unless_missing = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    };
+fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     std::fs::remove_dir_all(tree).or_else(unless_missing)?;
     let link = tree.join(".git");
     let entries = match std::fs::read_dir(common.join("worktrees")) {

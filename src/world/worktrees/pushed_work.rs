@@ -3,7 +3,7 @@
 use super::repository::GitRepository;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::fetched_snapshot_ref;
-use crate::world::git::GitRunner;
+use crate::world::git::Git;
 use crate::world::outcome::OperationError;
 
 /// The work of an agent that another host has pushed.
@@ -16,7 +16,7 @@ pub(super) struct PushedWork {
 
 /// Returns the work of an agent that was fetched from the exchange, if there is any.
 pub(super) async fn pushed_work(
-    git: GitRunner<'_>,
+    git: Git<'_>,
     repository: &GitRepository,
     agent: &AgentId,
     branch: &str,
@@ -24,14 +24,15 @@ pub(super) async fn pushed_work(
     if git.shared.place.working_dirs.exchange().is_none() {
         return Ok(None);
     }
+    let at = git.at(&repository.at);
     let fetched = format!("refs/remotes/{branch}");
-    let Some(commit) = git.resolve_commit(&repository.at, &fetched).await? else {
+    let Some(commit) = at.commit(&fetched).await? else {
         return Ok(None);
     };
     let name = fetched_snapshot_ref(&git.shared.place.marker.run, agent);
-    let head = git.resolve_commit(&repository.at, &format!("{name}^1")).await?;
+    let head = at.commit(&format!("{name}^1")).await?;
     let snapshot = match head.filter(|head| *head == commit) {
-        Some(_) => git.resolve_commit(&repository.at, &name).await?,
+        Some(_) => at.commit(&name).await?,
         None => None,
     };
     Ok(Some(PushedWork { commit, snapshot }))

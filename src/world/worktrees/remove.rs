@@ -4,22 +4,23 @@
 //! git itself finds it clean and is never forced. After a kill, the remaining files are compared with that commit
 //! before the removal resumes.
 
+use std::path::Path;
+
+use super::entry_of;
 use super::inspect::{WorktreeInspection, WorktreeInspector, lock};
 use super::keep::{KeptCommit, WorktreeKeeper};
-use super::make::clear;
+use super::make::remove_incomplete;
 use super::repository::GitRepository;
 use super::snapshot::index_files;
-use super::{entry_of, reason};
 use crate::domain::worktree::{RemovalRefusal, branch, check_removable};
 use crate::fault::point;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
-use crate::world::context::blocking;
-use crate::world::git::GitRunner;
+use crate::world::git::{Git, NO_WORDS};
 use crate::world::outcome::OperationError;
 
 /// Removes a worktree.
 pub(super) struct WorktreeRemover<'remove> {
-    pub(super) git: GitRunner<'remove>,
+    pub(super) git: Git<'remove>,
     pub(super) repository: &'remove GitRepository,
     /// True if an agent works in it.
     pub(super) live: bool,
@@ -74,7 +75,9 @@ impl WorktreeRemover<'_> {
             return Ok(Err(stay));
         }
         let removed = match &record.stage {
-            WorktreeStage::Creating => self.remove_incomplete(&record).await,
+            WorktreeStage::Creating => {
+                remove_incomplete(self.git, self.repository, &record.agent).await.map(|()| None)
+            }
             WorktreeStage::Removing { kept, found_by } => {
                 let kept = KeptCommit { commit: kept.clone(), found_by: found_by.clone() };
                 if !self.resume_removal(&record, &kept).await? {
@@ -99,19 +102,6 @@ impl WorktreeRemover<'_> {
         }
         self.working_dirs().remove_record(&record.agent)?;
         Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(record.branch) }))
-    }
-
-    /// Removes a half-made worktree.
-    async fn remove_incomplete(
-        &self,
-        record: &WorktreeRecord,
-    ) -> Result<Option<String>, OperationError> {
-        let (common, tree) =
-            (self.repository.common.clone(), self.working_dirs().tree(&record.agent));
-        let reason = reason(&tree);
-        let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
-        cleared.map_err(|error| format!("cannot remove its incomplete directory: {error}"))?;
-        Ok(None)
     }
 
     /// Removes an existing worktree once all of it is kept; returns the ref that keeps it.
@@ -156,13 +146,10 @@ impl WorktreeRemover<'_> {
             return Err(RemovalRefusal::Locked(why).to_string().into());
         }
         if kept.found_by.is_some() {
-            self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
-            self.at(&tree, &["reset", "--quiet"]).await?;
+            self.set_head(&tree, &kept.commit).await?;
         }
-        let words = ["-c", "status.showUntrackedFiles=normal", "worktree", "remove"];
-        let words = words.map(AsRef::as_ref).into_iter().chain([tree.as_os_str()]);
-        let words: Vec<&std::ffi::OsStr> = words.collect();
-        self.git.inspect_stdout(&self.repository.at, &words).await?;
+        let git = self.git.at(&self.repository.at).set("status.showUntrackedFiles=normal");
+        git.text("worktree remove", [&tree]).await?;
         point("worktree.removed");
         Ok(())
     }
@@ -172,13 +159,14 @@ impl WorktreeRemover<'_> {
         let tree = self.working_dirs().tree(&record.agent);
         let branch = format!("refs/heads/{}", record.branch);
         if tree.join(".git").is_file() {
-            let is_own = self.git.resolve_commit(&tree, &branch).await?.as_deref() == Some(head);
+            let is_own = self.git.at(&tree).commit(&branch).await?.as_deref() == Some(head);
             if is_own {
-                self.at(&tree, &["symbolic-ref", "HEAD", &branch]).await?;
+                let git = self.git.only_at(&tree);
+                git.text("symbolic-ref HEAD", [&branch]).await?;
+                git.text("reset --quiet", NO_WORDS).await?;
             } else {
-                self.at(&tree, &["update-ref", "--no-deref", "HEAD", head]).await?;
+                self.set_head(&tree, head).await?;
             }
-            self.at(&tree, &["reset", "--quiet"]).await?;
         }
         Ok(self
             .working_dirs()
@@ -200,7 +188,7 @@ impl WorktreeRemover<'_> {
                 let tree = tree.display();
                 return Err(format!("git no longer knows {tree}, and it is not empty: check its contents, and remove it").into());
             }
-            self.remove_incomplete(record).await?;
+            remove_incomplete(self.git, self.repository, &record.agent).await?;
             return Ok(true);
         };
         let link = tree.join(".git");
@@ -209,10 +197,10 @@ impl WorktreeRemover<'_> {
             std::fs::write(&link, text)
                 .map_err(|error| format!("cannot write {}: {error}", link.display()))?;
         }
-        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
-        self.at(&tree, &["reset", "--quiet"]).await?;
+        self.set_head(&tree, &kept.commit).await?;
         // This restores the files that were removed already, and leaves the others alone. git complains about those.
-        let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
+        let git = self.git.only_at(&tree);
+        let restored = git.text("checkout-index --all --quiet", NO_WORDS).await;
         if let Err(error @ OperationError::Interrupted) = restored {
             return Err(error);
         }
@@ -236,21 +224,22 @@ impl WorktreeRemover<'_> {
             return Ok(true);
         }
         let Some(into) = inspector.branch_is_in().await? else { return Ok(false) };
-        let mut words = Vec::new();
+        let mut git = self.git.at(at);
         if into != "HEAD" {
             // git then compares the branch with `into`.
-            words.extend(["-c".to_owned(), format!("branch.{branch}.remote=.")]);
-            words.extend(["-c".to_owned(), format!("branch.{branch}.merge={into}")]);
+            git = git.set(&format!("branch.{branch}.remote=. branch.{branch}.merge={into}"));
         }
-        words.extend(["branch", "--quiet", "-d", branch].map(str::to_owned));
-        match self.git.inspect_stdout(at, &words).await {
+        match git.text("branch --quiet -d", [branch]).await {
             Ok(_) => Ok(true),
             Err(OperationError::Failed(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    async fn at(&self, tree: &std::path::Path, words: &[&str]) -> Result<(), OperationError> {
-        self.git.run(tree, words).await.map(drop)
+    /// Sets a worktree to a commit, and leaves its files alone.
+    async fn set_head(&self, tree: &Path, commit: &str) -> Result<(), OperationError> {
+        let git = self.git.only_at(tree);
+        git.text("update-ref --no-deref HEAD", [commit]).await?;
+        git.text("reset --quiet", NO_WORDS).await.map(drop)
     }
 }

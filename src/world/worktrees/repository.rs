@@ -4,18 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::worktree::blocking_branches;
 use crate::process::child::exit::ProcessExit;
-use crate::world::git::{GitRunner, refusal};
+use crate::world::git::{Git, NO_WORDS, succeeded};
 use crate::world::outcome::OperationError;
 
-/// The arguments with which git is asked about a repository; each answer is a line.
-const QUESTIONS: [&str; 6] = [
-    "rev-parse",
-    "--is-bare-repository",
-    "--is-inside-work-tree",
-    "--path-format=absolute",
-    "--git-common-dir",
-    "--show-prefix",
-];
+/// The command that asks git about a repository; each answer is a line.
+const QUESTIONS: &str = "\
+    rev-parse --is-bare-repository --is-inside-work-tree --path-format=absolute --git-common-dir \
+    --show-prefix";
 
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,22 +25,17 @@ pub(in crate::world) struct GitRepository {
 
 impl GitRepository {
     /// Returns the repository that a directory is in.
-    pub(in crate::world) async fn of(
-        git: GitRunner<'_>,
-        at: &Path,
-    ) -> Result<Self, OperationError> {
-        let (shown, ended) = (at.display(), git.inspect(at, &QUESTIONS).await?);
-        if ended.exit != ProcessExit::Code(0) {
-            return Err(if ended.stderr.text().contains("not a git repository") {
-                format!(
-                    "{shown} is in no git repository: make one with `git init`, or run elsewhere with --cwd"
-                )
-            } else {
-                refusal(&QUESTIONS, &ended)
-            }
+    pub(in crate::world) async fn of(git: Git<'_>, at: &Path) -> Result<Self, OperationError> {
+        let (shown, ended) = (at.display(), git.at(at).ended(QUESTIONS, NO_WORDS).await?);
+        if ended.exit != ProcessExit::Code(0)
+            && ended.stderr.text().contains("not a git repository")
+        {
+            return Err(format!(
+                "{shown} is in no git repository: make one with `git init`, or run elsewhere with --cwd"
+            )
             .into());
         }
-        let output = ended.stdout.text();
+        let output = succeeded(QUESTIONS, ended)?.stdout.text();
         let mut lines = output.lines();
         let mut next = || lines.next().unwrap_or_default();
         let (bare, inside, common, prefix) = (next(), next(), next(), next());
@@ -64,18 +54,18 @@ impl GitRepository {
     /// or a setting of its main worktree counts for each of them, so that git would work elsewhere.
     pub(in crate::world) async fn obstacle(
         &self,
-        git: GitRunner<'_>,
+        git: Git<'_>,
         branch: &str,
     ) -> Result<Option<String>, OperationError> {
         for (other, why) in blocking_branches(branch) {
-            if git.resolve_commit(&self.at, &format!("refs/heads/{other}")).await?.is_some() {
+            if git.at(&self.at).commit(&format!("refs/heads/{other}")).await?.is_some() {
                 return Ok(Some(why));
             }
         }
         let config = self.common.join("config").display().to_string();
         let keys = r"^(core\.worktree|extensions\.worktreeconfig)$";
-        let words = ["config", "--file", &config, "--type=bool-or-str", "--get-regexp", keys];
-        let found = git.inspect(&self.at, &words).await?;
+        let words = [&config, "--type=bool-or-str", "--get-regexp", keys];
+        let found = git.at(&self.at).ended("config --file", words).await?;
         let is_set = |key: &str| found.stdout.text().lines().any(|line| line.starts_with(key));
         let is_elsewhere = is_set("core.worktree ") && is_set("extensions.worktreeconfig true");
         Ok(is_elsewhere.then(|| {
@@ -86,16 +76,13 @@ impl GitRepository {
     }
 
     /// Returns the commit it is at.
-    pub(in crate::world) async fn head(
-        &self,
-        git: GitRunner<'_>,
-    ) -> Result<String, OperationError> {
+    pub(in crate::world) async fn head(&self, git: Git<'_>) -> Result<String, OperationError> {
         let none = || {
             let at = self.at.display();
             format!(
                 "the repository of {at} has no commit yet to start a worktree from: make one with `git commit`"
             )
         };
-        Ok(git.resolve_commit(&self.at, "HEAD").await?.ok_or_else(none)?)
+        Ok(git.at(&self.at).commit("HEAD").await?.ok_or_else(none)?)
     }
 }

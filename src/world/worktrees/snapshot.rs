@@ -11,19 +11,18 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::keep::{COMMIT_IDENTITY, copy_index};
-use super::{entry_of, well};
+use super::entry_of;
+use super::keep::{as_raymond, copy_index};
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::worktree::snapshot_ref;
 use crate::domain::worktree_snapshot::{ChangedFiles, SnapshotCommit};
 use crate::fault::point;
-use crate::process::captured_output::ProcessOutput;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::orphans;
 use crate::world::context::blocking;
-use crate::world::git::{GitRunner, common, is_object, refusal};
-use crate::world::git_lock::git_directory;
+use crate::world::git::{Git, GitCall, NO_WORDS, is_object, left_out, succeeded};
+use crate::world::git_place::GitPlace;
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;
 
@@ -42,9 +41,8 @@ const MAX_LEFT_OUT: usize = 500;
 /// The settings for a snapshot, which override all configurations: lines keep their ends, unless `.gitattributes` says
 /// otherwise. Objects are synced to the disk together.
 const SETTINGS: &str = "\
-    -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false -c \
-    core.splitIndex=false -c core.fsync=loose-object,reference -c core.fsyncMethod=batch -c \
-    add.ignoreErrors=true";
+    advice.addEmbeddedRepo=false core.autocrlf=false core.safecrlf=false core.splitIndex=false \
+    core.fsync=loose-object,reference core.fsyncMethod=batch add.ignoreErrors=true";
 
 impl WorkspaceExecutor {
     /// Makes a snapshot of an agent's worktree after a turn. It takes a minute at most.
@@ -56,7 +54,7 @@ impl WorkspaceExecutor {
         let (stop, stopped) = watch::channel(false);
         let limited = self.until(stopped);
         let stem = format!("{}.snapshot", agent.file_name());
-        let git = GitRunner { shared: &limited.0, stem: &stem };
+        let git = Git { shared: &limited.0, stem: &stem };
         let timer = async {
             tokio::time::sleep(SNAPSHOT_TIMEOUT).await;
             stop.send_replace(true);
@@ -89,7 +87,7 @@ fn is_newer(file: &Path, other: &Path) -> bool {
 
 /// Makes a snapshot of an agent's worktree.
 struct Snapshotter<'taking> {
-    git: GitRunner<'taking>,
+    git: Git<'taking>,
     agent: &'taking AgentId,
     /// The turn that it is made after.
     turn: &'taking TurnId,
@@ -117,32 +115,33 @@ impl Snapshotter<'_> {
         let known = self.known().await?;
         let _lock = self.git.shared.lock_path(&known.index).await?;
         self.prepare_index(&known).await?;
+        let git = self.git(&known);
         let name = snapshot_ref(&self.git.shared.place.marker.run, self.agent);
         // Most turns change nothing, so the tree of the index as it is is asked for together with the changes.
         let (heads, changed, unchanged_tree) = tokio::join!(
-            self.heads(&known, &name),
-            self.changed(&known),
-            self.stdout(&known, &["write-tree"]),
+            heads(&git, &name),
+            self.changed(&known, &git),
+            git.text("write-tree", NO_WORDS),
         );
         let ((head, last), sorted) = (heads?, changed?);
         let left_out = sorted.changed.named();
         let tree = if sorted.included.is_empty() {
             unchanged_tree?
         } else {
-            self.add(&known, sorted).await?;
-            self.stdout(&known, &["write-tree"]).await?
+            add(&git, &sorted).await?;
+            git.text("write-tree", NO_WORDS).await?
         };
         if let Some(last) = last.as_ref().filter(|last| last.tree == tree && last.head == head) {
             return Ok(SnapshotCommit { commit: last.commit.clone(), head, left_out });
         }
         let message = format!("The worktree of {} after {}", self.agent, self.turn);
-        let mut words = vec!["commit-tree", &tree, "-m", &message, "-p", &head];
-        words.extend(last.iter().flat_map(|last| ["-p", &last.commit]));
-        let commit = self.stdout(&known, &words).await?;
+        let words = [&*tree, "-m", &message, "-p", &head].into_iter();
+        let words = words.chain(last.iter().flat_map(|last| ["-p", &last.commit]));
+        let commit = git.text("commit-tree", words).await?;
         point("snapshot.made");
         let none = "0".repeat(commit.len());
         let before = last.as_ref().map_or(&none, |last| &last.commit);
-        self.stdout(&known, &["update-ref", &name, &commit, before]).await?;
+        git.text("update-ref", [&name, &commit, before]).await?;
         Ok(SnapshotCommit { commit, head, left_out })
     }
 
@@ -154,8 +153,9 @@ impl Snapshotter<'_> {
         let place = tree.clone();
         let directory = blocking(shared, move |shared| {
             let root = shared.place.working_dirs.root();
-            let (_, directory) = git_directory(&root.canonicalize().ok()?)?;
-            entry_of(&common(&directory).ok()?, &place).ok().flatten()
+            let GitPlace::Found(found) = GitPlace::find(root, None).ok()? else { return None };
+            found.own_directory()?;
+            entry_of(&found.common, &place).ok().flatten()
         });
         let unknown = || format!("git does not know the worktree {}", tree.display());
         let directory = directory.await?.ok_or_else(unknown)?;
@@ -175,33 +175,14 @@ impl Snapshotter<'_> {
         Ok(copied.map_err(|error| format!("cannot copy its index: {error}"))?)
     }
 
-    /// Returns the commit that the worktree is at, and the last snapshot.
-    async fn heads(
+    /// Returns the files that have changed since the index was written.
+    async fn changed(
         &self,
         known: &KnownWorktree,
-        name: &str,
-    ) -> Result<(String, Option<LastSnapshot>), OperationError> {
-        let of_last = ["^{commit}", "^{tree}", "^1"].map(|part| format!("{name}{part}"));
-        let words: Vec<&str> = ["rev-parse", "HEAD^{commit}"]
-            .into_iter()
-            .chain(of_last.iter().map(|own| &**own))
-            .collect();
-        let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
-        let output = ended.stdout.text();
-        let mut lines = output.lines().filter(|line| is_object(line)).map(str::to_owned);
-        let none = || "it is at no commit".to_owned();
-        let head = lines.next().ok_or_else(none)?;
-        let last = match (lines.next(), lines.next(), lines.next()) {
-            (Some(commit), Some(tree), Some(head)) => Some(LastSnapshot { commit, tree, head }),
-            _ => None,
-        };
-        Ok((head, last.filter(|_| ended.exit == ProcessExit::Code(0))))
-    }
-
-    /// Returns the files that have changed since the index was written.
-    async fn changed(&self, known: &KnownWorktree) -> Result<SortedPaths, OperationError> {
-        let words = ["ls-files", "-z", "--others", "--modified", "--exclude-standard"];
-        let list = well(&words, self.ended(known, &words, MAX_LIST_BYTES).await?)?.stdout;
+        git: &GitCall<'_>,
+    ) -> Result<SortedPaths, OperationError> {
+        let changed = "ls-files -z --others --modified --exclude-standard";
+        let list = git.output(changed, NO_WORDS).await?.stdout;
         let (paths, more) = list.beginning();
         if more > 0 {
             return Err("too many files have changed: have git ignore those that are not work"
@@ -218,61 +199,46 @@ impl Snapshotter<'_> {
         Ok(sorted)
     }
 
-    /// Adds the changed files to the index.
-    async fn add(&self, known: &KnownWorktree, sorted: SortedPaths) -> Result<(), OperationError> {
-        if self.add_listed(known, &sorted.included).await? {
+    fn git(&self, known: &KnownWorktree) -> GitCall<'_> {
+        let git = self.git.at(&known.tree).set(SETTINGS).keeping(MAX_LIST_BYTES);
+        as_raymond(git)
+            .with("GIT_DIR", &known.directory)
+            .with("GIT_WORK_TREE", &known.tree)
+            .with("GIT_INDEX_FILE", &known.index)
+    }
+}
+
+/// Returns the commit that the worktree is at, and the last snapshot.
+async fn heads(
+    git: &GitCall<'_>,
+    name: &str,
+) -> Result<(String, Option<LastSnapshot>), OperationError> {
+    let of_last = ["^{commit}", "^{tree}", "^1"].map(|part| format!("{name}{part}"));
+    let ended = git.ended("rev-parse HEAD^{commit}", of_last).await?;
+    let output = ended.stdout.text();
+    let mut lines = output.lines().filter(|line| is_object(line)).map(str::to_owned);
+    let head = lines.next().ok_or_else(|| "it is at no commit".to_owned())?;
+    let last = match (lines.next(), lines.next(), lines.next()) {
+        (Some(commit), Some(tree), Some(head)) => Some(LastSnapshot { commit, tree, head }),
+        _ => None,
+    };
+    Ok((head, last.filter(|_| ended.exit == ProcessExit::Code(0))))
+}
+
+/// Adds the changed files to the index. A few are added by their names, so that git need not look for changes again.
+async fn add(git: &GitCall<'_>, sorted: &SortedPaths) -> Result<(), OperationError> {
+    if sorted.included.len() <= MAX_LISTED {
+        let update = "update-index --add --remove --replace --";
+        let ended = git.ended(update, &sorted.included).await?;
+        if ended.exit == ProcessExit::Code(0) {
             return Ok(());
         }
-        let words = ["add", "--all", "--sparse", "--", "."].map(OsString::from);
-        let words: Vec<OsString> = words.into_iter().chain(sorted.excluded).collect();
-        let ended = self.ended(known, &words, MAX_LIST_BYTES).await?;
-        match ended.exit {
-            // 1: some of them cannot be read; the others are added.
-            ProcessExit::Code(0 | 1) => Ok(()),
-            _ => Err(refusal(&words, &ended).into()),
-        }
     }
-
-    /// Adds a few files by their names, so that git need not look for changes again; returns whether all were added.
-    async fn add_listed(
-        &self,
-        known: &KnownWorktree,
-        paths: &[OsString],
-    ) -> Result<bool, OperationError> {
-        if paths.len() > MAX_LISTED {
-            return Ok(false);
-        }
-        let words = ["update-index", "--add", "--remove", "--replace", "--"].map(OsString::from);
-        let words: Vec<OsString> = words.into_iter().chain(paths.iter().cloned()).collect();
-        Ok(self.ended(known, &words, MAX_LIST_BYTES).await?.exit == ProcessExit::Code(0))
-    }
-
-    async fn stdout(
-        &self,
-        known: &KnownWorktree,
-        words: &[&str],
-    ) -> Result<String, OperationError> {
-        let output = well(words, self.ended(known, words, MAX_LIST_BYTES).await?)?;
-        Ok(output.stdout.text().trim_end().to_owned())
-    }
-
-    async fn ended(
-        &self,
-        known: &KnownWorktree,
-        words: &[impl AsRef<OsStr>],
-        kept: usize,
-    ) -> Result<ProcessOutput, OperationError> {
-        let own = [
-            ("GIT_DIR", &known.directory),
-            ("GIT_WORK_TREE", &known.tree),
-            ("GIT_INDEX_FILE", &known.index),
-        ];
-        let own = own.map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
-        let who = COMMIT_IDENTITY.map(|(name, value)| (OsString::from(name), value.into()));
-        let own = own.into_iter().chain(who).chain([("LC_ALL".into(), "C".into())]);
-        let words = SETTINGS.split(' ').map(OsStr::new).chain(words.iter().map(AsRef::as_ref));
-        let words: Vec<&OsStr> = words.collect();
-        self.git.run_raw(&known.tree, &words, own, kept).await
+    let ended = git.add("--all --sparse", &sorted.excluded).await?;
+    match ended.exit {
+        // 1: some of them cannot be read; the others are added.
+        ProcessExit::Code(1) => Ok(()),
+        _ => succeeded("add", ended).map(drop),
     }
 }
 
@@ -304,9 +270,7 @@ impl SortedPaths {
             if sorted.changed.add(&path.to_string_lossy(), bytes) {
                 sorted.included.push(path.to_owned());
             } else {
-                let mut argument = OsString::from(":(exclude,literal)");
-                argument.push(path);
-                sorted.excluded.push(argument);
+                sorted.excluded.push(left_out(path));
             }
         }
         sorted

@@ -232,43 +232,17 @@ fn assert_in_text(error: &yaml::Error, text: &str) {
     assert!(error.column >= 1 && !error.message.is_empty(), "{error}");
 }
 
-/// Checks that the settings of a configuration of git are the same when they are written again, and that one which names
-/// a program is not plain.
+/// Checks that the settings in a list of git are the same when they are listed again, and that one which names a program
+/// is not plain.
 pub(crate) fn git_config(bytes: &[u8]) {
-    let Ok(settings) = read_git_config(bytes) else { return };
-    let mut written = Vec::new();
+    let settings = read_git_config(bytes);
+    let mut listed = Vec::new();
     for GitSetting { key, value } in &settings {
-        let name = key.iter().rposition(|&byte| byte == b'.').map_or(0, |at| at + 1);
-        let (section, name) = (&key[..name.saturating_sub(1)], &key[name..]);
-        let (first, rest) = match section.iter().position(|&byte| byte == b'.') {
-            Some(at) => (&section[..at], Some(&section[at + 1..])),
-            None => (section, None),
-        };
-        if first.is_empty() {
-            return;
-        }
-        let escaped = |text: &[u8]| {
-            let quoted = text.iter().flat_map(|&byte| match byte {
-                b'"' | b'\\' => vec![b'\\', byte],
-                b'\n' => b"\\n".to_vec(),
-                byte => vec![byte],
-            });
-            quoted.collect::<Vec<u8>>()
-        };
-        written.extend([b"[", first].concat());
-        if let Some(rest) = rest {
-            written.extend([b" \"", &escaped(rest)[..], b"\""].concat());
-        }
-        written.extend([b"]\n", name].concat());
-        if let Some(value) = value {
-            written.extend([b" = \"", &escaped(value)[..], b"\""].concat());
-        }
-        written.push(b'\n');
+        listed.extend_from_slice(key);
+        listed.extend(value.iter().flat_map(|value| [b"\n", &value[..]].concat()));
+        listed.push(0);
     }
-    // A carriage return before a line's end is a part of it.
-    if !bytes.contains(&b'\r') {
-        assert_eq!(read_git_config(&written).as_ref(), Ok(&settings), "written again");
-    }
+    assert_eq!(read_git_config(&listed), settings, "listed again");
     for setting in &settings {
         assert!(setting.neutral().is_none() || !setting.is_plain(), "{setting:?}");
         assert!(setting.included().is_none() || !setting.is_plain(), "{setting:?}");

@@ -169,12 +169,7 @@ fn failed_in_directory(error: OperationError, doing: &str, directory: &str) -> O
         "" => "the workspace".to_owned(),
         directory => format!("`{directory}`"),
     };
-    match error {
-        OperationError::Failed(why) => {
-            OperationError::Failed(format!("cannot {doing} {place}: {why}"))
-        }
-        other => other,
-    }
+    error.described(|why| format!("cannot {doing} {place}: {why}"))
 }
 
 /// Makes a directory with a copy of an index; a repository without added files has none.

@@ -320,3 +320,102 @@ fn led_to(git: &Path) -> Result<(PathBuf, bool), String> {
     let is_known = directory.join("commondir").is_file() && back == git.canonicalize().ok();
     Ok((directory, is_known))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn setting(key: &str, value: &str) -> Vec<(PathBuf, GitSetting)> {
+        let setting = GitSetting { key: key.into(), value: Some(value.into()) };
+        vec![(PathBuf::from("config"), setting)]
+    }
+
+    /// Makes directories, and files with texts.
+    fn place(directories: &[&str], files: &[(&str, &[u8])]) -> (tempfile::TempDir, PathBuf) {
+        let kept = tempfile::tempdir().expect("a directory");
+        let root = kept.path().canonicalize().expect("it is there");
+        for directory in directories {
+            std::fs::create_dir_all(root.join(directory)).expect("made");
+        }
+        for (file, text) in files {
+            std::fs::write(root.join(file), text).expect("written");
+        }
+        (kept, root)
+    }
+
+    fn found(at: &Path) -> FoundRepository {
+        match GitPlace::find(at, None) {
+            Ok(GitPlace::Found(found)) => found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn pointers_are_read_as_git_reads_them() {
+        let files: [(&str, &[u8]); 4] = [
+            ("a/.git", b"gitdir: ../git \r\n\n"),
+            ("git /commondir", b"../common\t\n"),
+            ("b/.git", b"gitdir: ../git \0x\n"),
+            ("c/.git", b"gitdir:../git \n"),
+        ];
+        let (_kept, root) = place(&["a", "b", "c", "git ", "common\t"], &files);
+        assert_eq!(
+            link(&root.join("a")),
+            Some(root.join("a/../git ")),
+            "spaces belong to the name"
+        );
+        assert_eq!(link(&root.join("b")), None);
+        assert_eq!(link(&root.join("c")), None);
+        assert_eq!(common(&root.join("git ")), Ok(root.join("common\t")));
+        assert_eq!(common(&root.join("a")), Ok(root.join("a")));
+        std::fs::write(root.join("git /commondir"), b"../com\0mon").expect("written");
+        assert!(common(&root.join("git ")).is_err());
+    }
+
+    #[test]
+    fn git_is_told_the_place_that_was_judged() {
+        let (_kept, root) = place(&["r/.git/objects", "r/below"], &[]);
+        let r = root.join("r");
+        let repository = found(&r.join("below"));
+        let told = |settings: &[(PathBuf, GitSetting)]| {
+            let named = |(name, path): (OsString, OsString)| {
+                (name.into_string().expect("text"), PathBuf::from(path))
+            };
+            repository.variables(settings).into_iter().map(named).collect::<Vec<_>>()
+        };
+        let ceiling = (CEILING.to_owned(), root.clone());
+        let expected = [
+            ceiling.clone(),
+            ("GIT_DIR".to_owned(), r.join(".git")),
+            ("GIT_WORK_TREE".to_owned(), r.clone()),
+        ];
+        assert_eq!(told(&[]), expected);
+        assert_eq!(told(&setting("core.bare", "false")), expected);
+        assert_eq!(told(&setting("core.bare", "true")), [ceiling], "git says that it is bare");
+    }
+
+    #[test]
+    fn note_of_a_run_names_its_repository_and_nothing_made_later() {
+        let (_kept, root) = place(&["r/.git/objects", "r/old/objects", "run", "other"], &[]);
+        let (r, run) = (root.join("r"), root.join("run"));
+        note_repository(&run, &r);
+        let text = std::fs::read_to_string(run.join(NOTE)).expect("noted");
+        let noted: Vec<u64> = text.split(' ').filter_map(|inode| inode.parse().ok()).collect();
+        let ground = GitGround { began: None, noted: Some(noted), exchange: None };
+        assert!(ground.began_in(&r.join(".git")));
+        std::fs::rename(r.join(".git"), root.join("away")).expect("moved");
+        std::fs::rename(r.join("old"), r.join(".git")).expect("moved");
+        assert!(!ground.began_in(&r.join(".git")));
+        let judged = |key| {
+            let judged = ground.judge(&found(&r), &setting(key, "x"));
+            judged.map(|judged| judged.neutral)
+        };
+        assert_eq!(judged("user.name"), Ok(Vec::new()));
+        let why = judged("core.hookspath").expect_err("it is refused");
+        assert!(why.contains("is not the one that the run began in"), "{why}");
+        note_repository(&run, &root.join("other"));
+        assert_eq!(std::fs::read_to_string(run.join(NOTE)).expect("noted"), "", "there is none");
+    }
+}

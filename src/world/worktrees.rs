@@ -32,6 +32,7 @@ use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::{EMPTY_SUBMODULES, RemovalRefusal, branch};
+use crate::plain_file;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
@@ -162,21 +163,28 @@ pub(super) fn unless_missing(error: Error) -> IoResult<()> {
     if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Returns git's directory for a worktree of the repository with this common directory, if it has one.
-fn entry_of(common: &Path, tree: &Path) -> IoResult<Option<PathBuf>> {
-    let link = tree.join(".git");
-    let entries = match std::fs::read_dir(common.join("worktrees")) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        entries => entries?,
-    };
-    for entry in entries {
-        let known = entry?.path();
-        let place = std::fs::read(known.join("gitdir")).unwrap_or_default();
-        if place.trim_ascii_end() == link.as_os_str().as_encoded_bytes() {
-            return Ok(Some(known));
-        }
+/// Returns git's directories for the linked worktrees of the repository with this common directory.
+fn entries(common: &Path) -> IoResult<Vec<PathBuf>> {
+    match std::fs::read_dir(common.join("worktrees")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
     }
-    Ok(None)
+}
+
+/// Returns git's directory for a worktree of that repository, if it has one.
+fn entry_of(common: &Path, tree: &Path) -> IoResult<Option<PathBuf>> {
+    Ok(entries(common)?.into_iter().find(|known| is_entry_of(known, tree)))
+}
+
+/// Returns whether git's directory for a worktree names this one.
+fn is_entry_of(known: &Path, tree: &Path) -> bool {
+    note(known, "gitdir") == tree.join(".git").as_os_str().as_encoded_bytes()
+}
+
+/// Returns what a small file in git's directory for a worktree says; nothing if it is not there.
+fn note(known: &Path, file: &str) -> Vec<u8> {
+    let text = plain_file::read(&known.join(file), 4096).unwrap_or_default();
+    text.trim_ascii_end().to_vec()
 }
 
 /// Returns the reason for the lock of a worktree that is being made; git shows it to people.

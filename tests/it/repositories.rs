@@ -100,6 +100,8 @@ fn submodule_itself_has_worktrees() {
     let lib = test.flow().join("lib").display().to_string();
     let ended = test.run(&["START.md", "--cwd", &lib]);
     ended.ok().ended("main.1", "worked").stderr_lacks("submodules");
+    let note = std::fs::read_to_string(test.run_dir().join("repository")).expect("noted");
+    assert_eq!(note.split(' ').count(), 2, "the repository that the run began in: {note}");
     assert!(test.dir().join("worktrees/t/main.1/a.txt").exists());
 }
 

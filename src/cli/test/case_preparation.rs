@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::case_answers;
 use super::case_process::{CaseEnd, CaseProcess, RUN};
+use crate::domain::git_config::FIXED_SETTINGS;
 use crate::world::scripted_files::ScriptedFiles;
 
 /// The configuration of git in a case that has no other user.
@@ -44,7 +45,9 @@ impl CaseProcess<'_> {
     async fn make_repository(&self) -> Result<(), String> {
         write(&self.dir.home().join(".gitconfig"), GIT_CONFIG)?;
         for words in GIT_COMMANDS {
-            let arguments = words.iter().map(OsString::from).collect();
+            let safe = FIXED_SETTINGS.iter().map(|(key, value)| format!("{key}={value}"));
+            let safe = safe.flat_map(|setting| ["-c".into(), setting.into()]);
+            let arguments = safe.chain(words.iter().map(OsString::from)).collect();
             let exit = self.helper("git".into(), arguments).await;
             if !matches!(exit, Ok(CaseEnd::Exit(0))) {
                 return Err(format!("git {} failed: {}", words[0], self.complaints().trim()));

@@ -40,15 +40,10 @@ impl WorkspaceExecutor {
             }
             Ok(moved)
         };
-        let described = |error| match error {
-            OperationError::Failed(why) => OperationError::Failed(format!(
-                "cannot make the clone of the exchange {} at {}: {why}",
-                copy.exchange.address,
-                copy.home.display()
-            )),
-            other => other,
-        };
-        made.await.map_err(described).into()
+        let (address, home) = (&copy.exchange.address, copy.home.display());
+        let described =
+            |why: &str| format!("cannot make the clone of the exchange {address} at {home}: {why}");
+        made.await.map_err(|error: OperationError| error.described(described)).into()
     }
 }
 

@@ -37,14 +37,9 @@ impl WorkspaceExecutor {
                 None => remote.follow_trunk().await.map(|()| None),
             }
         };
-        let described = |error| match error {
-            OperationError::Failed(why) => OperationError::Failed(format!(
-                "cannot fetch from the exchange {}: {why}",
-                copy.exchange.address
-            )),
-            other => other,
-        };
-        fetched.await.map_err(described).into()
+        let address = &copy.exchange.address;
+        let described = |why: &str| format!("cannot fetch from the exchange {address}: {why}");
+        fetched.await.map_err(|error| error.described(described)).into()
     }
 }
 

@@ -40,15 +40,11 @@ impl WorkspaceExecutor {
                 None => Ok(None),
             }
         };
-        let described = |error| match error {
-            OperationError::Failed(why) => OperationError::Failed(format!(
-                "cannot push the work of {} to the exchange {}: {why}",
-                tree.map_or_else(|| "the run's directory".to_owned(), ToString::to_string),
-                copy.exchange.address
-            )),
-            other => other,
-        };
-        pushed.await.map_err(described).into()
+        let whose = tree.map_or_else(|| "the run's directory".to_owned(), ToString::to_string);
+        let address = &copy.exchange.address;
+        let described =
+            |why: &str| format!("cannot push the work of {whose} to the exchange {address}: {why}");
+        pushed.await.map_err(|error| error.described(described)).into()
     }
 }
 

@@ -305,14 +305,38 @@ async fn run_of_an_older_raymond_judges_repositories_by_their_age() {
 }
 
 #[tokio::test]
-async fn repository_that_changes_its_place_is_not_looked_for_again() {
-    // git is told the place that was judged: a `.git` between it and the working directory does not count.
+async fn includes_of_a_linked_configuration_are_found_beside_the_link() {
     let mut trap = Trap::new();
+    let config = trap.ground.text(".git/config");
+    trap.write("other/config", &format!("{config}[include]\n path = more\n"));
+    trap.write(".git/more", SETTINGS[0]);
+    trap.write(".gitattributes", ATTRIBUTES);
+    let link = trap.ground.root().join(".git/config");
+    std::fs::remove_file(&link).expect("removed");
+    std::os::unix::fs::symlink("../other/config", &link).expect("linked");
     trap.ground.begin(&[]);
-    trap.ground.put("below/x", "x");
-    let bases = trap.ground.world.bases("main.1", &["below".to_owned()], None, false).await;
-    let base = [("below".to_owned(), Some(trap.ground.head("root")))].into();
-    assert_eq!(bases, InspectionOutcome::Done(Ok(ActivityResult::Bases(base))));
+    trap.write("a.txt", "changed after the attributes\n");
+    trap.use_all("").await;
+    trap.use_worktree().await;
+    trap.assert_nothing_ran("a file that a linked configuration includes");
+}
+
+#[tokio::test]
+async fn fifos_in_a_repository_are_errors() {
+    for (file, include) in [(".git/commondir", ""), (".git/more", "[include]\n path = more\n")] {
+        let mut trap = Trap::new();
+        let config = trap.ground.text(".git/config");
+        trap.write(".git/config", &format!("{config}{include}"));
+        crate::plain_file::make_fifo(&trap.ground.root().join(file));
+        trap.ground.begin(&[]);
+        let why = trap.ground.why(json!({"type": "get_sha", "repo_path": "."})).await;
+        assert!(why.contains("it is a FIFO, not a plain file"), "{file}: {why}");
+    }
+    let trap = Trap::new();
+    std::fs::create_dir(trap.ground.root().join("n")).expect("made");
+    crate::plain_file::make_fifo(&trap.ground.root().join("n/.git"));
+    let why = trap.ground.why(json!({"type": "get_sha", "repo_path": "n"})).await;
+    assert!(why.contains("n/.git names no repository"), "{why}");
 }
 
 #[tokio::test]

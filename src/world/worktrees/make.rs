@@ -4,16 +4,15 @@ use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::pushed_work::{PushedWork, pushed_work};
 use super::repository::GitRepository;
 use super::restore::{restore, snapshot_of};
-use super::{reason, unless_missing};
+use super::{entries, is_entry_of, note, reason, unless_missing};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
-use crate::plain_file;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
@@ -229,19 +228,9 @@ pub(super) async fn remove_incomplete(
 /// unfinished one.
 fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     std::fs::remove_dir_all(tree).or_else(unless_missing)?;
-    let link = tree.join(".git");
-    let entries = match std::fs::read_dir(common.join("worktrees")) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let known: PathBuf = entry?.path();
-        let says = |file: &str, text: &[u8]| {
-            plain_file::read(&known.join(file), 4096)
-                .is_ok_and(|content| content.trim_ascii_end() == text)
-        };
-        if says("gitdir", link.as_os_str().as_encoded_bytes())
-            || says("locked", reason.as_bytes())
+    for known in entries(common)? {
+        if is_entry_of(&known, tree)
+            || note(&known, "locked") == reason.as_bytes()
             || is_unborn(&known, tree)
         {
             std::fs::remove_dir_all(&known).or_else(unless_missing)?;
@@ -257,13 +246,8 @@ fn is_unborn(known: &Path, tree: &Path) -> bool {
         return false;
     };
     let number = known_as.strip_prefix(name);
-    let says_nothing = |file: &str| {
-        plain_file::read(&known.join(file), 4096)
-            .map_or(true, |content| content.trim_ascii().is_empty())
-    };
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        && says_nothing("gitdir")
-        && says_nothing("locked")
+        && ["gitdir", "locked"].into_iter().all(|file| note(known, file).is_empty())
 }
 
 #[cfg(test)]

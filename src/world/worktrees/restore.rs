@@ -39,12 +39,10 @@ impl WorkspaceExecutor {
     pub async fn keep_snapshot(&self, agent: &AgentId) -> InspectionOutcome<()> {
         let git = Git { shared: &self.0, stem: STEM };
         let kept = async {
-            let at = self.working_dirs().root();
-            let Some(taken) = self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken)
-            else {
-                return Ok(());
-            };
-            keep(git, at, agent, &taken.commit).await
+            match self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken) {
+                Some(taken) => keep(git, self.working_dirs().root(), agent, &taken.commit).await,
+                None => Ok(()),
+            }
         };
         kept.await.into()
     }

@@ -146,7 +146,7 @@ fn start_detached(
     command.env(ENGINE, NONE).env_remove(FACTS_ENGINE);
     let starter = person::acting_agent();
     let starter =
-        starter.map_or("1".to_owned(), |ActingAgent { run, agent }| format!("{run}/{agent}"));
+        starter.map_or("1".to_owned(), |ActingAgent { run, agent, .. }| format!("{run}/{agent}"));
     command.env(DETACHED, starter).envs(variables.iter().copied());
     person::keep_registry();
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;

@@ -115,13 +115,15 @@ pub enum Error {
     FewFiles(u64),
     /// An agent tried what only a person may do.
     #[error(
-        "the agent {agent} may not {what}: only the person who started it may; if you are that person, do it outside of the agent's turn"
+        "the agent {agent} may not {what}: only the person who started it may; {}", .advice.as_deref().unwrap_or("if you are that person, do it outside the agent's turn")
     )]
     NotAPerson {
         /// The agent in whose turn the command was given.
         agent: String,
         /// The action that it tried.
         what: &'static str,
+        /// What the person can do.
+        advice: Option<String>,
     },
     /// An invalid name.
     #[error(transparent)]

@@ -2,6 +2,8 @@
 //!
 //! An agent may start runs and signal as itself, and may not act for the person who started it.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use super::args::CliCommand;
@@ -15,7 +17,11 @@ use crate::process::registry::{self, ProcessRegistry};
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 use crate::store::trust::TrustOrigin;
+use crate::store::user_state::UserState;
 use crate::store::view::load_view;
+
+/// The variable of the proof that a run is a case's, and the purpose of the proof.
+const TEST: &str = "RAYMOND_TEST";
 
 /// Returns the agent in whose turn this command was given; `None` for a person. It is found once, because the parents of
 /// this process may end.
@@ -124,18 +130,16 @@ pub(super) fn may_give(command: &CliCommand) -> Result<(), Error> {
     let Some(what) = act_of(command) else { return Ok(()) };
     must_act(what)?;
     if matches!(command, CliCommand::Trust(_)) && ancestry::has_raymond_above() {
-        return Err(Error::NotAPerson { agent: "of a run".to_owned(), what });
+        return Err(Error::NotAPerson { agent: "of a run".to_owned(), what, advice: None });
     }
     Ok(())
 }
 
 fn must_act(what: &'static str) -> Result<(), Error> {
-    match acting_agent() {
-        None => Ok(()),
-        Some(ActingAgent { run, agent }) => {
-            Err(Error::NotAPerson { agent: format!("{run}/{agent}"), what })
-        }
-    }
+    let Some(ActingAgent { run, agent, advice }) = acting_agent() else { return Ok(()) };
+    let agent =
+        if run.is_empty() { "of an unknown run".to_owned() } else { format!("{run}/{agent}") };
+    Err(Error::NotAPerson { agent, what, advice })
 }
 
 /// Refuses to resume a run to an agent, except for a run that was made and has not begun, as `raymond start` leaves it to
@@ -145,10 +149,22 @@ fn must_act(what: &'static str) -> Result<(), Error> {
 /// [`Error::NotAPerson`].
 pub(super) fn must_resume(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
     let is_new = || load_view(root, id).is_ok_and(|view| view.run.seq == 1);
-    if acting_agent().is_none() || is_new() || ancestry::is_started_by("test") {
+    if acting_agent().is_none() || is_new() || is_of_test(root) {
         return Ok(());
     }
     must_act("resume a run")
+}
+
+/// Returns the variable with which `raymond test` proves that the runs of a directory are its own. The key is that of the
+/// case: an agent can neither make the proof nor use it for another directory.
+pub(super) fn proof_of_test(state: &UserState, runs: &Path) -> Option<(OsString, OsString)> {
+    let proof = state.key().ok()?.proof(TEST, runs.as_os_str().as_encoded_bytes());
+    Some((TEST.into(), proof.into()))
+}
+
+fn is_of_test(root: &RunsRoot) -> bool {
+    let proof = directories::user_state().ok().and_then(|own| proof_of_test(&own, root.path()));
+    proof.is_some_and(|(_, proof)| std::env::var_os(TEST) == Some(proof))
 }
 
 #[cfg(test)]

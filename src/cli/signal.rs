@@ -114,7 +114,7 @@ fn shown(value: &str) -> String {
 
 /// Returns the source of a fact: the acting agent, the run of the environment, or `signal`.
 fn source() -> String {
-    if let Some(ActingAgent { run, agent }) = person::acting_agent() {
+    if let Some(ActingAgent { run, agent, .. }) = person::acting_agent() {
         return format!("{run}/{agent}");
     }
     let run = std::env::var("RAYMOND_RUN").ok().filter(|run| !run.is_empty());

@@ -204,7 +204,7 @@ impl EnvironmentMarker {
 }
 
 /// Returns the value of a variable in an environment in the system's format.
-fn value<'env>(environment: &'env [u8], name: &str) -> Option<&'env str> {
+pub(super) fn value<'env>(environment: &'env [u8], name: &str) -> Option<&'env str> {
     environment.split(|&byte| byte == 0).find_map(|pair| {
         let pair = std::str::from_utf8(pair).ok()?;
         pair.strip_prefix(name)?.strip_prefix('=')

@@ -7,7 +7,11 @@
 //!
 //! An agent can remove entries, as it can remove all files of its user. So an entry adds to the marks in the
 //! environments of ancestors and replaces none, only a proven entry says that a process is a person's, and a child of a
-//! supervisor without an entry counts as an agent's.
+//! supervisor without an entry counts as an agent's. An agent can also write entries, which count only below a raymond,
+//! or while a process holds their lock.
+//!
+//! A supervisor also holds a lock on the user's key, the only file here that an agent cannot remove or replace without
+//! losing what the key proves. So a command in another process namespace finds out that a supervisor lives.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,7 +21,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -31,8 +35,9 @@ use crate::proof::ProofKey;
 /// The first argument of a raymond that enters itself and executes another program.
 pub const LAUNCH: &str = "__exec";
 
-/// The directory below the user's state.
+/// The directory below the user's state, and the key beside it.
 const DIRECTORY: &str = "processes";
+const KEY: &str = "key";
 
 /// The program of this process, also after its file was replaced.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -47,12 +52,21 @@ const PURPOSE: &str = "process";
 const MAX_ENTRY: u64 = 64 * 1024;
 
 /// An agent of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActingAgent {
-    /// The run's id.
+    /// The run's id; empty if it is not known.
     pub run: String,
     /// The agent's id.
     pub agent: String,
+    /// What a person can do who is taken for this agent, if there is more to say than to leave its turn.
+    pub advice: Option<String>,
+}
+
+impl ActingAgent {
+    /// Names an agent of a run.
+    pub(super) fn new(run: impl Into<String>, agent: impl Into<String>) -> Self {
+        Self { run: run.into(), agent: agent.into(), advice: None }
+    }
 }
 
 /// The kind of an entered process.
@@ -79,6 +93,9 @@ struct ProcessEntry {
     /// The agent; empty for a process that was started ahead of its first turn, and for one of a person.
     agent: String,
     turn: String,
+    /// The process namespace in which the number counts; empty for a process of a turn.
+    #[serde(default)]
+    namespace: String,
     proof: String,
 }
 
@@ -89,7 +106,9 @@ pub(super) struct Registered {
     pub(super) agent: Option<ActingAgent>,
     /// True if it is proven that raymond started it for a person.
     pub(super) is_persons: bool,
-    /// The run of a raymond that supervises.
+    /// True if it is proven, or a process holds its lock.
+    pub(super) is_certain: bool,
+    /// The run of a raymond that is proven to supervise.
     pub(super) supervises: Option<String>,
 }
 
@@ -98,6 +117,8 @@ pub(super) struct Registered {
 pub struct ProcessRegistry {
     dir: PathBuf,
     key: Option<ProofKey>,
+    key_file: PathBuf,
+    namespace: String,
 }
 
 impl ProcessRegistry {
@@ -106,7 +127,10 @@ impl ProcessRegistry {
     pub fn new(state: &Path, key: Option<ProofKey>) -> Self {
         // Numbers and start times are those since the machine was started.
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Self { dir: state.join(DIRECTORY).join(format!("boot-{}", boot.trim())), key }
+        let dir = state.join(DIRECTORY).join(format!("boot-{}", boot.trim()));
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let namespace = namespace.to_string_lossy().into_owned();
+        Self { dir, key, key_file: state.join(KEY), namespace }
     }
 
     fn path(&self, pid: u32, start: u64) -> PathBuf {
@@ -120,25 +144,42 @@ impl ProcessRegistry {
             read => read.unwrap_or_default(),
         };
         let entry = serde_json::from_slice::<ProcessEntry>(&bytes).ok();
-        Some(self.judge(entry.filter(|entry| (entry.pid, entry.start) == (pid, start))))
+        let path = self.path(pid, start);
+        let known = self.judge(entry.filter(|entry| (entry.pid, entry.start) == (pid, start)));
+        if known.is_certain {
+            return Some(known);
+        }
+        let advice = format!("if no agent runs there, remove {}", path.display());
+        let agent = known.agent.map(|agent| ActingAgent { advice: Some(advice), ..agent });
+        Some(Registered { is_certain: is_locked(&path), agent, ..known })
     }
 
     fn judge(&self, entry: Option<ProcessEntry>) -> Registered {
         let Some(entry) = entry else {
-            let unknown = ActingAgent { run: String::new(), agent: String::new() };
-            return Registered { agent: Some(unknown), ..Registered::default() };
+            return Registered { agent: Some(ActingAgent::default()), ..Registered::default() };
         };
         let holds = |key: &ProofKey| key.holds(PURPOSE, &entry.proven(), &entry.proof);
-        let is_proven = self.key.as_ref().is_some_and(holds);
+        let is_certain = self.namespace == entry.namespace && self.key.as_ref().is_some_and(holds);
         let is_agents = entry.kind == EntryKind::Turn || !entry.agent.is_empty();
-        let supervises = (entry.kind == EntryKind::Supervisor).then(|| entry.turn.clone());
-        let agent = is_agents.then_some(ActingAgent { run: entry.run, agent: entry.agent });
-        Registered { is_persons: is_proven && !is_agents, agent, supervises }
+        let is_supervisor = is_certain && entry.kind == EntryKind::Supervisor;
+        let supervises = is_supervisor.then(|| entry.turn.clone());
+        let agent = is_agents.then(|| ActingAgent::new(entry.run, entry.agent));
+        Registered { is_persons: is_certain && !is_agents, is_certain, agent, supervises }
+    }
+
+    /// Returns whether a raymond supervises a run, and none of a person does so in this process namespace: an agent that
+    /// has made a namespace is alone with what it has started.
+    pub(super) fn has_hidden_supervisor(&self) -> bool {
+        let find = |path: PathBuf| living_process(&path).and_then(|(pid, at)| self.find(pid, at));
+        let mut found = files_of(&self.dir).filter_map(find);
+        is_locked(&self.key_file)
+            && !found.any(|known| known.is_persons && known.supervises.is_some())
     }
 
     /// Writes an entry and locks it.
     fn enter(&self, mut entry: ProcessEntry) -> io::Result<File> {
         if let Some(key) = &self.key {
+            entry.namespace.clone_from(&self.namespace);
             entry.proof = key.proof(PURPOSE, &entry.proven());
         }
         let mut options = OpenOptions::new();
@@ -154,22 +195,15 @@ impl ProcessRegistry {
 
     /// Removes the entries whose process is gone and whose lock is free: nothing is left of that turn.
     fn sweep(&self) {
-        let listed = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
-        for boot in self.dir.parent().into_iter().flat_map(listed) {
-            for path in listed(&boot.path()).map(|file| file.path()) {
-                let is_alive = boot.path() == self.dir && names_living_process(&path);
-                let is_free = || {
-                    let file = plain_file::open(&path);
-                    file.is_ok_and(|file| {
-                        flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-                    })
-                };
-                if !is_alive && is_free() {
+        for boot in self.dir.parent().into_iter().flat_map(files_of) {
+            for path in files_of(&boot) {
+                let is_alive = boot == self.dir && living_process(&path).is_some();
+                if !is_alive && !is_locked(&path) {
                     let _ = std::fs::remove_file(&path);
                 }
             }
-            if boot.path() != self.dir {
-                let _ = std::fs::remove_dir(boot.path());
+            if boot != self.dir {
+                let _ = std::fs::remove_dir(boot);
             }
         }
     }
@@ -177,28 +211,41 @@ impl ProcessRegistry {
 
 impl ProcessEntry {
     fn of(pid: u32, stat: ProcessStat, kind: EntryKind) -> Self {
-        let (run, agent, turn, proof) = Default::default();
-        Self { pid, start: stat.started, group: stat.group, kind, run, agent, turn, proof }
+        let (run, agent, turn, namespace, proof) = Default::default();
+        let ProcessStat { started: start, group, .. } = stat;
+        Self { pid, start, group, kind, run, agent, turn, namespace, proof }
     }
 
     fn by(mut self, acting: Option<&ActingAgent>) -> Self {
-        if let Some(ActingAgent { run, agent }) = acting.cloned() {
+        if let Some(ActingAgent { run, agent, .. }) = acting.cloned() {
             (self.run, self.agent) = (run, agent);
         }
         self
     }
 
     fn proven(&self) -> Vec<u8> {
-        let Self { pid, start, group, kind, run, agent, turn, proof: _ } = self;
-        format!("{pid} {start} {group} {kind:?} {run}/{agent} {turn}").into_bytes()
+        let Self { pid, start, group, kind, run, agent, turn, namespace, proof: _ } = self;
+        format!("{pid} {start} {group} {kind:?} {run}/{agent} {turn} {namespace}").into_bytes()
     }
 }
 
-fn names_living_process(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let Some((pid, start)) = name.split_once('-') else { return false };
-    let living = pid.parse().ok().and_then(read_stat);
-    living.is_some_and(|process| process.started.to_string() == start)
+fn files_of(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Returns the number and the start time of the process of an entry, if it lives.
+fn living_process(path: &Path) -> Option<(u32, u64)> {
+    let (pid, start) = path.file_name()?.to_str()?.split_once('-')?;
+    let (pid, start) = (pid.parse().ok()?, start.parse().ok()?);
+    (read_stat(pid)?.started == start).then_some((pid, start))
+}
+
+/// Returns whether a process holds the lock of a file. A file that cannot be opened counts as locked, unless it is gone.
+fn is_locked(path: &Path) -> bool {
+    match plain_file::open(path) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_err(),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
 }
 
 /// The registry in which this process enters what it starts.
@@ -209,7 +256,10 @@ struct ActiveRegistry {
 }
 
 static ACTIVE: OnceLock<ActiveRegistry> = OnceLock::new();
-static OWN_ENTRY: OnceLock<File> = OnceLock::new();
+static SUPERVISED: OnceLock<String> = OnceLock::new();
+
+/// The entry of this process as a supervisor, and the user's key, each with its lock.
+static OWN_LOCKS: Mutex<[Option<File>; 2]> = Mutex::new([None, None]);
 
 /// Has this process, which is raymond itself, enter what it starts. `acting` is the agent that it acts for.
 pub fn activate(registry: ProcessRegistry, acting: Option<ActingAgent>) {
@@ -221,15 +271,32 @@ pub fn activate(registry: ProcessRegistry, acting: Option<ActingAgent>) {
 
 /// Enters this process as the supervisor of a run, and removes entries of processes that are gone.
 pub fn supervise(run: &str) {
-    let Some(ActiveRegistry { registry, acting }) = ACTIVE.get() else { return };
+    let _ = SUPERVISED.set(run.to_owned());
+    keep_entered();
+    if let Some(active) = ACTIVE.get() {
+        active.registry.sweep();
+    }
+}
+
+/// Enters this process, if it supervises and has no entry, or has no longer: an agent can remove it.
+fn keep_entered() {
+    let (Some(ActiveRegistry { registry, acting }), Some(run)) = (ACTIVE.get(), SUPERVISED.get())
+    else {
+        return;
+    };
     let pid = std::process::id();
     let Some(stat) = read_stat(pid) else { return };
-    let mut entry = ProcessEntry::of(pid, stat, EntryKind::Supervisor).by(acting.as_ref());
-    run.clone_into(&mut entry.turn);
-    if let Ok(file) = registry.enter(entry) {
-        let _ = OWN_ENTRY.set(file);
+    let mut locks = OWN_LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let [entry, key] = &mut *locks;
+    if entry.is_none() || !registry.path(pid, stat.started).exists() {
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&registry.dir);
+        let own = ProcessEntry::of(pid, stat, EntryKind::Supervisor).by(acting.as_ref());
+        *entry = registry.enter(ProcessEntry { turn: run.clone(), ..own }).ok();
     }
-    registry.sweep();
+    if key.is_none() {
+        let locked = |file: &File| flock(file, FlockOperation::NonBlockingLockShared).is_ok();
+        *key = plain_file::open(&registry.key_file).ok().filter(locked);
+    }
 }
 
 /// The entry of a child.
@@ -273,6 +340,7 @@ pub(super) fn launched(
     let (Some(active), Some(turn)) = (ACTIVE.get(), variable("RAYMOND_TURN")) else {
         return Ok(None);
     };
+    keep_entered();
     // A name alone is looked up by the launcher.
     if program.parent() != Some(Path::new("")) {
         check_executable(&cwd.unwrap_or(Path::new("")).join(program))?;
@@ -309,8 +377,10 @@ fn check_executable(program: &Path) -> io::Result<()> {
 #[must_use]
 pub fn launch(arguments: Vec<OsString>) -> io::Error {
     let mut arguments = arguments.into_iter();
-    let mut text = || arguments.next().unwrap_or_default().to_string_lossy().into_owned();
-    let registry = ProcessRegistry { dir: text().into(), key: None };
+    let mut next = || arguments.next().unwrap_or_default();
+    let (key_file, namespace) = Default::default();
+    let registry = ProcessRegistry { dir: next().into(), key: None, key_file, namespace };
+    let mut text = || next().to_string_lossy().into_owned();
     let (run, agent, turn) = (text(), text(), text());
     let Some(program) = arguments.next() else { return ErrorKind::InvalidInput.into() };
     let pid = std::process::id();
@@ -332,10 +402,10 @@ pub(super) fn give(pid: u32, agent: &AgentId) {
     let Some(ActiveRegistry { registry, .. }) = ACTIVE.get() else { return };
     let Some(stat) = read_stat(pid) else { return };
     let path = registry.path(pid, stat.started);
-    let entry = plain_file::read(&path, MAX_ENTRY).ok();
-    let entry = entry.and_then(|bytes| serde_json::from_slice::<ProcessEntry>(&bytes).ok());
+    let entry = plain_file::read(&path, MAX_ENTRY).unwrap_or_default();
+    let entry = serde_json::from_slice::<ProcessEntry>(&entry);
     let file = plain_file::open_with(&path, OpenOptions::new().write(true));
-    if let (Some(entry), Ok(mut file)) = (entry, file)
+    if let (Ok(entry), Ok(mut file)) = (entry, file)
         && let Ok(text) = serde_json::to_vec(&ProcessEntry { agent: agent.to_string(), ..entry })
     {
         // In place: the process has the lock of this very file. A reader in between takes it for an agent's, too.

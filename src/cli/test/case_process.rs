@@ -12,6 +12,7 @@ use super::case_trust::is_trusted;
 use super::discovery::{LoadedCase, shown};
 use super::live_terms::LiveTerms;
 use crate::cli::exit::Error;
+use crate::cli::person;
 use crate::domain::id::RunId;
 use crate::fault::STOP_AFTER;
 use crate::process::cancellation::StopLevel;
@@ -26,6 +27,7 @@ use crate::process::owner;
 use crate::runtime::OTHER_SCRIPT;
 use crate::runtime::workflow_errors::NO_CHECK_ADVICE;
 use crate::store::layout::RunsRoot;
+use crate::store::user_state::UserState;
 
 /// The id of the run of every case.
 pub(super) const RUN: &str = "case";
@@ -142,10 +144,13 @@ impl CaseProcess<'_> {
     fn own_variables(&self) -> Vec<(OsString, OsString)> {
         // If the workflow cannot be read, the run says so.
         let is_trusted = is_trusted(self.loaded, &self.session.args.trust).unwrap_or(false);
-        vec![
+        let state = UserState::new(self.dir.state().join("raymond"));
+        let mut variables = vec![
             ("RAYMOND_TRUST".into(), is_trusted.to_string().into()),
             (owner::VARIABLE.into(), std::process::id().to_string().into()),
-        ]
+        ];
+        variables.extend(person::proof_of_test(&state, &self.dir.runs()));
+        variables
     }
 
     async fn execute(&self, spec: CaseChild) -> Result<CaseEnd, Error> {

@@ -171,6 +171,8 @@ pub(in crate::process) fn read_stat(pid: u32) -> Option<ProcessStat> {
     let mut bytes = [0; STAT_BYTES];
     let length = file.read(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes[..length]);
+    // The file of another process can be mounted over it.
+    text.strip_prefix(&format!("{pid} "))?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(ProcessStat {
         parent: fields.get(1)?.parse().ok()?,

@@ -26,12 +26,13 @@ fn entry(kind: EntryKind, agent: &str) -> ProcessEntry {
         run: "r".to_owned(),
         agent: agent.to_owned(),
         turn: "t".to_owned(),
+        namespace: String::new(),
         proof: String::new(),
     }
 }
 
 fn named(agent: &str) -> ActingAgent {
-    ActingAgent { run: "r".to_owned(), agent: agent.to_owned() }
+    ActingAgent::new("r", agent)
 }
 
 #[test]
@@ -54,6 +55,62 @@ fn only_proven_entry_is_a_persons() {
 }
 
 #[test]
+fn entry_of_other_namespace_proves_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let here = registry(place.path(), Some(key()));
+    let there = ProcessRegistry { namespace: "pid:[1]".to_owned(), ..here.clone() };
+    for kind in [EntryKind::Beside, EntryKind::Supervisor] {
+        there.enter(entry(kind, "")).expect("entered");
+        assert!(there.find(GONE, 7).expect("an entry").is_persons);
+        let found = here.find(GONE, 7).expect("an entry");
+        assert!(!found.is_persons && found.supervises.is_none(), "{found:?}");
+    }
+}
+
+#[test]
+fn supervisor_is_hidden_unless_a_persons_is_entered_in_this_namespace() {
+    let place = tempfile::tempdir().expect("a directory");
+    let registry = registry(place.path(), Some(key()));
+    let own = std::process::id();
+    let Some(stat) = read_stat(own) else { return };
+    std::fs::write(&registry.key_file, "key").expect("written");
+    assert!(!registry.has_hidden_supervisor(), "none lives");
+    let lock = File::open(&registry.key_file).expect("opened");
+    flock(&lock, FlockOperation::LockShared).expect("locked");
+    assert!(registry.has_hidden_supervisor(), "none is entered");
+    let supervisor = || ProcessEntry::of(own, stat, EntryKind::Supervisor);
+    let agents = supervisor().by(Some(&named("main")));
+    let elsewhere = ProcessRegistry { namespace: "pid:[1]".to_owned(), ..registry.clone() };
+    let unproven = ProcessRegistry { key: None, ..registry.clone() };
+    for (entered, entry, is_hidden) in [
+        (&registry, agents, true),
+        (&elsewhere, supervisor(), true),
+        (&unproven, supervisor(), true),
+        (&registry, ProcessEntry::of(own, stat, EntryKind::Beside), true),
+        (&registry, supervisor(), false),
+    ] {
+        entered.enter(entry.clone()).expect("entered");
+        assert_eq!(registry.has_hidden_supervisor(), is_hidden, "{entry:?}");
+    }
+}
+
+#[test]
+fn unproven_entry_is_certain_while_its_lock_is_held_and_names_its_file() {
+    let place = tempfile::tempdir().expect("a directory");
+    let registry = registry(place.path(), None);
+    let held = registry.enter(entry(EntryKind::Turn, "main")).expect("entered");
+    let found = || registry.find(GONE, 7).expect("an entry");
+    assert!(found().is_certain);
+    let advice = found().agent.expect("an agent").advice.expect("advice");
+    assert!(advice.contains(registry.path(GONE, 7).to_str().expect("text")), "{advice}");
+    drop(held);
+    // A child that another test starts in this moment holds the lock until it is executed.
+    while found().is_certain {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn entry_of_agent_needs_no_proof() {
     let place = tempfile::tempdir().expect("a directory");
     let registry = registry(place.path(), None);
@@ -66,8 +123,9 @@ fn entry_of_agent_needs_no_proof() {
     ] {
         registry.enter(entry(kind, agent)).expect("entered");
         let found = registry.find(GONE, 7).expect("an entry");
-        assert_eq!(found.agent, expected, "{kind:?}");
-        assert_eq!(found.supervises.is_some(), kind == EntryKind::Supervisor);
+        let agent = found.agent.map(|agent| ActingAgent { advice: None, ..agent });
+        assert_eq!(agent, expected, "{kind:?}");
+        assert_eq!(found.supervises, None, "it is not proven");
     }
     std::fs::write(registry.path(GONE, 7), "{").expect("written");
     assert!(registry.find(GONE, 7).expect("an entry").agent.is_some(), "it cannot be read");

@@ -80,6 +80,13 @@ fn trying(test: &Test, kind: &str) -> String {
     format!("sh {}/attempts.sh {kind}", test.root().display())
 }
 
+/// Makes a FIFO for which a command waits, and returns its path.
+fn gate(test: &Test) -> String {
+    let gate = test.root().join("gate");
+    mknodat(CWD, &gate, FileType::Fifo, Mode::RWXU, 0).expect("made");
+    gate.display().to_string()
+}
+
 fn report(test: &Test, kind: &str) -> PathBuf {
     test.root().join(format!("tried.{kind}"))
 }
@@ -156,20 +163,28 @@ fn prestarted_agent_is_refused() {
 }
 
 #[test]
-fn agent_whose_raymond_was_killed_is_refused() {
-    let test = attempts();
-    let gate = test.root().join("gate");
-    mknodat(CWD, &gate, FileType::Fifo, Mode::RWXU, 0).expect("made");
-    let left = format!("cat {}; {}", gate.display(), trying(&test, "left"));
-    let test = test
-        .prompt("START.md", "start")
-        .rule(when("start").runs(&left).reply("<result>ok</result>"));
-    let mut live: RunningRaymond<'_> = test.spawn(&["START.md"]);
-    live.wait_calls(2);
-    live.kill9();
-    std::fs::write(&gate, "").expect("it goes on");
-    assert_eq!(assert_refused(&test, "left"), "main");
-    test.resume(&[]).ok().ended("main", "ok");
+fn agent_whose_raymond_was_killed_is_refused_also_when_it_is_adopted() {
+    for (kind, is_adopted) in [("left", false), ("adopted", true)] {
+        let test = attempts();
+        let gate = gate(&test);
+        let left = format!("cat {gate}; {}", trying(&test, kind));
+        let test = test
+            .prompt("START.md", "start")
+            .rule(when("start").runs(&left).reply("<result>ok</result>"));
+        let mut live: RunningRaymond<'_> = test.spawn(&["START.md"]);
+        live.wait_calls(2);
+        live.kill9();
+        let adopting = is_adopted.then(|| {
+            let mut adopting = test.spawn_resumed(&[]);
+            adopting.wait_event("run_resumed", 1);
+            adopting
+        });
+        std::fs::write(&gate, "").expect("it goes on");
+        assert_eq!(assert_refused(&test, kind), "main");
+        let ended = adopting.map_or_else(|| test.resume(&[]), RunningRaymond::wait);
+        ended.ok().ended("main", "ok");
+        assert_eq!(test.calls_with("start").len(), 1, "it was adopted");
+    }
 }
 
 #[test]
@@ -202,19 +217,105 @@ fn processes_of_raymond_that_an_agent_has_started_are_refused() {
     assert_eq!(source(&test, "nested"), "in3/main");
 }
 
+/// The ways in which a command that has left its ancestors and environment hides what is left of its origin: a kind, what
+/// it does before, and the program by which it starts.
+const HIDING: [(&str, &str, &str); 7] = [
+    ("alone", "", ""),
+    ("namespace", "", "unshare -rpf --mount-proc"),
+    ("covered", "", "unshare -rm sh -c 'mount -t tmpfs none /proc; exec \"$@\"' -"),
+    ("bound", "", "unshare -rm sh -c 'mount --bind /proc/$PPID /proc/$$; exec \"$@\"' -"),
+    (
+        "linked",
+        "mkdir -p -m 700 $HOME/own/raymond; ln $HOME/.local/state/raymond/key $HOME/own/raymond/key",
+        "env XDG_STATE_HOME=$HOME/own",
+    ),
+    ("unregistered", "rm -r $HOME/.local/state/raymond/processes", ""),
+    ("unseen", "", "unshare -rpf --mount-proc"),
+];
+
 #[test]
 fn command_that_has_left_its_ancestors_and_environment_is_refused() {
     let test = attempts();
-    let gate = test.root().join("gate");
-    mknodat(CWD, &gate, FileType::Fifo, Mode::RWXU, 0).expect("made");
-    let (gate, alone) = (gate.display(), trying(&test, "alone"));
-    let left =
-        format!("(env -i PATH=\"$PATH\" setsid sh -c '{alone}; echo > {gate}' &); cat {gate}");
+    let gate = gate(&test);
+    let mut script = format!("export HOME={}/home; ", test.root().display());
+    for (kind, before, by) in HIDING {
+        let tries = trying(&test, kind);
+        script.push_str(&format!(
+            "{before}\n(env -i PATH=\"$PATH\" setsid {by} sh -c '{tries}; echo > {gate}' &); cat {gate}\n"
+        ));
+    }
     let test = test
         .prompt("START.md", "start")
-        .rule(when("start").runs(&left).reply("<result>ok</result>"));
+        .rule(when("start").runs(&script).reply("<result>ok</result>"));
     test.run(&["START.md"]).ok();
-    assert_refused(&test, "alone");
+    for (kind, ..) in HIDING {
+        assert_refused(&test, kind);
+    }
+}
+
+#[test]
+fn command_from_another_user_namespace_without_registry_is_refused() {
+    let test = attempts();
+    let script = format!(
+        "rm -r {}/home/.local/state/raymond/processes; {CLEARED} unshare -r {}",
+        test.root().display(),
+        trying(&test, "user")
+    );
+    let test = test
+        .prompt("START.md", "start")
+        .rule(when("start").runs(&script).reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    assert_refused(&test, "user");
+}
+
+#[test]
+fn supervisor_whose_entry_was_removed_enters_itself_again() {
+    let test = Test::new();
+    let processes = test.root().join("home/.local/state/raymond/processes");
+    let list = format!("ls {0}/*/$(ps -o ppid= -p $PPID | tr -d ' ')-*", processes.display());
+    let removes = format!("rm -r {}", processes.display());
+    let finds = format!("{list} > {}/found", test.root().display());
+    let test = test
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").runs(&removes).reply("<reset>NEXT.md</reset>"))
+        .rule(when("next").runs(&finds).reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    let found = std::fs::read_to_string(test.root().join("found")).expect("it was listed");
+    assert_eq!(found.lines().count(), 1, "{found}");
+}
+
+#[test]
+fn person_in_a_container_is_refused_only_while_a_raymond_outside_supervises() {
+    let test = attempts()
+        .prompt("HELD.md", "held")
+        .rule(when("held").hold_before("go").reply("<result>ok</result>"));
+    let inside =
+        |arguments: &[&str]| test.start_by("unshare", &["-rpf", "--mount-proc"], arguments).wait();
+    inside(&["hold", "ask1", "main"]).ok();
+    let mut live = test.spawn(&["HELD.md"]);
+    live.wait_calls(2);
+    inside(&["release", "ask1", "main"]).code(77).stderr_has("process namespace");
+    test.raymond(&["release", "ask1", "main"]).ok();
+    test.release("go");
+    live.wait().ok();
+    let script = r#"exec unshare -rpf --mount-proc sh -c '
+        "$0" start HELD.md --id inner && "$0" hold ask1 main && "$0" stop inner' "$0""#;
+    test.shell(script).wait().ok();
+}
+
+#[test]
+fn forged_entry_of_a_shell_counts_only_while_its_lock_is_held_and_is_named() {
+    let test = attempts();
+    let script = r#"
+        set -- $(cat /proc/$$/stat)
+        entry=$HOME/.local/state/raymond/processes/boot-$(cat /proc/sys/kernel/random/boot_id)/$$-${22}
+        mkdir -p "${entry%/*}"
+        printf '{"pid":%s,"start":%s,"group":1,"kind":"turn","run":"r","agent":"main","turn":"t","proof":""}' $$ ${22} > "$entry"
+        "$0" hold ask1 main || exit 1
+        flock "$entry" "$0" release ask1 main
+        test $? = 77 && rm "$entry" && exec "$0" release ask1 main"#;
+    test.shell(script).wait().ok().stderr_has("the agent r/main may not").stderr_has("remove /");
 }
 
 #[test]

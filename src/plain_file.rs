@@ -41,13 +41,11 @@ impl From<UnfitFile> for Error {
 }
 
 /// Returns whether an error is about the file itself, not one of the system.
-#[must_use]
 pub fn is_unfit(error: &Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<UnfitFile>())
 }
 
 /// Returns whether an error says that the machine has no room, or a broken disk: nothing is wrong with the file.
-#[must_use]
 pub fn is_out_of_room(error: &Error) -> bool {
     let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::OutOfMemory];
     let numbers = [Errno::IO, Errno::MFILE, Errno::NFILE];
@@ -142,7 +140,7 @@ fn read_open(file: File, limit: u64) -> Result<Vec<u8>> {
 /// Reads the text of a file that a person has named, by an option or in a file of theirs. Links are followed.
 ///
 /// # Errors
-/// The system's error, or one that [`is_unfit`]: nothing is waited for, and nothing is read without end.
+/// The system's error, or one that [`is_unfit`]: it never blocks, and never reads without a limit.
 pub fn text(path: &Path) -> Result<String> {
     // Opening a device can do something already.
     if let Some(kind) = other_kind(path.metadata()?.file_type()) {
@@ -176,7 +174,6 @@ fn create_with(path: &Path, mode: u32) -> Result<File> {
 }
 
 /// Returns whether a plain file lies at a path; a link to one is none.
-#[must_use]
 pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_file())
 }

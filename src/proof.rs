@@ -32,13 +32,11 @@ pub struct StepProofs {
 
 impl StepProofs {
     /// Returns the proof of a content; empty without a key.
-    #[must_use]
     pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
         self.key.as_ref().map_or_else(String::new, |key| key.proof(purpose, content))
     }
 
     /// Returns whether a content is believed.
-    #[must_use]
     pub fn believe(&self, purpose: &str, content: &[u8], proof: &str) -> bool {
         let key = self.key.as_ref().filter(|_| !self.believes_unproven);
         key.is_none_or(|key| key.holds(purpose, content, proof))
@@ -47,27 +45,23 @@ impl StepProofs {
 
 impl ProofKey {
     /// Creates a key from text.
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// Returns the proof of a content, in hexadecimal digits.
-    #[must_use]
     pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
         let tag = self.mac(purpose, content).finalize().into_bytes();
         hexadecimal(&tag)
     }
 
     /// Returns whether a proof is that of a content, in a time that does not depend on where they differ.
-    #[must_use]
     pub fn holds(&self, purpose: &str, content: &[u8], proof: &str) -> bool {
         let Some(tag) = from_hexadecimal(proof) else { return false };
         self.mac(purpose, content).verify_slice(&tag).is_ok()
     }
 
     /// Returns a key for one purpose only, from which this one cannot be derived.
-    #[must_use]
     pub fn derive(&self, purpose: &str) -> Self {
         Self(self.proof("derive", purpose.as_bytes()))
     }

@@ -71,7 +71,6 @@ impl StateKind {
 
     /// Returns the kind of the state that a file of this name is, or `None` if it is no state. A file without an ending is a script,
     /// and so is one with an ending of nothing else, if it can be executed.
-    #[must_use]
     pub fn of_file(name: &str) -> Option<Self> {
         let Some((stem, ending)) = name.rsplit_once('.') else { return Some(Self::Script) };
         let is_one_of =
@@ -84,19 +83,16 @@ impl StateKind {
     }
 
     /// Returns its name for people.
-    #[must_use]
     pub const fn noun(self) -> &'static str {
         self.terms().noun
     }
 
     /// Returns the endings of its files.
-    #[must_use]
     pub const fn endings(self) -> &'static [&'static str] {
         self.terms().endings
     }
 
     /// Returns the way in which its steps are taken.
-    #[must_use]
     pub const fn steps(self) -> StepMode {
         self.terms().steps
     }

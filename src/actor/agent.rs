@@ -69,7 +69,6 @@ struct TurnContext {
 
 impl AgentActor {
     /// Starts an actor for an agent that has nothing to do yet.
-    #[must_use]
     pub fn launch(id: AgentId, context: Rc<RunContext>) -> Addr<Self> {
         Self { id, context, work: AgentWork::Idle, reported: None }.start()
     }

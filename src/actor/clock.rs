@@ -33,14 +33,12 @@ impl SteadyClock {
 }
 
 /// Returns the time now, which never goes back while this process lives.
-#[must_use]
 pub fn now() -> Timestamp {
     let (start, clock) = &*CLOCK;
     clock.read(wall_clock_now(), millis(start.elapsed().as_millis()))
 }
 
 /// Returns the time of the wall clock, which may be set back.
-#[must_use]
 pub fn wall_clock_now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(millis(since.as_millis()).saturating_add_signed(clock_shift()))

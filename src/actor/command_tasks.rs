@@ -126,7 +126,6 @@ impl CommandTasks {
     }
 
     /// Returns whether there are commands of an agent.
-    #[must_use]
     pub fn has(&self, agent: &AgentId) -> bool {
         self.tasks.borrow().keys().any(|(owner, _)| owner == agent)
     }

@@ -37,7 +37,6 @@ pub struct PluginInterceptor {
 impl PluginInterceptor {
     /// Returns a plug-in of that name with this deadline. If it is `required`, the run pauses when it does not
     /// answer.
-    #[must_use]
     pub fn new(
         name: String,
         recipient: Recipient<Consult>,

@@ -31,7 +31,6 @@ pub enum ObserverKind {
 
 impl Observer {
     /// Returns an observer of that name.
-    #[must_use]
     pub fn new(
         name: impl Into<String>,
         recipient: Recipient<Published>,
@@ -41,7 +40,6 @@ impl Observer {
     }
 
     /// Returns its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -24,7 +24,6 @@ pub struct TurnActor {
 
 impl TurnActor {
     /// Starts a turn for an agent, which is told of its end.
-    #[must_use]
     pub fn launch(
         input: TurnInput,
         context: Rc<RunContext>,

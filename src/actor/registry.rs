@@ -58,7 +58,6 @@ pub enum AgentActivity {
 
 impl AgentView {
     /// Returns the view of an agent that waits, in a run whose turns are at hosts if it `is_shared`.
-    #[must_use]
     pub fn of(agent: &Agent, is_shared: bool) -> Self {
         Self {
             id: agent.id.clone(),
@@ -74,7 +73,6 @@ impl AgentView {
 }
 
 /// Returns the beginning of what a forked agent was given: its `item`, or else the first of its own variables.
-#[must_use]
 pub fn item_of(agent: &Agent) -> Option<String> {
     agent.id.parent()?;
     let variables = &agent.spec.variables;
@@ -105,7 +103,6 @@ pub struct FanOutKey {
 
 impl FanOutKey {
     /// Returns the key of an agent that began in a state.
-    #[must_use]
     pub fn of(agent: &AgentId, began: Option<&StateName>) -> Self {
         Self { depth: agent.lineage().count() - 1, began: began.cloned() }
     }
@@ -196,27 +193,23 @@ impl AgentRegistry {
     }
 
     /// Returns whether there is no live agent.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.live.is_empty()
     }
 
     /// Returns the number of all agents, live or ended.
-    #[must_use]
     pub fn total(&self) -> usize {
         let ended = self.ended();
         self.live.len() + ended.keys.len()
     }
 
     /// Returns the fan-out of an agent, live or ended.
-    #[must_use]
     pub fn fan_out_of(&self, agent: &AgentId) -> Option<FanOutKey> {
         let live = self.live.get(agent).map(|view| FanOutKey::of(agent, Some(&view.began)));
         live.or_else(|| self.ended().keys.get(agent).map(|share| share.key.clone()))
     }
 
     /// Returns the picture as it is now: the live agents in the order of their numbers, and the numbers of the others.
-    #[must_use]
     pub fn snapshot(&self) -> (Vec<Arc<AgentView>>, Vec<(FanOutKey, EndedTally)>) {
         let ended = self.ended();
         let mut views: Vec<Arc<AgentView>> =

@@ -29,7 +29,6 @@ pub struct ReplayUntilRunner {
 
 impl ReplayUntilRunner {
     /// Returns the runner. `turns` are those that an earlier process has replayed.
-    #[must_use]
     pub fn new(
         replay: Rc<ReplayRunner>,
         live: Rc<dyn StepRunner>,

@@ -66,7 +66,6 @@ struct BegunReplay {
 
 impl ReplayRunner {
     /// Returns the runner.
-    #[must_use]
     pub fn new(args: ReplayRunnerArgs) -> Self {
         let ReplayRunnerArgs { path, cassette, marks, site, is_strict, max_procs } = args;
         let capacity = match max_procs {
@@ -85,7 +84,6 @@ impl ReplayRunner {
     }
 
     /// Returns the cassette.
-    #[must_use]
     pub fn cassette(&self) -> &Cassette {
         &self.cassette
     }

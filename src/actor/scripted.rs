@@ -52,7 +52,6 @@ pub struct ScriptedPlaces {
 impl ScriptedRunner {
     /// Returns the replies of a workflow. `path` is named when they run out; `max_procs` turns may run at the same
     /// time, and leave their streams in `steps`.
-    #[must_use]
     pub fn new(
         path: String,
         replies: ScriptedReplies,

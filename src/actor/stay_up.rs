@@ -20,13 +20,11 @@ impl Default for StayUp {
 
 impl StayUp {
     /// Stays up for questions too, until [`no_longer`](Self::no_longer).
-    #[must_use]
     pub fn for_all() -> Self {
         Self { questions: Arc::new(AtomicBool::new(true)), signals: true }
     }
 
     /// Never stays up.
-    #[must_use]
     pub fn never() -> Self {
         Self { questions: Arc::default(), signals: false }
     }
@@ -37,13 +35,11 @@ impl StayUp {
     }
 
     /// Returns whether it stays up for questions.
-    #[must_use]
     pub fn is_for_questions(&self) -> bool {
         self.questions.load(Ordering::Relaxed)
     }
 
     /// Returns whether it stays up for signals and times.
-    #[must_use]
     pub fn is_for_signals(&self) -> bool {
         self.signals
     }

@@ -150,7 +150,7 @@ enum ShutdownPhase {
         /// True if running turns have been told to come to their end.
         is_stopping: bool,
     },
-    /// The journal has failed, and running operations are waited for.
+    /// The journal has failed, and the supervisor waits for running operations.
     GivingUp(store::Error),
     /// It is over.
     Over,
@@ -158,7 +158,6 @@ enum ShutdownPhase {
 
 impl Supervisor {
     /// Returns a supervisor for a run; it begins when it is started.
-    #[must_use]
     pub fn new(parts: SupervisorArgs) -> Self {
         let SupervisorArgs {
             run,

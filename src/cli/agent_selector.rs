@@ -21,19 +21,16 @@ impl AgentSelector {
     }
 
     /// Returns the agent itself.
-    #[must_use]
     pub fn agent(&self) -> &AgentId {
         &self.0.agent
     }
 
     /// Returns the agents.
-    #[must_use]
     pub fn family(&self) -> &AgentFamily {
         &self.0
     }
 
     /// Returns whether an event belongs to a selected agent. Events of the whole run belong to none.
-    #[must_use]
     pub fn is_about(&self, event: &Event) -> bool {
         event.agent().is_some_and(|agent| self.0.has(agent))
     }

@@ -42,7 +42,6 @@ impl<'run> AgentStatuses<'run> {
     }
 
     /// Returns the status of an agent. Looks for turn files only in a locked run.
-    #[must_use]
     pub fn status(&self, agent: &Agent) -> AgentStatus {
         let run = &self.view.run;
         match AgentStatus::of(run, agent, self.seen, self.has_begun(agent)) {
@@ -75,7 +74,6 @@ impl<'run> AgentStatuses<'run> {
 }
 
 /// Returns the status of an agent in words.
-#[must_use]
 pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
     let held = match status {
         AgentStatus::Waiting(WaitReason::Held) => "",
@@ -85,7 +83,6 @@ pub fn sentence(agent: &Agent, status: &AgentStatus) -> String {
 }
 
 /// Returns the end of a sentence about an agent that does something else, if a person holds it as well.
-#[must_use]
 pub fn held_beside(agent: &Agent) -> &'static str {
     if agent.is_held() { "; is held" } else { "" }
 }
@@ -107,7 +104,6 @@ fn without_hold(agent: &Agent, status: &AgentStatus) -> String {
 }
 
 /// Returns the status of several agents that have the same, to stand behind their number.
-#[must_use]
 pub fn of_many(status: &AgentStatus) -> &'static str {
     match status {
         AgentStatus::Running => "running",

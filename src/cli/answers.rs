@@ -32,7 +32,6 @@ pub fn add(given: &QuestionArgs, settings: &mut Settings) -> Result<(), Error> {
 }
 
 /// Splits a name at its slash into an agent and a node; `None` without an agent.
-#[must_use]
 pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
     let (agent, node) = name.split_once('/')?;
     Some((AgentId::parse(agent).ok()?, node))
@@ -48,7 +47,6 @@ fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
 }
 
 /// Adds the place of an impossible answer to the error about it.
-#[must_use]
 pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
     let runtime::Error::Answer { node, text, why } = &error else { return error.into() };
     let is_it = |one: &(String, String)| one.0 == *node && one.1 == *text;

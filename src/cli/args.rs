@@ -219,7 +219,6 @@ pub enum CliCommand {
 
 impl CliCommand {
     /// Returns the logging options and the `--on-event` command of the commands that have them.
-    #[must_use]
     pub fn reports(&self) -> Option<(&LoggingArgs, Option<&OnEventCommand>)> {
         let (logging, on_event) = match self {
             Self::Run(RunArgs { options, .. })

@@ -31,7 +31,6 @@ const OPTION: &str = "--color";
 
 impl ColorChoice {
     /// Returns the choice in arguments that are not parsed yet; an invalid one is reported when they are.
-    #[must_use]
     pub(super) fn in_arguments(arguments: &[OsString]) -> Self {
         let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
         let own = || texts().take_while(|text| *text != "--");
@@ -50,7 +49,6 @@ impl ColorChoice {
     }
 
     /// Returns the choice for the messages of the command line's grammar, which has to follow it too.
-    #[must_use]
     pub(super) fn of_grammar(self) -> clap::ColorChoice {
         match (self.has_colours(variable, true), self.has_colours(variable, false)) {
             (_, true) => clap::ColorChoice::Always,
@@ -83,7 +81,6 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Returns the place of the first argument that is not the option for colours.
-#[must_use]
 pub(super) fn first_other(arguments: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(text) = arguments.get(at).and_then(|argument| argument.to_str()) {

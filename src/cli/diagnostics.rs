@@ -114,7 +114,6 @@ fn subscribe(filter: &str, terminal: &Terminal, format: LogFormat, timed: bool) 
 
 /// Returns the terminal for a run's progress, as a live view if it may be one; the log goes there too, unless it
 /// goes elsewhere.
-#[must_use]
 pub fn terminal(may_live: bool) -> Terminal {
     if owns_stderr() {
         return Terminal::plain(LogLineWriter::default());

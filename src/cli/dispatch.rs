@@ -29,7 +29,6 @@ const NOT_STARTED: u8 = 127;
 const PROGRAM_AT: usize = 6;
 
 /// Runs a command line, program name included, and returns its exit code.
-#[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == registry::LAUNCH) {
         return launch(arguments);

@@ -50,13 +50,11 @@ impl CliExitCode {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the number.
-    #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
     /// Returns the exit code of a run that has ended or is stopped.
-    #[must_use]
     pub fn of(run: &Run) -> Self {
         match (run.status, &run.pause) {
             (RunStatus::Completed, _) if fails_strictly(run) => Self::AgentFailed,
@@ -164,7 +162,6 @@ pub enum Error {
 
 impl Error {
     /// Returns the exit code of the error.
-    #[must_use]
     pub fn exit(&self) -> CliExitCode {
         match self {
             Self::Usage(_) | Self::Value { .. } | Self::Name(_) | Self::NoSuchAgent { .. } => {

@@ -11,7 +11,6 @@ use crate::store::layout::RunsRoot;
 use crate::store::view::RunView;
 
 /// Returns a note about processes that run on after a raymond was killed; empty if there are none.
-#[must_use]
 pub(super) fn left_running(root: &RunsRoot, view: &RunView) -> String {
     if view.held {
         return String::new();

@@ -50,7 +50,6 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// Returns the level's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -64,7 +63,6 @@ impl LogLevel {
 
 impl LoggingArgs {
     /// Returns the same options as arguments for another raymond.
-    #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let format = self.log_format.map(|format| match format {
             LogFormat::Text => "text",

@@ -40,7 +40,6 @@ impl FromStr for OnEventCommand {
 
 impl OnEventCommand {
     /// Returns the command as one text, for another raymond.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -80,7 +79,6 @@ impl OnEventCommand {
 }
 
 /// Returns the actor that calls a hook for a run.
-#[must_use]
 pub fn notify(hook: &Hook, root: &RunsRoot, run: &Run) -> NotificationPlugin<HookSink> {
     let calls = HookSink {
         hook: hook.clone(),

@@ -128,7 +128,6 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// Returns the options that are not kept with the run, for another raymond that resumes it.
-    #[must_use]
     pub fn not_kept(&self) -> Vec<OsString> {
         let mut arguments = self.logging.arguments();
         let flags = [
@@ -167,7 +166,6 @@ pub struct VerbosityArgs {
 
 impl VerbosityArgs {
     /// Returns the amount.
-    #[must_use]
     pub fn verbosity(self) -> Verbosity {
         match (self.verbose, self.quiet) {
             (true, _) => Verbosity::Verbose,

@@ -28,7 +28,6 @@ pub fn print(text: &str) -> Result<CliExitCode, Error> {
 
 /// Returns a table for stdout. On a terminal, lines that are wider are broken between words, so that the reason in the
 /// last column of a row can be read whole.
-#[must_use]
 pub(super) fn fitted(table: String) -> String {
     let stdout = Term::stdout();
     match stdout.size_checked().filter(|_| stdout.is_term()) {
@@ -123,7 +122,6 @@ pub(super) fn add_failures(value: &mut Value, run: &Run) {
 }
 
 /// Formats rows as columns of equal width.
-#[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let line = |row: &Vec<String>| row.iter().map(|cell| printable_line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
@@ -160,7 +158,6 @@ pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<Str
 }
 
 /// Formats a number in four characters: `950`, `12k`, `3.4M`.
-#[must_use]
 pub(super) fn short_number(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),

@@ -33,7 +33,6 @@ pub struct OpenQuestion {
 
 impl OpenQuestion {
     /// Returns an agent's open question, if it has one.
-    #[must_use]
     pub fn of(agent: &Agent) -> Option<Self> {
         let asked = agent.question()?;
         Some(Self {
@@ -92,7 +91,6 @@ impl OpenQuestion {
     }
 
     /// Returns the question and its options, a line each, after `head`, the name of the one who asks.
-    #[must_use]
     pub fn text(&self, head: &str) -> String {
         let Question { text, header, options, free, .. } = &self.question;
         let header = header.as_ref().map(|header| format!(" ({header})")).unwrap_or_default();
@@ -145,7 +143,6 @@ struct QuestionDocument<'open> {
 }
 
 /// Returns all open questions of a run.
-#[must_use]
 pub fn open(run: &Run) -> Vec<OpenQuestion> {
     let questions = run.agents.values().filter_map(OpenQuestion::of);
     let approvals = run.agents.values().flat_map(OpenQuestion::approvals_of);
@@ -155,13 +152,11 @@ pub fn open(run: &Run) -> Vec<OpenQuestion> {
 }
 
 /// Returns the questions as JSON.
-#[must_use]
 pub fn as_json(open: &[OpenQuestion]) -> Value {
     json!(open.iter().map(OpenQuestion::shown).collect::<Vec<_>>())
 }
 
 /// Returns the last line of a run that is stopped for its questions, as JSON; empty if it is not stopped for them.
-#[must_use]
 pub fn document(run: &Run) -> String {
     if !matches!(run.pause, Some(PauseReason::Asking { .. })) {
         return String::new();
@@ -173,7 +168,6 @@ pub fn document(run: &Run) -> String {
 }
 
 /// Returns the questions as text, each with the command that answers it.
-#[must_use]
 pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
     let id = &run.workflow_id;
     open.iter().fold(String::new(), |mut text, one| {

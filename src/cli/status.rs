@@ -100,7 +100,6 @@ fn lineage_of(id: &Value) -> Vec<u32> {
 }
 
 /// Returns the status of a run in a few lines.
-#[must_use]
 pub fn headline(view: &RunView) -> Vec<StyledLine> {
     let run = &view.run;
     let word = status_word::word(view);

@@ -5,7 +5,6 @@ use crate::runtime::observing::run_standing::standing;
 use crate::store::view::RunView;
 
 /// Returns the status for people: a running run that no process has locked is interrupted.
-#[must_use]
 pub fn word(view: &RunView) -> &'static str {
     standing(&view.run, view.held)
 }

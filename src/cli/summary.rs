@@ -24,7 +24,6 @@ use crate::plugin::sentence::date;
 
 /// Returns a line for each agent that has ended. Results are unchanged, but printable on a terminal, and their
 /// further lines indented.
-#[must_use]
 fn endings(run: &Run) -> String {
     run.finished.iter().map(ending).collect()
 }
@@ -34,7 +33,6 @@ const MIN_SUMMED_UP: usize = 20;
 
 /// Returns the end of a run's agents: a line for each if they are few, else a table of their states and the result of
 /// the first; `times` returns the times of their turns.
-#[must_use]
 pub fn results(run: &Run, verbosity: Verbosity, times: impl FnOnce() -> TurnTimes) -> String {
     let first = || run.finished.iter().find(|agent| agent.id == AgentId::main()).map(ending);
     let few = run.finished.len() < MIN_SUMMED_UP;
@@ -51,7 +49,6 @@ pub fn results(run: &Run, verbosity: Verbosity, times: impl FnOnce() -> TurnTime
 }
 
 /// Returns the same with a line for each family of many, and a hint for all agents if one is folded.
-#[must_use]
 pub(super) fn endings_in_short(run: &Run) -> (String, String) {
     if run.finished.len() <= FAMILY_FOLD_SIZE {
         return (endings(run), String::new());
@@ -82,7 +79,6 @@ fn ending(agent: &FinishedAgent) -> String {
 }
 
 /// Returns the line about the tools that were refused in a run, if any was.
-#[must_use]
 pub fn refused_tools(run: &Run) -> Option<String> {
     let line = closing_line(&run.refused_tools)?;
     let strict = if run.settings.strict && run.status == RunStatus::Completed {
@@ -94,7 +90,6 @@ pub fn refused_tools(run: &Run) -> Option<String> {
 }
 
 /// Returns a line about the failed agents of a run in which others live; empty if none has failed.
-#[must_use]
 pub(super) fn failures_so_far(run: &Run) -> String {
     let failures = AgentFailures::of(run);
     if run.agents.is_empty() || failures.is_empty() {
@@ -105,19 +100,16 @@ pub(super) fn failures_so_far(run: &Run) -> String {
 }
 
 /// Returns the run's outcome, and the command to resume it.
-#[must_use]
 pub fn closing(run: &Run) -> String {
     joined_lines(&closing_sentence(run, ClosingPlace::Alone))
 }
 
 /// Returns the same below the open questions, whose text and command are not repeated.
-#[must_use]
 pub fn closing_below_questions(run: &Run) -> String {
     joined_lines(&closing_sentence(run, ClosingPlace::BelowQuestions))
 }
 
 /// Returns the same below a line that names the run and what is spent.
-#[must_use]
 pub(super) fn closing_in_headline(run: &Run) -> String {
     joined_lines(&closing_sentence(run, ClosingPlace::InHeadline))
 }

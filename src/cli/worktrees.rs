@@ -43,7 +43,6 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
 }
 
 /// Returns the note about left worktrees for the end of a run; `None` if there are none.
-#[must_use]
 pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
     let id = &run.workflow_id;
     let left = working_dirs(root, id, &run.settings).count();

@@ -17,7 +17,6 @@ pub enum AcceptedAnswer {
 
 impl AcceptedAnswer {
     /// Returns the answer that an event is; `None` if it is none.
-    #[must_use]
     pub fn of(event: Event) -> Option<Self> {
         if let Event::QuestionAnswered(event) = event {
             return Some(Self::Question(event));
@@ -26,7 +25,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns the event.
-    #[must_use]
     pub fn event(&self) -> Event {
         match self {
             Self::Question(event) => Event::QuestionAnswered(event.clone()),
@@ -35,7 +33,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns the turn that is due.
-    #[must_use]
     pub fn turn(&self) -> &TurnId {
         match self {
             Self::Question(event) => &event.turn,
@@ -44,7 +41,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns the name under which it was asked.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Question(event) => event.node.clone(),
@@ -53,7 +49,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns the id of the answer.
-    #[must_use]
     pub fn id(&self) -> &str {
         match self {
             Self::Question(event) => &event.answer.id,
@@ -62,7 +57,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns the answer as it was given.
-    #[must_use]
     pub fn given(&self) -> &str {
         match self {
             Self::Question(event) => &event.answer.raw,
@@ -71,7 +65,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns the answer in short.
-    #[must_use]
     pub fn chosen(&self) -> String {
         match self {
             Self::Question(event) if event.answer.id == OTHER => one_line(&event.answer.raw),
@@ -81,7 +74,6 @@ impl AcceptedAnswer {
     }
 
     /// Returns a line that says what was answered.
-    #[must_use]
     pub fn line(&self) -> String {
         let line = format!("{}/{} is answered: {}", self.turn().agent, self.name(), self.chosen());
         printable_line(&line) + "\n"

@@ -95,7 +95,6 @@ pub enum ActivityResult {
 
 impl ActivityResult {
     /// Returns the value of an operation; null for other results.
-    #[must_use]
     pub fn into_value(self) -> Value {
         match self {
             Self::Value(value) => value,
@@ -128,7 +127,6 @@ pub enum ActivityOutcome {
 
 impl Activity {
     /// Returns the recovery class of the activity.
-    #[must_use]
     pub fn class(&self) -> RecoveryClass {
         match self {
             Self::Operation(operation) => operation.class(),
@@ -145,7 +143,6 @@ impl Activity {
     }
 
     /// Returns the name of the activity, as messages call it.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Operation(operation) => operation.name(),

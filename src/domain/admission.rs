@@ -98,7 +98,6 @@ impl Default for AdmissionQueue {
 
 impl AdmissionQueue {
     /// Returns an empty queue with this order; after `patience_ms` the head of a line is overdue.
-    #[must_use]
     pub fn new(order: TurnOrder, patience_ms: u64) -> Self {
         Self {
             order,
@@ -134,7 +133,6 @@ impl AdmissionQueue {
     }
 
     /// Returns whether an agent has a permit that it has not asked for yet.
-    #[must_use]
     pub fn is_reserved(&self, agent: &AgentId) -> bool {
         self.reserved.contains(agent)
     }
@@ -192,13 +190,11 @@ impl AdmissionQueue {
     }
 
     /// Returns the number of permits that are held.
-    #[must_use]
     pub fn running(&self) -> usize {
         self.holders.len()
     }
 
     /// Returns the number of permits that are held at a host.
-    #[must_use]
     pub fn running_at(&self, host: Option<&HostName>) -> usize {
         self.hosts.named(host).map_or(0, |host| host.running)
     }
@@ -209,19 +205,16 @@ impl AdmissionQueue {
     }
 
     /// Returns the number of agents that wait.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.queued.len()
     }
 
     /// Returns whether no agent holds a permit or waits for one.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.queued.is_empty()
     }
 
     /// Takes the agents that left the queue because a budget is spent, each with the budget it was.
-    #[must_use]
     pub fn rejected(&mut self) -> Vec<(AgentId, BudgetScope)> {
         std::mem::take(&mut self.rejected)
     }
@@ -232,7 +225,6 @@ impl AdmissionQueue {
     }
 
     /// Returns whether agents wait and none runs, only because the budget is spent.
-    #[must_use]
     pub fn is_starved(&self, budget: &Budget<'_>) -> bool {
         !self.closed && self.holders.is_empty() && !self.queued.is_empty() && budget.is_empty()
     }
@@ -244,13 +236,11 @@ impl AdmissionQueue {
     }
 
     /// Returns the number of such hosts.
-    #[must_use]
     pub fn idle_host_count(&self) -> usize {
         self.hosts.idle_count()
     }
 
     /// Returns the number of free permits of a host at which nobody waits in a line.
-    #[must_use]
     pub fn idle_permits(&self, host: &HostName) -> usize {
         let host = self.hosts.named(Some(host)).filter(|host| host.lines.head_since().is_none());
         host.map_or(0, |host| host.permits.saturating_sub(host.running))

@@ -21,7 +21,6 @@ pub struct Advance {
 
 impl Advance {
     /// Gives each request a session that may be opened for it; `session` takes the request's number, from 0.
-    #[must_use]
     pub fn with_sessions(mut self, mut session: impl FnMut(usize) -> SessionId) -> Self {
         let mut number = 0;
         for output in &mut self.outputs {

@@ -133,7 +133,6 @@ fn is_zero(number: &u32) -> bool {
 
 impl Agent {
     /// Creates an agent from its spec.
-    #[must_use]
     pub fn from_spec(
         id: AgentId,
         mut spec: AgentSpec,
@@ -178,7 +177,6 @@ impl Agent {
     }
 
     /// Returns the identity of the turn that is due.
-    #[must_use]
     pub fn turn_id(&self) -> TurnId {
         TurnId { agent: self.id.clone(), step: self.step, turn: self.turn }
     }
@@ -191,7 +189,6 @@ impl Agent {
     }
 
     /// Returns the prompt of its next turn: its state's, its evaluator's, or that of a node.
-    #[must_use]
     pub fn prompt(&self) -> &StateName {
         let task = self.task().map(|task| &task.name);
         let evaluator = self.proposal().map(|proposal| &proposal.evaluator);
@@ -199,14 +196,12 @@ impl Agent {
     }
 
     /// Returns the session its next turn runs in: its own, or the evaluator's.
-    #[must_use]
     pub fn turn_session(&self) -> &Session {
         self.proposal().map_or(&self.session, |proposal| &proposal.session)
     }
 
     /// Returns the values for the placeholders of its state: its own, overridden by those the state was
     /// entered with.
-    #[must_use]
     pub fn placeholder_values(&self) -> Variables {
         let own = self.spec.own_variables().chain(&self.variables);
         own.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -214,7 +209,6 @@ impl Agent {
 
     /// Returns its place, for people: its state; in a graph the node, also for an agent that a node has started for a
     /// task; in a program the state or the role.
-    #[must_use]
     pub fn place(&self) -> StateName {
         let within = match &self.execution {
             AgentExecution::Prompts => {
@@ -232,14 +226,12 @@ impl Agent {
     }
 
     /// Returns whether it has forked agents that its state may wait for.
-    #[must_use]
     pub fn may_join(&self) -> bool {
         !self.unjoined.is_empty() && self.results().is_none()
     }
 
     /// Returns whether it waits: for an answer or an approval, for other agents, for its program's condition, or, as a
     /// role, for a request.
-    #[must_use]
     pub fn waits(&self) -> bool {
         self.stage.wait().is_some()
             || self.awaits_approval()
@@ -248,14 +240,12 @@ impl Agent {
     }
 
     /// Returns whether its first turn is still due.
-    #[must_use]
     pub fn is_new(&self) -> bool {
         (self.step, self.turn) == (1, 0)
     }
 
     /// Returns the number of its calls that the work of a child counts to, the outermost first. A child that it has
     /// neither forked and not joined nor waits for counts to none.
-    #[must_use]
     pub fn depth_of(&self, child: &str) -> usize {
         let number = child.rsplit_once('.').and_then(|(_, number)| number.parse().ok());
         let roles = || self.program().into_iter().flat_map(|program| program.handles.values());
@@ -267,55 +257,46 @@ impl Agent {
 
     /// Returns the level from which on a join waits for its agents: the number of its pending returns, and one more
     /// in a graph or another language, whose joins do not wait for agents that prompts before it have forked.
-    #[must_use]
     pub fn join_depth(&self) -> usize {
         self.stack.len() + usize::from(self.execution.takes_results())
     }
 
     /// Returns the number of turns it has had with its current prompt.
-    #[must_use]
     pub fn visit(&self) -> u32 {
         self.visits.of(&self.visited(self.prompt()))
     }
 
     /// Returns the question it waits to have answered.
-    #[must_use]
     pub fn question(&self) -> Option<&AskedQuestion> {
         self.stage.wait()?.question()
     }
 
     /// Returns the agent whose end it waits for.
-    #[must_use]
     pub fn awaited_agent(&self) -> Option<&AgentId> {
         self.stage.wait()?.agent()
     }
 
     /// Returns the join it waits for.
-    #[must_use]
     pub fn pending_join(&self) -> Option<&PendingJoin> {
         self.stage.wait()?.join()
     }
 
     /// Returns the outcomes of the agents it joined: `{{results}}` of its state.
-    #[must_use]
     pub fn results(&self) -> Option<&Arc<str>> {
         self.stage.results()
     }
 
     /// Returns the task its next turn sends instead of the state's prompt.
-    #[must_use]
     pub fn task(&self) -> Option<&PromptTask> {
         self.stage.task()
     }
 
     /// Returns the transition it asked for, while the state's evaluator checks it.
-    #[must_use]
     pub fn proposal(&self) -> Option<&TransitionProposal> {
         self.stage.proposal()
     }
 
     /// Returns the result of its last wait, which its graph or program is to be given.
-    #[must_use]
     pub fn wait_result(&self) -> Option<&WaitResult> {
         self.stage.wait_result()
     }

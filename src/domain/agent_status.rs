@@ -30,7 +30,6 @@ pub struct RunObservation {
 
 impl AgentStatus {
     /// Returns the status of an agent; `begun` tells whether its turn has begun.
-    #[must_use]
     pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: bool) -> Self {
         let own = WaitReason::of_agent(agent);
         // A hold lets the turn that runs end first.
@@ -58,7 +57,6 @@ impl AgentStatus {
     }
 
     /// Returns the reason why it waits; `None` if it does not.
-    #[must_use]
     pub fn wait_reason(&self) -> Option<&WaitReason> {
         match self {
             Self::Waiting(reason) => Some(reason),
@@ -67,7 +65,6 @@ impl AgentStatus {
     }
 
     /// Returns its name for programs.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Running => "running",

@@ -22,7 +22,6 @@ pub struct LiveAgents(HashMap<AgentId, Arc<Agent>>);
 
 impl LiveAgents {
     /// Returns the agent with this id.
-    #[must_use]
     pub fn get(&self, id: &AgentId) -> Option<&Agent> {
         self.0.get(id).map(Arc::as_ref)
     }
@@ -33,7 +32,6 @@ impl LiveAgents {
     }
 
     /// Returns the agent whose id is this text.
-    #[must_use]
     pub fn named(&self, id: &str) -> Option<&Agent> {
         self.0.get(id).map(Arc::as_ref)
     }
@@ -44,25 +42,21 @@ impl LiveAgents {
     }
 
     /// Returns whether an agent with this id lives.
-    #[must_use]
     pub fn contains_key(&self, id: &AgentId) -> bool {
         self.0.contains_key(id)
     }
 
     /// Returns the number of live agents.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Returns whether no agent lives.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns all agents, sorted by the numbers of their ids.
-    #[must_use]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Agent> {
         let mut agents: Vec<&Agent> = self.0.values().map(Arc::as_ref).collect();
         agents.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));
@@ -78,13 +72,11 @@ impl LiveAgents {
     }
 
     /// Returns all ids, sorted by their numbers.
-    #[must_use]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &AgentId> {
         self.values().map(|agent| &agent.id)
     }
 
     /// Returns all agents in no order, which costs less.
-    #[must_use]
     pub fn unordered(&self) -> impl ExactSizeIterator<Item = &Agent> {
         self.0.values().map(Arc::as_ref)
     }

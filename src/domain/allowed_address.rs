@@ -29,7 +29,6 @@ enum AddressTarget {
 
 impl AllowedAddress {
     /// Returns whether a connection to an address at a port is allowed; `None` stands for an unknown port.
-    #[must_use]
     pub fn covers(&self, address: IpAddr, port: Option<u16>) -> bool {
         let AddressTarget::Network(network, length) = &self.target else { return false };
         let is_same = match (address.to_canonical(), network) {
@@ -46,13 +45,11 @@ impl AllowedAddress {
     }
 
     /// Returns whether it names a host.
-    #[must_use]
     pub fn names(&self, host: &str) -> bool {
         matches!(&self.target, AddressTarget::Host(name) if name.eq_ignore_ascii_case(bare(host)))
     }
 
     /// Returns whether it applies to a port.
-    #[must_use]
     pub fn is_for_port(&self, port: Option<u16>) -> bool {
         self.port.is_none() || self.port == port
     }

@@ -25,7 +25,6 @@ pub struct AwaitedSignal {
 
 impl AwaitedSignal {
     /// Returns the signals in the description of a wait, in their order.
-    #[must_use]
     pub fn all_in(awaiting: &str) -> Vec<Self> {
         let mut found = Vec::new();
         let mut rest = awaiting;
@@ -58,13 +57,11 @@ impl AwaitedSignal {
     }
 
     /// Returns whether people assert such facts: the states of runs are asserted by these themselves.
-    #[must_use]
     pub fn is_for_people(&self) -> bool {
         self.label != STATE_LABEL
     }
 
     /// Returns whether a fact decides this signal: it matches, or it tells that the run has ended otherwise.
-    #[must_use]
     pub fn is_decided_by(&self, fact: &Fact) -> bool {
         let is_ended = !self.is_for_people() && self.key.is_some() && is_ending(&fact.value);
         self.label == fact.label

@@ -21,7 +21,6 @@ pub struct CommandId {
 impl CommandId {
     /// Returns the name under which the command is performed and noted. No turn and no other activity of the agent has
     /// it: a program takes no turns, and its other activities have the number 0.
-    #[must_use]
     pub fn turn(self, agent: &AgentId) -> TurnId {
         TurnId { agent: agent.clone(), step: self.step, turn: self.number }
     }

@@ -72,7 +72,6 @@ pub struct BranchedAgent {
 
 impl HiddenChange {
     /// Returns the name of a change against the facts that were known at the cut.
-    #[must_use]
     pub fn of(change: &FactChange, known: &KnownFacts) -> Self {
         let (label, key, seq) = match change {
             FactChange::Asserted(fact) => (&fact.label, &fact.key, Some(fact.seq)),
@@ -89,7 +88,6 @@ impl HiddenChange {
 
 impl BranchOrigin {
     /// Returns whether the run does not see a change; `known` are the facts that it sees.
-    #[must_use]
     pub fn hides(&self, change: &FactChange, known: &KnownFacts) -> bool {
         let is_hidden = |own: &HiddenChange| match change {
             FactChange::Asserted(fact) => {
@@ -109,7 +107,6 @@ impl BranchOrigin {
     }
 
     /// Returns whether a fact held at the cut and is gone since, so that only this run can take it.
-    #[must_use]
     pub fn keeps(&self, fact: &Fact) -> bool {
         let is_kept =
             |own: &HiddenChange| own.is_of(&fact.label, &fact.key) && own.gone == Some(fact.seq);

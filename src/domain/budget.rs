@@ -142,7 +142,6 @@ impl Budget<'_> {
     }
 
     /// Returns the estimated maximum cost of a turn in a state.
-    #[must_use]
     pub fn estimate_cost(&self, state: &StateName) -> Usd {
         let known = self.max_turn_costs.get(state).or_else(|| self.max_turn_costs.values().max());
         known.copied().unwrap_or_default()
@@ -151,7 +150,6 @@ impl Budget<'_> {
     /// Returns the spending limit of a new process: twice the remaining budget, or the remaining budget plus the
     /// estimate of one turn if that is larger. The slack keeps normal answers from being cut off, and still stops
     /// a runaway.
-    #[must_use]
     pub fn process_limit(&self, agent: &AgentId, state: &StateName) -> Option<Usd> {
         let run = self.limit.map(|limit| limit.saturating_sub(self.spent));
         let shares =
@@ -162,7 +160,6 @@ impl Budget<'_> {
     }
 
     /// Returns whether the run's budget is spent, so that no turn may start.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.limit.is_some_and(|limit| self.spent >= limit)
     }

@@ -29,7 +29,6 @@ impl<'run> BudgetShortage<'run> {
     }
 
     /// Returns a status that says so, if an agent waits for money and not for a free process.
-    #[must_use]
     pub fn refine(&self, agent: &Agent, status: AgentStatus) -> AgentStatus {
         match status {
             AgentStatus::Waiting(WaitReason::Permit) if self.applies_to(agent) => {
@@ -40,7 +39,6 @@ impl<'run> BudgetShortage<'run> {
     }
 
     /// Returns whether the budget lacks money for the agent's next turn.
-    #[must_use]
     pub fn applies_to(&self, agent: &Agent) -> bool {
         let check = || {
             let running = self.running.iter().copied();

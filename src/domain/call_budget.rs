@@ -59,19 +59,16 @@ pub struct OpenCalls<'run> {
 
 impl CallBudget {
     /// Returns a budget of which nothing is spent.
-    #[must_use]
     pub fn of(state: StateName, limit_usd: Usd) -> Self {
         Self { state, limit_usd, spent_usd: Usd::ZERO }
     }
 
     /// Returns whether it is spent, so that no turn may start.
-    #[must_use]
     pub fn is_spent(&self) -> bool {
         self.spent_usd >= self.limit_usd
     }
 
     /// Returns the amount that is left.
-    #[must_use]
     pub fn left(&self) -> Usd {
         self.limit_usd.saturating_sub(self.spent_usd)
     }
@@ -82,13 +79,11 @@ impl<'run> OpenCalls<'run> {
     pub const NONE: Self = Self { agents: None, ended: &[] };
 
     /// Returns the calls of live agents, and those whose callers have ended.
-    #[must_use]
     pub fn of(agents: &'run LiveAgents, ended: &'run [EndedCall]) -> Self {
         Self { agents: Some(agents), ended }
     }
 
     /// Returns the calls that a turn of an agent counts to: its own, and those of the agents it descends from.
-    #[must_use]
     pub fn around(&self, agent: &AgentId) -> Vec<OpenCall<'run>> {
         let mut found = Vec::new();
         let Some(agents) = self.agents else { return found };
@@ -114,20 +109,17 @@ impl<'run> OpenCalls<'run> {
     }
 
     /// Returns whether an agent has a budgeted call that has not returned, or works within one of another.
-    #[must_use]
     pub fn has_around(&self, agent: &AgentId) -> bool {
         !self.around(agent).is_empty()
     }
 
     /// Returns whether a turn of an agent counts to a call.
-    #[must_use]
     pub fn counts(&self, agent: &AgentId, call: &OpenCall<'_>) -> bool {
         let is_it = |open: &OpenCall<'_>| (open.caller, open.depth) == (call.caller, call.depth);
         agent.is_within(call.caller) && self.around(agent).iter().any(is_it)
     }
 
     /// Returns whether any call has a budget.
-    #[must_use]
     pub fn is_any(&self) -> bool {
         let has_one = |agents: &LiveAgents| {
             agents.unordered().any(|agent| agent.stack.iter().any(|frame| frame.budget.is_some()))

@@ -34,13 +34,11 @@ impl HostMemory {
     }
 
     /// Returns the number of further processes that fit into it beside the reserve.
-    #[must_use]
     pub fn room(self) -> usize {
         processes_in(self.available.saturating_sub(self.reserve()))
     }
 
     /// Returns the number of processes that there is memory for, with those that run now.
-    #[must_use]
     pub fn room_with(self, running: u32) -> u32 {
         u32::try_from(self.room()).unwrap_or(u32::MAX).saturating_add(running)
     }
@@ -49,7 +47,6 @@ impl HostMemory {
 /// Returns the number of processes that may live at the same time; at least one. Unknown memory is ignored.
 ///
 /// The whole memory counts here: the free part changes, and is checked before each start.
-#[must_use]
 pub fn processes(cores: usize, memory: Option<HostMemory>) -> usize {
     let by_cores = cores.max(1).saturating_mul(PER_CORE);
     let by_memory = memory

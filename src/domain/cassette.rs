@@ -161,7 +161,6 @@ pub struct RecordedTurn {
 }
 
 /// Returns the reply of a turn: the message, and the object that was given beside it.
-#[must_use]
 pub fn reply_text(answer: Option<&str>, structured: Option<&str>) -> Option<String> {
     let parts: Vec<&str> = [answer, structured].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("\n"))
@@ -227,7 +226,6 @@ pub struct TextEdit {
 
 impl FilePatch {
     /// Returns the patch of edits. A first one of nothing makes the file.
-    #[must_use]
     pub fn of_edits(edits: Vec<TextEdit>) -> Self {
         let Some((first, others)) = edits.split_first().filter(|(first, _)| first.old.is_empty())
         else {
@@ -238,7 +236,6 @@ impl FilePatch {
     }
 
     /// Returns the patch with each of its texts replaced.
-    #[must_use]
     pub fn map(self, mut new: impl FnMut(&str) -> String) -> Self {
         match self {
             Self::Content(content) => Self::Content(new(&content)),
@@ -283,13 +280,11 @@ impl FilePatch {
 
 impl RecordedTurn {
     /// Returns the name of its prompt, with the folder.
-    #[must_use]
     pub fn place(&self) -> String {
         place(self.folder.as_ref(), &self.state)
     }
 
     /// Returns whether it is not replayed: it was retried, or tells of the machine or the account that it ran on.
-    #[must_use]
     pub fn is_left_out(&self) -> bool {
         let is_of_the_machine = match &self.outcome {
             RecordedEnding::Failed { cause, .. } => !self.ended_agent && is_of_the_machine(*cause),
@@ -300,7 +295,6 @@ impl RecordedTurn {
 }
 
 /// Returns the name of a prompt, with its folder: `review/START.md`.
-#[must_use]
 pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
     match folder {
         Some(folder) => format!("{folder}/{state}"),
@@ -309,7 +303,6 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
 }
 
 /// Returns whether a failure tells of the machine or the account, and not of the turn.
-#[must_use]
 pub fn is_of_the_machine(cause: FailureCause) -> bool {
     match cause {
         FailureCause::Throttle

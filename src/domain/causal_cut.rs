@@ -75,7 +75,6 @@ struct PendingBatch {
 
 impl CausalCut {
     /// Begins the fold after the record that starts the run.
-    #[must_use]
     pub fn begin(seeds: Vec<CutSeed>, run: &Run) -> Self {
         let mut cut = Self {
             seeds,
@@ -92,13 +91,11 @@ impl CausalCut {
     }
 
     /// Returns whether an agent has come to one of the places.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.is_reached
     }
 
     /// Returns whether an agent is cut.
-    #[must_use]
     pub fn is_cut(&self, agent: &AgentId) -> bool {
         self.lost.contains(&RunPart::Agent(agent.clone()))
     }
@@ -135,7 +132,6 @@ impl CausalCut {
 
     /// Ends a batch; `after` is the run after it. Returns the records that stay: none if one of them is left out. A retry
     /// loses the agents that are cut.
-    #[must_use]
     pub fn settle(&mut self, after: &Run, records: Vec<Record>) -> Vec<Record> {
         let batch = std::mem::take(&mut self.batch);
         if batch.is_left_out {

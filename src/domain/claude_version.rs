@@ -28,7 +28,6 @@ pub enum VersionSupport {
 
 impl ProgramVersion {
     /// Reads a version such as `2.1.330`; what follows the third number does not count.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().splitn(3, '.');
         let mut next = || parts.next();
@@ -39,7 +38,6 @@ impl ProgramVersion {
     }
 
     /// Returns how a version relates to those that are tested.
-    #[must_use]
     pub fn support(self) -> VersionSupport {
         if self < OLDEST_SUPPORTED {
             VersionSupport::TooOld
@@ -65,7 +63,6 @@ fn number(text: &str) -> Option<u64> {
 
 /// Returns the warning about a version as the program names it; `None` if it is supported, or if the text is no
 /// version.
-#[must_use]
 pub fn version_warning(named: &str) -> Option<String> {
     let version = ProgramVersion::parse(named)?;
     match version.support() {

@@ -100,7 +100,6 @@ pub struct SpendingTotals {
 
 impl Consultation {
     /// Returns the turn it is about.
-    #[must_use]
     pub fn turn(&self) -> &TurnId {
         match self {
             Self::Start(start) => &start.turn,
@@ -189,7 +188,6 @@ pub struct PluginVerdict {
 }
 
 /// Returns the verdict that counts; `None` if all say to proceed.
-#[must_use]
 pub fn strictest(verdicts: Vec<PluginVerdict>) -> Option<PluginVerdict> {
     let weight = |verdict: &PluginVerdict| match verdict.verdict {
         ConsultVerdict::Proceed | ConsultVerdict::Allow { .. } | ConsultVerdict::Deny { .. } => {
@@ -206,7 +204,6 @@ pub fn strictest(verdicts: Vec<PluginVerdict>) -> Option<PluginVerdict> {
 
 /// Returns the answer of plug-ins to a tool call that needs approval, in the words of a person, and the plug-in that
 /// gave it. A denial counts first; `None` if a person is to decide.
-#[must_use]
 pub fn approval_answer(verdicts: &[PluginVerdict]) -> Option<(String, String)> {
     let denied = verdicts.iter().find_map(|one| match &one.verdict {
         ConsultVerdict::Deny { reason } | ConsultVerdict::Stop { reason, .. } => {

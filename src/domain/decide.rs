@@ -127,7 +127,6 @@ pub enum TurnJudgement {
 
 impl TurnReport {
     /// Creates the report of a failed turn.
-    #[must_use]
     pub fn failed(turn: TurnId, failure: TurnFailure) -> Self {
         Self {
             cost: TurnCost::of_failure(&failure),
@@ -137,13 +136,11 @@ impl TurnReport {
     }
 
     /// Creates the report of a turn that a full machine keeps from being taken in.
-    #[must_use]
     pub fn stuck(turn: TurnId, why: String) -> Self {
         Self { stuck: Some(why), ..Self::empty(turn) }
     }
 
     /// Creates the report of a turn that was not started.
-    #[must_use]
     pub fn empty(turn: TurnId) -> Self {
         Self {
             turn,
@@ -178,7 +175,6 @@ pub struct NondeterministicInputs {
 }
 
 /// Returns the events that follow from a report, in order; none if it is late or repeated.
-#[must_use]
 pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) -> Vec<Event> {
     let Some(agent) =
         run.agents.get(&report.turn.agent).filter(|agent| agent.turn_id() == report.turn)

@@ -113,7 +113,6 @@ impl EndedTurns {
     }
 
     /// Returns the turns. `run` is the run after the last record.
-    #[must_use]
     pub fn finish(mut self, run: &Run) -> Vec<EndedTurn> {
         self.settle(run);
         self.turns

@@ -45,7 +45,6 @@ pub struct OverruledTransition {
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// Returns the end of a reply, which an evaluator is shown: the tag is usually near it.
-#[must_use]
 pub fn shown_output(reply: &str) -> &str {
     let start = reply.ceil_char_boundary(reply.len().saturating_sub(MAX_OUTPUT_BYTES));
     &reply[start..]

@@ -75,7 +75,6 @@ pub struct Record {
 
 impl Record {
     /// Returns the record of an event that happens next in a run.
-    #[must_use]
     pub fn next(run: &Run, at: Timestamp, event: Event) -> Self {
         let agent = event.agent().and_then(|id| run.agents.get(id));
         let folder = agent.and_then(Agent::folder);
@@ -305,7 +304,6 @@ pub enum RunCommand {
 
 impl StepFinished {
     /// Returns the prompt that was asked last: the state's, or its evaluator's.
-    #[must_use]
     pub fn prompt(&self) -> &StateName {
         self.evaluator.as_ref().unwrap_or(&self.state)
     }

@@ -48,7 +48,6 @@ pub enum FactChange {
 
 impl FactChange {
     /// Returns the label of the fact.
-    #[must_use]
     pub fn label(&self) -> &str {
         match self {
             Self::Asserted(Fact { label, .. }) | Self::Retracted { label, .. } => label,

@@ -43,7 +43,6 @@ pub struct FailureGroup {
 
 impl AgentFailures {
     /// Counts the failures of a run.
-    #[must_use]
     pub fn of(run: &Run) -> Self {
         let mut counts: BTreeMap<(Option<StateName>, String), FailureGroup> = BTreeMap::new();
         let mut failures = Self { ended: run.finished.len(), ..Self::default() };
@@ -67,20 +66,17 @@ impl AgentFailures {
     }
 
     /// Returns whether no agent has failed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.failed == 0
     }
 
     /// Returns whether each failure was taken by an agent that waited for it, so that none fails the run.
-    #[must_use]
     pub fn are_kept(&self) -> bool {
         self.kept == self.failed
     }
 
     /// Returns how a run has ended, as the rest of a sentence that begins with it:
     /// `finished: 48 of 50 agents failed, kept by the join (WORK.md: 40 protocol, 8 timeout)`.
-    #[must_use]
     pub fn outcome(&self) -> String {
         if self.is_empty() {
             return "finished".to_owned();
@@ -123,7 +119,6 @@ impl fmt::Display for AgentFailures {
 
 /// Returns whether a run whose failures are kept has failed all the same: it is strict, and has lost something, because a
 /// tool was refused or an agent failed.
-#[must_use]
 pub fn fails_strictly(run: &Run) -> bool {
     run.settings.strict && (!run.refused_tools.is_empty() || run.finished.iter().any(has_failed))
 }

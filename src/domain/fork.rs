@@ -63,7 +63,6 @@ pub struct ForkGroup {
 
 impl ForkGroup {
     /// Returns the first state of these agents, as a tag names it.
-    #[must_use]
     pub fn target(&self) -> TagTarget {
         TagTarget { scope: self.scope.clone(), state: self.state.clone() }
     }
@@ -84,13 +83,11 @@ pub struct ChildSpec {
 
 /// Returns the number of agents that a step with these groups forks. Without groups, it is the one of a plain fork; a
 /// fork over an empty list has a group without agents.
-#[must_use]
 pub fn forked_count(groups: &[ForkGroup]) -> usize {
     if groups.is_empty() { 1 } else { agent_count(groups) }
 }
 
 /// Returns the number of agents in all groups together.
-#[must_use]
 pub fn agent_count(groups: &[ForkGroup]) -> usize {
     groups.iter().map(|group| group.agents.len()).sum()
 }

@@ -64,7 +64,6 @@ impl GitSetting {
 
     /// Returns the value that takes a program back: empty, or the program that git has by default. `None` if the
     /// setting names none.
-    #[must_use]
     pub fn neutral(&self) -> Option<&'static str> {
         let value = self.value.as_deref().unwrap_or(b"true");
         let (section, name) = (self.section(), self.name());
@@ -88,7 +87,6 @@ impl GitSetting {
 
     /// Returns whether it neither names a program nor leads git elsewhere. `core.worktree` does not count: it is compared
     /// with the place of the repository.
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         self.neutral().is_none()
             && !is_one(OVERRIDDEN, self.name())
@@ -97,7 +95,6 @@ impl GitSetting {
     }
 
     /// Returns the path of another file that it includes, whatever its condition is.
-    #[must_use]
     pub fn included(&self) -> Option<&[u8]> {
         let includes =
             matches!(self.section(), b"include" | b"includeif") && self.name() == b"path";
@@ -105,20 +102,17 @@ impl GitSetting {
     }
 
     /// Returns whether it may make the repository a bare one.
-    #[must_use]
     pub fn is_bare(&self) -> bool {
         self.key == b"core.bare" && self.value.as_deref() != Some(b"false")
     }
 
     /// Returns the working tree that it gives the repository.
-    #[must_use]
     pub fn worktree(&self) -> Option<&[u8]> {
         self.value.as_deref().filter(|_| self.key == b"core.worktree")
     }
 }
 
 /// Reads the list that `git config --list --null` prints.
-#[must_use]
 pub fn read_git_config(list: &[u8]) -> Vec<GitSetting> {
     let entries = list.split(|&byte| byte == 0).filter(|entry| !entry.is_empty());
     let read = |entry: &[u8]| {

@@ -67,7 +67,6 @@ impl ExchangeAddress {
     }
 
     /// Returns the text of the address.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

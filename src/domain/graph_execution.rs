@@ -92,7 +92,6 @@ pub struct LoopItems {
 
 impl NodeCursor {
     /// Returns whether the node is yet to begin.
-    #[must_use]
     pub fn is_at_start(&self) -> bool {
         *self == Self::default()
     }

@@ -55,7 +55,6 @@ pub struct AgentHistory {
 
 impl AgentHistory {
     /// Creates the history of an agent, without any records.
-    #[must_use]
     pub fn of(agent: AgentId) -> Self {
         Self { agent, steps: Vec::new() }
     }
@@ -74,7 +73,6 @@ impl AgentHistory {
     }
 
     /// Returns the steps. If the agent lives, the last one includes the turn that is due.
-    #[must_use]
     pub fn steps(mut self, run: &Run) -> Vec<HistoryStep> {
         if let Some((step, turn)) = self.due(run) {
             self.add(step, turn);
@@ -125,7 +123,6 @@ impl AgentHistory {
 
 impl HistoryStep {
     /// Returns the cost of its turns, as far as it is known.
-    #[must_use]
     pub fn cost(&self) -> Usd {
         let ends = self.turns.iter().filter_map(|turn| turn.end.as_ref());
         ends.filter(|end| end.event.agent() == self.turns.first().map(|turn| &turn.id.agent))

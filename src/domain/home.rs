@@ -46,7 +46,6 @@ impl TryFrom<UncheckedHome> for Home {
 
 impl Home {
     /// Returns whether it is the machine of the supervisor.
-    #[must_use]
     pub fn is_here(&self) -> bool {
         self.host.is_none()
     }
@@ -65,7 +64,6 @@ pub struct PlacedAgent {
 
 impl PlacedAgent {
     /// Returns the home that it says.
-    #[must_use]
     pub fn home(&self) -> Home {
         Home { host: Some(self.host.clone()), epoch: self.epoch }
     }

@@ -55,7 +55,6 @@ pub struct HostEpoch(pub u64);
 
 impl HostEpoch {
     /// Returns whether it is zero, which no host has that was taken into service.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }
@@ -97,13 +96,11 @@ pub struct HostReport {
 
 impl HostReport {
     /// Returns whether a host that has been silent for so long counts as lost, as its worker was told.
-    #[must_use]
     pub fn is_overdue(&self, silent_for: Duration) -> bool {
         self.timeout_ms.is_some_and(|limit| silent_for >= Duration::from_millis(limit))
     }
 
     /// Returns the version of Claude Code on the host if it is older than the oldest that is supported.
-    #[must_use]
     pub fn outdated_claude(&self) -> Option<&str> {
         let text = self.claude.as_deref()?;
         let is_old = ProgramVersion::parse(text)?.support() == VersionSupport::TooOld;
@@ -149,7 +146,6 @@ macro_rules! plain_name {
             }
 
             /// Returns the name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -182,7 +178,6 @@ plain_name!(HostLabel);
 
 impl HostLabel {
     /// Returns the label that a host has by its name.
-    #[must_use]
     pub fn of(host: &HostName) -> Self {
         Self(Arc::clone(&host.0))
     }

@@ -29,14 +29,12 @@ pub const MAX_MAIL_BYTES: usize = 1024 * 1024;
 pub const TURN: &str = "turn";
 
 /// Returns the key of a request: of its run, its kind and its name, and the home that it is for.
-#[must_use]
 pub fn request_key(run: &RunId, kind: &str, name: &str, home: &Home) -> String {
     let host = home.host.as_ref().map_or("", HostName::as_str);
     format!("{run}/{kind}/{name}/{host}.{}", home.epoch.0)
 }
 
 /// Returns the stem of the turn that a request is for, and its host; `None` if it is for something else.
-#[must_use]
 pub fn requested_turn(key: &str) -> Option<(&str, HostName)> {
     let mut parts = key.split('/');
     let (_, kind, stem, home) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

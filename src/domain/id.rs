@@ -63,7 +63,6 @@ macro_rules! shared_name {
 
         impl $name {
             /// Returns the name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -148,7 +147,6 @@ impl RunId {
     }
 
     /// Returns the id with a suffix of ASCII letters, digits and `-`; the end of a long id is left out.
-    #[must_use]
     pub fn with_suffix(&self, suffix: &str) -> Self {
         let kept = self.0.len().min(MAX_RUN_ID_BYTES.saturating_sub(suffix.len()));
         Self(format!("{}{suffix}", &self.0[..kept]).into())
@@ -171,31 +169,26 @@ impl Borrow<str> for AgentId {
 
 impl AgentId {
     /// Returns the id of the agent a run begins with.
-    #[must_use]
     pub fn main() -> Self {
         Self("main".into())
     }
 
     /// Returns the id of the `number`-th child of this agent, counted from 1.
-    #[must_use]
     pub fn child(&self, number: u32) -> Self {
         Self(format!("{}.{number}", self.0).into())
     }
 
     /// Returns the id of its parent, which its siblings share; `None` for `main`.
-    #[must_use]
     pub fn parent(&self) -> Option<&str> {
         self.0.rsplit_once('.').map(|(parent, _)| parent)
     }
 
     /// Returns the number of this child among those of its parent; 0 for `main`.
-    #[must_use]
     pub fn number(&self) -> u32 {
         self.0.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
     }
 
     /// Compares by the numbers of its lineage, so that `main.2` comes before `main.10`.
-    #[must_use]
     pub fn cmp_by_number(&self, other: &Self) -> Ordering {
         // Numbers have no leading zeros, so that a longer one is greater.
         fn numbers(id: &AgentId) -> impl Iterator<Item = (usize, &str)> {
@@ -210,7 +203,6 @@ impl AgentId {
     }
 
     /// Returns whether it is `ancestor` or descends from it.
-    #[must_use]
     pub fn is_within(&self, ancestor: &Self) -> bool {
         self.0
             .strip_prefix(&*ancestor.0)
@@ -218,7 +210,6 @@ impl AgentId {
     }
 
     /// Returns the number of the child of `ancestor` that it is or descends from.
-    #[must_use]
     pub fn number_below(&self, ancestor: &Self) -> Option<u32> {
         let below = self.0.strip_prefix(&*ancestor.0)?.strip_prefix('.')?;
         below.split('.').next()?.parse().ok()
@@ -226,7 +217,6 @@ impl AgentId {
 
     /// Returns a short text for file names: the id itself, or the beginning of a long id and a checksum. It
     /// has at most 100 bytes.
-    #[must_use]
     pub fn file_name(&self) -> String {
         const MAX_FILE_NAME: usize = 100;
         if self.0.len() <= MAX_FILE_NAME {
@@ -263,7 +253,6 @@ plain_when_read!(SessionId);
 
 impl SessionId {
     /// Takes the id unchecked; Claude Code requires a UUID.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -277,7 +266,6 @@ plain_when_read!(MessageId);
 
 impl MessageId {
     /// Takes the id unchecked.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }

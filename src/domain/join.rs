@@ -110,7 +110,6 @@ pub struct PendingJoin {
 
 impl PendingJoin {
     /// Returns how many more agents have to end, at most the number that still live.
-    #[must_use]
     pub fn more(&self, tally: JoinTally) -> u32 {
         let JoinTally { count, done, failed } = tally;
         let live = count.saturating_sub(done).saturating_sub(failed);
@@ -118,7 +117,6 @@ impl PendingJoin {
     }
 
     /// Returns the end of the wait; `None` if there is no timeout.
-    #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
         self.join.timeout_ms.map(|timeout| self.since.plus(timeout))
     }
@@ -159,7 +157,6 @@ pub struct JoinTally {
 
 impl UnjoinedChildren {
     /// Returns whether there are no children.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -175,7 +172,6 @@ impl UnjoinedChildren {
     }
 
     /// Returns whether that child is among them.
-    #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|batch| batch.contains(number))
     }
@@ -215,7 +211,6 @@ impl UnjoinedChildren {
     }
 
     /// Counts the children that an agent with `depth` pending returns waits for.
-    #[must_use]
     pub fn tally(&self, depth: usize) -> JoinTally {
         let own = self.0.iter().filter(|batch| batch.depth >= depth);
         own.fold(JoinTally::default(), |sum, batch| JoinTally {
@@ -249,7 +244,6 @@ impl ChildBatch {
 
 impl Join {
     /// Returns the number of results needed from `count` agents.
-    #[must_use]
     pub fn needs(&self, count: u32) -> u32 {
         match self.need {
             JoinCondition::All => count,
@@ -259,7 +253,6 @@ impl Join {
     }
 
     /// Returns the fallback that an outcome leads to: the agent continues after a join that is met.
-    #[must_use]
     pub fn fallback(&self, outcome: JoinOutcome) -> &JoinFallback {
         match outcome {
             JoinOutcome::Met => &JoinFallback::Keep,
@@ -269,7 +262,6 @@ impl Join {
     }
 
     /// Returns the outcome for the agents' present status; `None` while it is open.
-    #[must_use]
     pub fn outcome(&self, tally: JoinTally) -> Option<JoinOutcome> {
         let JoinTally { count, done, failed } = tally;
         let needed = self.needs(count);

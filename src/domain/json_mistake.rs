@@ -22,7 +22,6 @@ const SYNTAX: [(&str, &str); 14] = [
 ];
 
 /// Returns the place of a mistake and a sentence about it: `line 2, column 5: this is no number`.
-#[must_use]
 pub fn placed_mistake(error: &Error) -> String {
     match error.line() {
         0 => mistake(error),
@@ -31,7 +30,6 @@ pub fn placed_mistake(error: &Error) -> String {
 }
 
 /// Returns a sentence about a mistake, without its place.
-#[must_use]
 pub fn mistake(error: &Error) -> String {
     let said = error.to_string();
     let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);

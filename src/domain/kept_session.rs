@@ -64,13 +64,11 @@ pub struct SessionPart {
 
 impl SessionManifest {
     /// Returns the length of the session in bytes, at most what the type holds.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes))
     }
 
     /// Returns whether this program can use it for a session.
-    #[must_use]
     pub fn is_usable_for(&self, session: &SessionId) -> bool {
         let is_bounded = |part: &SessionPart| part.bytes <= MAX_SESSION_PART_BYTES;
         self.version == MANIFEST_VERSION
@@ -82,7 +80,6 @@ impl SessionManifest {
 
 /// Returns the number of the first parts that stay when a session with these unchanged parts has grown to `bytes`. What
 /// follows them is put anew.
-#[must_use]
 pub fn parts_to_keep(unchanged: &[SessionPart], bytes: u64) -> usize {
     let known = unchanged.iter().fold(0, |sum: u64, part| sum.saturating_add(part.bytes));
     let mut added = bytes.saturating_sub(known);

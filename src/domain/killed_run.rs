@@ -23,7 +23,6 @@ pub fn killed_records(records: u64, is_paused: bool) -> impl Iterator<Item = u64
 
 /// Returns the first difference of a run that was killed and resumed from the same run without a kill. `again` are the
 /// endings of a second run without one: results that differ there already are not compared.
-#[must_use]
 pub fn resumed_difference(
     run: &ObservedRun,
     before: &ObservedRun,

@@ -46,7 +46,6 @@ pub enum ChargeKind {
 }
 
 /// Returns the cost that an event reports; `None` if it reports no cost.
-#[must_use]
 pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
     let (turn, cost) = (event.turn()?, event.cost()?);
     let (prompt, on) = match event {
@@ -199,7 +198,6 @@ impl LedgerLine {
     }
 
     /// Returns the sum of several lines.
-    #[must_use]
     pub fn sum<N>(lines: &[(N, &Self)]) -> Self {
         let mut sum = Self::default();
         for (_, line) in lines {
@@ -218,7 +216,6 @@ impl LedgerLine {
     }
 
     /// Returns its share of `whole`, from 0 to 1.
-    #[must_use]
     pub fn share(&self, whole: Usd) -> f64 {
         if whole == Usd::ZERO { 0.0 } else { self.used.cost_usd.dollars() / whole.dollars() }
     }

@@ -36,7 +36,6 @@ pub struct LivePart(Usd);
 
 impl LivePart {
     /// Returns the budget that the run is given.
-    #[must_use]
     pub fn run_budget(self) -> Usd {
         self.0.half()
     }
@@ -44,7 +43,6 @@ impl LivePart {
 
 impl LiveBudget {
     /// Returns the budget before anything is spent.
-    #[must_use]
     pub fn new(total: Usd) -> Self {
         Self { total, spent: Usd::ZERO, reserved: Usd::ZERO }
     }

@@ -18,7 +18,6 @@ pub enum LiveEnd {
 
 impl LiveEnd {
     /// Returns the word for it in JSON.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -57,7 +56,6 @@ pub struct LiveRow {
 
 impl LiveRow {
     /// Returns the row of these runs.
-    #[must_use]
     pub fn of(runs: impl IntoIterator<Item = LiveRun>) -> Self {
         let mut row = Self::default();
         for LiveRun { end, cost, duration_ms } in runs {
@@ -76,7 +74,6 @@ impl LiveRow {
     }
 
     /// Returns the median time of a judged run, in milliseconds; of an even number the mean of the two in the middle.
-    #[must_use]
     pub fn median_ms(&self) -> Option<u64> {
         let half = self.durations.len() / 2;
         let upper = *self.durations.get(half)?;
@@ -87,7 +84,6 @@ impl LiveRow {
     }
 
     /// Returns the cells of its line, as [`LIVE_HEADS`] names them.
-    #[must_use]
     pub fn cells(&self) -> [String; 5] {
         let PassRate { passed, runs } = self.rate;
         let percent = |part: f64| format!("{:.0} %", part * 100.0);

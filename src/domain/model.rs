@@ -34,7 +34,6 @@ impl ModelName {
     }
 
     /// Returns the name as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -21,7 +21,6 @@ impl Usd {
     pub const ZERO: Self = Self(0);
 
     /// Converts dollars, rounded to a billionth; a negative amount or NaN becomes zero.
-    #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -32,44 +31,37 @@ impl Usd {
     }
 
     /// Returns the amount in dollars.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "exact below nine million dollars")]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / NANOS_PER_DOLLAR
     }
 
     /// Returns the sum, at most the maximum of the type.
-    #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
     /// Returns the difference, or zero if `other` is more.
-    #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// Returns half of the amount, rounded down.
-    #[must_use]
     pub fn half(self) -> Self {
         Self(self.0 / 2)
     }
 
     /// Returns the amount divided by a number, rounded down; by 0 it is not divided.
-    #[must_use]
     pub fn divided(self, by: u32) -> Self {
         Self(self.0.checked_div(u64::from(by)).unwrap_or(self.0))
     }
 
     /// Returns whether it is no money.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }
 
     /// Returns the amount multiplied by `times`.
-    #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self(self.0.saturating_mul(times as u64))
     }

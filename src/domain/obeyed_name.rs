@@ -44,7 +44,6 @@ const ENDINGS: &str = "\
 const BEGINNINGS: &str = "containerfile dockerfile jenkinsfile makefile";
 
 /// Returns the first name in a path, below a workspace, that is hidden or that programs obey.
-#[must_use]
 pub fn obeyed_name(path: &Path) -> Option<&OsStr> {
     let data = DATA.iter().find_map(|data| path.strip_prefix(data).ok());
     data.unwrap_or(path).iter().find(|name| {
@@ -58,7 +57,6 @@ pub fn obeyed_name(path: &Path) -> Option<&OsStr> {
 }
 
 /// Returns the first name in a path that no graph writes.
-#[must_use]
 pub fn refused_name(path: &Path) -> Option<&OsStr> {
     let is_refused =
         |name: &&OsStr| REFUSED.split(' ').any(|known| name.eq_ignore_ascii_case(known));

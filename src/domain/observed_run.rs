@@ -146,14 +146,12 @@ impl ObservedRun {
     }
 
     /// Returns the states that an agent passed, or all agents together.
-    #[must_use]
     pub fn path(&self, agent: Option<&AgentId>) -> Vec<&str> {
         let own = |step: &&ObservedStep| agent.is_none_or(|agent| step.agent == *agent);
         self.steps.iter().filter(own).map(|step| step.place.as_str()).collect()
     }
 
     /// Returns the result of an agent, if it has one.
-    #[must_use]
     pub fn result(&self, agent: &AgentId) -> Option<&str> {
         match self.endings.get(agent)? {
             ObservedEnding::Result(text) => Some(text),

@@ -32,7 +32,6 @@ pub enum ObservedWayCase {
 
 impl ObservedWay {
     /// Returns the ways of a transition from a state: one for each state that it enters.
-    #[must_use]
     pub fn of(from: &str, transition: &Transition) -> Vec<Self> {
         let forked: Vec<StateName> =
             transition.forked().into_iter().map(|fork| fork.target).collect();
@@ -48,13 +47,11 @@ impl ObservedWay {
     }
 
     /// Returns the way from a node that had an outcome.
-    #[must_use]
     pub fn from_node(from: String, outcome: &str, to: &NodeName) -> Self {
         Self { from, case: ObservedWayCase::Outcome(outcome.to_owned()), to: to.to_string() }
     }
 
     /// Returns whether to take this way is to take one that is described.
-    #[must_use]
     pub fn is(&self, described: &Self) -> bool {
         let fits = described.case == ObservedWayCase::Any || described.case == self.case;
         fits && self.from == described.from && self.to == described.to
@@ -96,7 +93,6 @@ pub struct ProgramTrace {
 
 impl ProgramTrace {
     /// Returns the trace of a program that begins.
-    #[must_use]
     pub fn begin(program: String, state: &Arc<str>) -> Self {
         Self { program, state: Arc::clone(state), entries: BTreeMap::new() }
     }

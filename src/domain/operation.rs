@@ -262,7 +262,6 @@ pub type OperationResult = Result<Value, String>;
 
 impl Operation {
     /// Returns the type of the operation, as a graph names it.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Own { name, .. } => name,
@@ -271,7 +270,6 @@ impl Operation {
     }
 
     /// Returns the recovery class of the operation.
-    #[must_use]
     pub fn class(&self) -> RecoveryClass {
         match self {
             Self::ConfigExists

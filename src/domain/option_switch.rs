@@ -39,7 +39,6 @@ pub enum OptionSwitch {
 
 /// Returns how a process that `has` some options can serve a turn that `needs` others, under the permissions of the
 /// run. If it `is_untouched`, its conversation has not begun, and no switch may leave traces in it.
-#[must_use]
 pub fn switch_options(
     has: &ProcessOptions,
     needs: &ProcessOptions,

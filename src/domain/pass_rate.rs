@@ -22,14 +22,12 @@ impl PassRate {
     }
 
     /// Returns the part of the runs that passed, from 0 to 1; `None` without any run.
-    #[must_use]
     pub fn rate(self) -> Option<f64> {
         (self.runs > 0).then(|| f64::from(self.passed) / f64::from(self.runs))
     }
 
     /// Returns the 95 % interval of Wilson: the rates, from 0 to 1, with which such a number of passes is no surprise.
     /// `None` without any run.
-    #[must_use]
     pub fn interval(self) -> Option<(f64, f64)> {
         let (rate, runs) = (self.rate()?, f64::from(self.runs));
         let square = Z_95 * Z_95;

@@ -36,7 +36,6 @@ pub struct StarterConsent {
 
 impl StarterConsent {
     /// Returns whether nothing is given.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -72,7 +72,6 @@ impl AgentFamily {
     }
 
     /// Returns whether an agent belongs to it.
-    #[must_use]
     pub fn has(&self, id: &AgentId) -> bool {
         *id == self.agent || (self.descendants && id.is_within(&self.agent))
     }

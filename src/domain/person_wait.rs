@@ -55,14 +55,12 @@ impl PersonWaitSubject {
     pub const NAMES: &'static [&'static str] = Self::VARIANTS;
 
     /// Returns its name for programs.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.into()
     }
 }
 
 /// Returns the waits of a run that a person can end, the longest first; none of a run that has ended.
-#[must_use]
 pub fn person_waits(run: &Run) -> Vec<PersonWait> {
     match run.status {
         RunStatus::Running | RunStatus::Paused => {

@@ -70,7 +70,6 @@ pub struct HostChanges {
 
 impl HostTable {
     /// Returns a table without hosts, for a raymond that speaks this version of the messages.
-    #[must_use]
     pub fn new(wire: u32) -> Self {
         Self {
             wire,
@@ -85,13 +84,11 @@ impl HostTable {
 
     /// Returns the table of a run whose turns start Claude Code, if `starts`: hosts without it are given agents only if no other
     /// one takes any, since scripts and graphs may do without it, and no host is given more turns than its memory carries.
-    #[must_use]
     pub fn starting_claude(self, starts: bool) -> Self {
         Self { starts_claude: starts, ..self }
     }
 
     /// Returns the table of a run whose turns take hardly any time, if `sends`: some are sent to a host before a slot is free.
-    #[must_use]
     pub fn sending_ahead(self, sends: bool) -> Self {
         Self { sends_ahead: sends, ..self }
     }
@@ -162,20 +159,17 @@ impl HostTable {
     }
 
     /// Returns the home that an agent has now.
-    #[must_use]
     pub fn home(&self, agent: &AgentId) -> Option<Home> {
         self.agents.get(agent).map(|placement| placement.placed.home())
     }
 
     /// Returns the home that an agent gets at a host now.
-    #[must_use]
     pub fn home_at(&self, host: &HostName) -> Option<Home> {
         let epoch = self.hosts.get(host)?.epoch;
         Some(Home { host: Some(host.clone()), epoch })
     }
 
     /// Returns whether work may begin at a home: its host is in the same epoch, is alive, and is not lost.
-    #[must_use]
     pub fn is_usable(&self, home: &Home) -> bool {
         let Some(host) = &home.host else { return true };
         let host = self.hosts.get(host).filter(|host| host.epoch == home.epoch);
@@ -183,7 +177,6 @@ impl HostTable {
     }
 
     /// Returns the number of turns that may be at a host at once: none if it is silent or lost.
-    #[must_use]
     pub fn permits(&self, host: &HostName) -> usize {
         self.hosts.get(host).map_or(0, |host| {
             let permits = host.permits(self.wire, self.starts_claude);
@@ -192,13 +185,11 @@ impl HostTable {
     }
 
     /// Returns the number of agents that live at a host.
-    #[must_use]
     pub fn agents_at(&self, host: &HostName) -> usize {
         self.hosts.get(host).map_or(0, |host| host.agents.len())
     }
 
     /// Returns whether a host takes agents with this requirement.
-    #[must_use]
     pub fn takes(&self, host: &HostName, requirement: Option<&HostLabel>) -> bool {
         let takes = self.hosts.get(host).is_some_and(|host| host.obstacle(self.wire).is_none());
         takes && requirement.is_none_or(|label| self.has_label(host, label))

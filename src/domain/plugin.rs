@@ -33,7 +33,6 @@ pub struct PlugIn {
 
 impl PlugIn {
     /// Creates a plug-in that the run can do without, with the usual options.
-    #[must_use]
     pub fn new(command: Vec<String>) -> Self {
         Self {
             name: name_of(&command),
@@ -46,7 +45,6 @@ impl PlugIn {
     }
 
     /// Returns the policy by which it is restarted.
-    #[must_use]
     pub fn supervision(&self) -> SupervisionPolicy {
         SupervisionPolicy::default().with(&self.supervision)
     }
@@ -54,7 +52,6 @@ impl PlugIn {
 
 /// Returns whether a text can be the name of a plug-in. The name appears in messages, in records and in the
 /// program's environment.
-#[must_use]
 pub fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
 }

@@ -133,7 +133,6 @@ fn list_near_misses(near_misses: &[String]) -> String {
 
 impl AcceptedTransition {
     /// Returns the transition of a reply that is a result as it stands.
-    #[must_use]
     pub fn plain_result(text: &str) -> Self {
         let transition = Transition::Result {
             payload: text.to_owned(),
@@ -146,7 +145,6 @@ impl AcceptedTransition {
 
 impl TransitionPolicy {
     /// Returns a policy that allows only a result.
-    #[must_use]
     pub fn result() -> Self {
         let result = Transition::Result {
             payload: String::new(),
@@ -157,13 +155,11 @@ impl TransitionPolicy {
     }
 
     /// Returns whether the policy has no entry. Then every transition is allowed, and no reminder can be made.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.allowed.is_empty()
     }
 
     /// Returns whether a transition may be taken.
-    #[must_use]
     pub fn allows(&self, transition: &Transition) -> bool {
         self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
     }
@@ -240,7 +236,6 @@ impl TransitionPolicy {
     }
 
     /// Returns the transition that a reply without a tag means, if the policy leaves only one.
-    #[must_use]
     pub fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
             [only] if only.tag() == TagName::Ask => None,

@@ -64,13 +64,11 @@ const ALIASES: [(&str, &str); 6] = [
 ];
 
 /// Returns about how many tokens a text has.
-#[must_use]
 pub fn estimated_tokens(text: &str) -> u64 {
     text.len().div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 /// Returns the cost of input tokens; `None` for a model that the table does not know.
-#[must_use]
 pub fn input_cost(model: &str, tokens: u64) -> Option<Usd> {
     let name = model.to_ascii_lowercase();
     let name = name.split('[').next().unwrap_or_default();

@@ -13,7 +13,6 @@ const LINE_LENGTH: usize = 80;
 
 /// Returns whether a character controls a terminal, is invisible, or changes the direction of text. The line feed
 /// counts too: only [`printable`] keeps it.
-#[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() || is_invisible(c) || is_directional(c)
 }
@@ -35,7 +34,6 @@ fn is_directional(c: char) -> bool {
 }
 
 /// Returns a text of several lines in which every other unprintable character is written as its number.
-#[must_use]
 pub fn printable(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     shown(&text, |c| match c {
@@ -46,7 +44,6 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Returns a text on a single line, so that no part of it looks like another line.
-#[must_use]
 pub fn printable_line(text: &str) -> String {
     shown(text.trim_end_matches(['\n', '\r']), |c| match c {
         '\n' => Some("\\n"),
@@ -57,14 +54,12 @@ pub fn printable_line(text: &str) -> String {
 }
 
 /// Returns a text of several lines on a single one, with blanks between them.
-#[must_use]
 pub fn joined_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     printable_line(&lines.collect::<Vec<_>>().join(" "))
 }
 
 /// Returns a text in which all lines but the first are indented, so that none of them looks like another message.
-#[must_use]
 pub fn printable_block(text: &str) -> String {
     let text = printable(text);
     let mut lines = text.lines();
@@ -77,13 +72,11 @@ pub fn printable_block(text: &str) -> String {
 }
 
 /// Returns the beginning of a text on one line, its blanks and line breaks as single blanks.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     flat(text, LINE_LENGTH)
 }
 
 /// Returns the beginning of a text on one line, up to a length in bytes.
-#[must_use]
 pub fn flat(text: &str, longest: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let flat = printable_line(&words);
@@ -92,7 +85,6 @@ pub fn flat(text: &str, longest: usize) -> String {
 }
 
 /// Returns JSON with the same values, without characters that control a terminal or are invisible.
-#[must_use]
 pub fn printable_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

@@ -90,7 +90,6 @@ pub const PRIVILEGED: [(&str, Privilege); 11] = [
 impl Privilege {
     /// Returns the privilege that an operation takes, by its type. A type that is not known counts as one that runs
     /// commands.
-    #[must_use]
     pub fn of_operation_type(name: &str) -> Option<Self> {
         if CONFINED.contains(&name) {
             return None;
@@ -100,7 +99,6 @@ impl Privilege {
     }
 
     /// Returns the privilege that an operation of this type takes if it is about this path, as it is written.
-    #[must_use]
     pub fn of_written_path(name: &str, path: &str) -> Option<Self> {
         let path = Path::new(path);
         // What is refused with trust, too, need not be trusted.
@@ -109,13 +107,11 @@ impl Privilege {
     }
 
     /// Returns its name in JSON.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Returns what it allows, after "the workflow".
-    #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Commands => "runs commands",
@@ -131,7 +127,6 @@ impl Privilege {
 
 impl Operation {
     /// Returns the privilege that it needs. Types that a program using the library has added need none.
-    #[must_use]
     pub fn privilege(&self) -> Option<Privilege> {
         match self {
             Self::Own { .. } => None,

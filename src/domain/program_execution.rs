@@ -126,7 +126,6 @@ pub struct ProgramPosition {
 
 impl ProgramPosition {
     /// Returns the wait of the body that an activity or a question is for, else that of the program.
-    #[must_use]
     pub fn due_wait(&self) -> Option<&ProgramWait> {
         let (mut bodies, mut active, mut wait) = (&self.parallel, self.active, &self.wait);
         while let Some(body) = active.and_then(|number| bodies.get(number)) {
@@ -136,7 +135,6 @@ impl ProgramPosition {
     }
 
     /// Returns the amount that started runs were given, and that a due one is to be given.
-    #[must_use]
     pub fn committed_usd(&self) -> Usd {
         let due = match &self.activity {
             Some(Activity::StartWorkflow(start)) => start.budget_usd.unwrap_or_default(),
@@ -146,7 +144,6 @@ impl ProgramPosition {
     }
 
     /// Returns the commands that run for its bodies.
-    #[must_use]
     pub fn commands(&self) -> Vec<CommandId> {
         self.parallel.iter().flat_map(ParallelPosition::commands).collect()
     }
@@ -183,7 +180,6 @@ pub struct ParallelPosition {
 
 impl ParallelPosition {
     /// Returns the commands that run for the body, and for the bodies in it.
-    #[must_use]
     pub fn commands(&self) -> Vec<CommandId> {
         let inner = self.parallel.iter().flat_map(Self::commands);
         self.command.into_iter().chain(inner).collect()
@@ -293,13 +289,11 @@ pub struct RoleMailbox {
 
 impl RoleMailbox {
     /// Returns whether it is answering the request with this id.
-    #[must_use]
     pub fn is_at(&self, id: &str) -> bool {
         self.current.as_ref().is_some_and(|request| request.id == id)
     }
 
     /// Returns whether it has nothing left to do.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.released && self.current.is_none()
     }

@@ -103,7 +103,6 @@ pub enum HookPoint {
 
 impl HookPoint {
     /// Returns the occasion of a question.
-    #[must_use]
     pub fn of(question: &Consultation) -> Self {
         match question {
             Consultation::Start(_) => Self::Start,

@@ -13,13 +13,11 @@ pub const COMPLETED: &str = "completed";
 pub const FAILED: &str = "failed";
 
 /// Returns the state of a program that is in a state of its text.
-#[must_use]
 pub fn running(state: &str) -> String {
     format!("running {state}")
 }
 
 /// Returns whether a published state is the last one of its program.
-#[must_use]
 pub fn is_ending(state: &str) -> bool {
     [COMPLETED, FAILED].contains(&state)
 }

@@ -67,7 +67,6 @@ pub struct AnswerCommand {
 
 impl AnswerCommand {
     /// Creates an answer to any agent that asks under a name.
-    #[must_use]
     pub fn to(node: &str, text: &str) -> Self {
         Self { agent: None, step: None, node: node.to_owned(), text: text.to_owned() }
     }
@@ -90,7 +89,6 @@ pub struct InvalidAnswer {
 
 impl Question {
     /// Returns the question that a prompt asks by its transition, and the state that the answer leads to.
-    #[must_use]
     pub fn of(transition: &Transition) -> Option<(Self, &StateName)> {
         let Transition::Ask { question, next, .. } = transition else { return None };
         let question = Self {
@@ -167,7 +165,6 @@ impl<'value> StoredAnswer<'value> {
 
 /// Returns a part of `raw` in a stored answer `{id, raw}`: `text` is a text of the person's own, `selected` the id of
 /// the chosen option. `None` if the value is no such answer, or if it has no such part.
-#[must_use]
 pub fn raw_part<'value>(answer: &'value Value, part: &str) -> Option<&'value Value> {
     let answer = StoredAnswer::of(answer).filter(|answer| !answer.has_element)?;
     match part {
@@ -179,7 +176,6 @@ pub fn raw_part<'value>(answer: &'value Value, part: &str) -> Option<&'value Val
 
 /// Returns the text that a stored answer `{id, raw}` stands for: the id of the chosen option, or a text of the person's
 /// own. `None` if the value is no such answer.
-#[must_use]
 pub fn answer_text(answer: &Value) -> Option<&str> {
     let answer = StoredAnswer::of(answer)?;
     let is_chosen = answer.is_option || answer.has_element;

@@ -68,7 +68,6 @@ fn is_once(times: &u32) -> bool {
 
 impl ToolRefusal {
     /// Describes one refused call by its tool, the whole input and the reason that was given.
-    #[must_use]
     pub fn new(tool: &str, input: &Value, why: &str) -> Self {
         let mut allow = rule::rules_that_allow(tool, input, why);
         if allow.iter().any(|rule| rule.len() > MAX_TEXT_BYTES) || allow.len() > MAX_RULES {
@@ -102,13 +101,11 @@ fn is_zero(count: &u32) -> bool {
 
 impl ToolRefusals {
     /// Returns whether no call was refused.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.more == 0
     }
 
     /// Returns how many calls were refused, repetitions included.
-    #[must_use]
     pub fn count(&self) -> u32 {
         self.calls.iter().fold(self.more, |count, call| count.saturating_add(call.times))
     }
@@ -136,7 +133,6 @@ impl ToolRefusals {
     }
 
     /// Returns the rules that would have allowed all named calls, each once.
-    #[must_use]
     pub fn allow(&self) -> Vec<&str> {
         let mut rules: Vec<&str> = Vec::new();
         for rule in self.calls.iter().flat_map(|call| &call.allow) {
@@ -149,7 +145,6 @@ impl ToolRefusals {
 }
 
 /// Returns the part of a tool's input that tells what the call is about, on one line.
-#[must_use]
 pub fn subject(input: &Value) -> String {
     let Value::Object(fields) = input else { return String::new() };
     let telling = TELLING.iter().find_map(|key| fields.get(*key)?.as_str());

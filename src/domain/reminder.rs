@@ -10,7 +10,6 @@ use super::transition::{ANY_LIST, Transition};
 const YOUR_LIST: &str = "your file or JSON list";
 
 /// Returns the reminder for a reply that broke the protocol; `None` if the state has no policy.
-#[must_use]
 pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Option<String> {
     if policy.is_open() {
         return None;
@@ -34,7 +33,6 @@ pub const EMPTY_REPLY_REMINDER: &str = "Your last reply cannot be used: the repl
      Do not repeat your work. Reply again, and give your answer as the text of the reply.\n";
 
 /// Returns the reminder for an answer that is not the object that the state's schema asks for.
-#[must_use]
 pub fn output_reminder(schema: &str, violation: &ProtocolViolation) -> String {
     let first = match violation {
         ProtocolViolation::Fork { .. } => "Fix that first, or answer otherwise.",

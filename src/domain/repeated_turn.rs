@@ -6,7 +6,6 @@ use super::turn::FailureCause;
 const NAMED_FILES: usize = 40;
 
 /// Returns the note on the files that differ from the last commit, as git lists them; `None` if there are none.
-#[must_use]
 pub fn note_on_changes(cause: FailureCause, status: &str) -> Option<String> {
     let files: Vec<&str> = status.lines().filter(|line| !line.trim().is_empty()).collect();
     if files.is_empty() {

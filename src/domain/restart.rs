@@ -162,7 +162,6 @@ pub fn restart(agent: &Agent, context: RestartContext<'_>) -> RestartDecision {
 }
 
 /// Returns a message without the number of restarts that [`next_restart`] says in words at its end.
-#[must_use]
 pub fn without_exhaustion(message: &str) -> &str {
     let Some((plain, words)) = message.strip_suffix(')').and_then(|text| text.rsplit_once(" ("))
     else {

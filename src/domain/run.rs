@@ -221,13 +221,11 @@ pub enum PauseReason {
 
 impl Run {
     /// Returns `@label` of its programs: its name for people, else its id.
-    #[must_use]
     pub fn label(&self) -> &str {
         self.settings.label.as_deref().unwrap_or(self.workflow_id.as_str())
     }
 
     /// Returns its budget and its spending.
-    #[must_use]
     pub fn budget(&self) -> Budget<'_> {
         Budget {
             spent: self.committed_usd(),
@@ -239,19 +237,16 @@ impl Run {
     }
 
     /// Returns the amount that is gone from its budget: spent by itself, or given to runs that it has started.
-    #[must_use]
     pub fn committed_usd(&self) -> Usd {
         self.total_cost_usd.saturating_add(self.given_usd)
     }
 
     /// Returns the part of its budget that is left; `None` without a budget.
-    #[must_use]
     pub fn budget_left(&self) -> Option<Usd> {
         Some(self.settings.budget_usd?.saturating_sub(self.committed_usd()))
     }
 
     /// Returns whether it can be resumed: it has not ended, neither well nor badly.
-    #[must_use]
     pub fn can_resume(&self) -> bool {
         match self.status {
             RunStatus::Running | RunStatus::Paused => true,
@@ -260,26 +255,22 @@ impl Run {
     }
 
     /// Returns the policy that supervises an agent: the run's, overridden by the state the agent started in.
-    #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {
         self.settings.supervision.with(&agent.spec.options.supervision)
     }
 
     /// Returns the time before which no turn may start, if it lies ahead.
-    #[must_use]
     pub fn limited(&self, now: Timestamp) -> Option<Timestamp> {
         self.limited_until.filter(|&until| until > now)
     }
 
     /// Returns the program that the run began with, if an agent is to begin with it.
-    #[must_use]
     pub fn first_definition(&self, agent: &Agent) -> Option<&ProgramSource> {
         let is_first = agent.id == AgentId::main() && agent.step == 1;
         self.definitions.values().next().filter(|_| is_first)
     }
 
     /// Returns the recorded text of the program that an agent executes, or is to begin with.
-    #[must_use]
     pub fn kept_program(&self, agent: &Agent) -> Option<&ProgramSource> {
         match agent.program() {
             Some(own) => self.definitions.get(&own.program),
@@ -289,7 +280,6 @@ impl Run {
 
     /// Returns the roles of an agent's program that need no process while it waits for an outside event, which may take
     /// days.
-    #[must_use]
     pub fn idle_roles(&self, agent: &Agent) -> Vec<AgentId> {
         let waits_outside = agent.program_wait().is_some_and(|wait| wait.outside);
         let execution = agent.program().filter(|_| waits_outside);
@@ -305,7 +295,6 @@ impl Run {
 
     /// Returns the first of the answers given ahead of time that fits a question, and the number of answers
     /// that are used up then.
-    #[must_use]
     pub fn prepared_answer(&self, question: &Question) -> Option<(Answer, u32)> {
         let given = self.settings.answers.get(&question.node)?;
         let used = self.used_answers.get(&question.node).copied().unwrap_or_default();

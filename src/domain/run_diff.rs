@@ -96,7 +96,6 @@ impl<T> RunPair<T> {
     }
 
     /// Returns the pair of references.
-    #[must_use]
     pub fn as_ref(&self) -> RunPair<&T> {
         RunPair { a: &self.a, b: &self.b }
     }
@@ -104,7 +103,6 @@ impl<T> RunPair<T> {
 
 impl RunDiff {
     /// Returns whether the runs came to the same.
-    #[must_use]
     pub fn is_equal(&self) -> bool {
         // Costs and inputs differ between runs that came to the same.
         let Self { shared: _, inputs: _, cost: _, state_costs: _, first, steps, results, files } =
@@ -114,7 +112,6 @@ impl RunDiff {
 }
 
 /// Compares two runs, of `agent` alone if one is named. The moments of shared records are to be forgotten before.
-#[must_use]
 pub fn compare(a: &RunHistory, b: &RunHistory, agent: Option<&AgentId>) -> RunDiff {
     let is_named = |id: &AgentId| agent.is_none_or(|agent| agent == id);
     let agents: BTreeSet<&AgentId> = a.agents.keys().chain(b.agents.keys()).collect();

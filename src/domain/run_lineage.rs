@@ -30,7 +30,6 @@ struct LineagePart {
 
 impl RunLineage {
     /// Returns the lineage of a run, as it is after its first record.
-    #[must_use]
     pub fn begin(run: &Run) -> Self {
         let main = run.agents.get(&AgentId::main());
         let at = main.map(|agent| agent.since).unwrap_or_default();
@@ -63,13 +62,11 @@ impl RunLineage {
     }
 
     /// Returns the number of the last record.
-    #[must_use]
     pub fn last(&self) -> u64 {
         self.last
     }
 
     /// Returns the number of records at the beginning that two runs share.
-    #[must_use]
     pub fn shared_with(&self, other: &Self) -> u64 {
         if self.first_session.is_none() || self.first_session != other.first_session {
             return 0;

@@ -63,7 +63,6 @@ pub struct StartedRun {
 }
 
 /// Returns whether a program is named by its file, and not by the name in it.
-#[must_use]
 pub fn is_program_file(name: &str) -> bool {
     let file = name.rsplit_once('/').map_or(name, |(_, file)| file);
     StateName::parse(file).is_ok_and(|file| file.is_program())
@@ -109,7 +108,6 @@ pub fn part_for_started(asked: Option<Usd>, left: Option<Usd>) -> Result<Option<
 
 /// Returns the spending limit of a started run: the part that it is given, if its starter has a budget, and no more than
 /// the program's own.
-#[must_use]
 pub fn budget_of_started(own: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
     match (own, given) {
         (Some(own), Some(given)) => Some(own.min(given)),
@@ -118,7 +116,6 @@ pub fn budget_of_started(own: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
 }
 
 /// Returns the narrower of two permissions.
-#[must_use]
 pub fn narrower(one: RunPermission, other: RunPermission) -> RunPermission {
     let rank = |permission: &RunPermission| match permission {
         RunPermission::SkipAll => u32::MAX,

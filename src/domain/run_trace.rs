@@ -57,13 +57,11 @@ pub enum TraceAspect {
 
 impl TraceAspect {
     /// Returns its word for people.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
     /// Returns whether its text is a checksum of what a turn was asked or has replied.
-    #[must_use]
     pub fn is_checksum(self) -> bool {
         match self {
             Self::Prompt | Self::Reply => true,
@@ -83,13 +81,11 @@ impl TraceAspect {
     }
 
     /// Returns whether it tells of a turn, and is absent if that is not known.
-    #[must_use]
     pub fn may_be_unknown(self) -> bool {
         self.is_checksum() || self == Self::Model
     }
 
     /// Returns whether it is a part of the way of a step.
-    #[must_use]
     pub fn is_outcome(self) -> bool {
         match self {
             Self::Failure
@@ -236,7 +232,6 @@ impl TraceFold {
     }
 
     /// Returns the trace. `run` is the run after the last record.
-    #[must_use]
     pub fn finish(self, run: &Run, traced: &dyn Fn(&str) -> TracedText) -> RunHistory {
         let (lineage, inputs) = self.begun.unwrap_or_else(|| begin(run, traced));
         let ended = run.finished.iter().map(|ended| (ended.id.clone(), ending(ended, traced)));
@@ -263,7 +258,6 @@ impl RunHistory {
     }
 
     /// Returns the turns that have a moment.
-    #[must_use]
     pub fn turns(&self) -> BTreeSet<TurnId> {
         let moments = self.agents.values().flatten().filter(|moment| moment.ends_turn);
         moments.map(|moment| moment.turn.clone()).collect()

@@ -40,13 +40,11 @@ pub struct ScriptedFault {
 
 impl ScriptedFault {
     /// Returns the failure of a kind, of which nothing more is known.
-    #[must_use]
     pub fn of(kind: FaultKind) -> Self {
         Self { kind, resets_ms: None }
     }
 
     /// Returns the failure that follows when a turn takes so long, if it may not: `None` if it may.
-    #[must_use]
     pub fn of_delay(delay_ms: u64, limits: TurnTimeouts) -> Option<(u64, Self)> {
         let timeout = (limits.timeout_ms, Self::of(FaultKind::Timeout));
         let stall = (limits.idle_timeout_ms, Self::of(FaultKind::Stall));
@@ -55,7 +53,6 @@ impl ScriptedFault {
     }
 
     /// Returns the failure of a turn, with the cause and the words of a real one.
-    #[must_use]
     pub fn failure(self, limits: TurnTimeouts, now: Timestamp) -> TurnFailure {
         let (cause, message) = match self.kind {
             FaultKind::Crash => (

@@ -72,7 +72,6 @@ pub struct RunSeal {
 
 impl RunSeal {
     /// Returns the differences from the terms that a person confirmed, a text each; none if they are the same.
-    #[must_use]
     pub fn differences(&self, scope_dir: &str, found: &SealedTerms) -> Vec<String> {
         let mut differences = Vec::new();
         if self.scope_dir != scope_dir {
@@ -127,7 +126,6 @@ fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
 }
 
 /// Returns a permission as people read it.
-#[must_use]
 pub fn mode(permission: &RunPermission) -> &str {
     match permission {
         RunPermission::Mode(name) => name,

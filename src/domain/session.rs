@@ -57,7 +57,6 @@ const MAX_ANCESTORS: usize = 16;
 
 impl Session {
     /// Creates a session without history.
-    #[must_use]
     pub fn fresh(id: SessionId) -> Self {
         Self {
             id,
@@ -69,20 +68,17 @@ impl Session {
     }
 
     /// Creates a session that exists already.
-    #[must_use]
     pub fn resumed(id: SessionId, checkpoint: Option<MessageId>) -> Self {
         Self { origin: SessionOrigin::Resumed, checkpoint, ..Self::fresh(id) }
     }
 
     /// Returns a new session with this one's history up to its last finished turn.
-    #[must_use]
     pub fn branch(&self, id: SessionId) -> Self {
         let origin = SessionOrigin::Branch { from: self.id.clone(), at: self.checkpoint.clone() };
         Self { id, origin, checkpoint: None, kept: self.kept.clone(), ancestors: self.lineage() }
     }
 
     /// Returns the same session once its history no longer exists: its next turn begins with what is known of it.
-    #[must_use]
     pub fn lost(&self) -> Self {
         let ancestors = match &self.origin {
             SessionOrigin::Resumed => self.lineage(),
@@ -100,7 +96,6 @@ impl Session {
     }
 
     /// Returns the session whose history it begins its next turn with; `None` if it has none.
-    #[must_use]
     pub fn history(&self) -> Option<&SessionId> {
         match &self.origin {
             SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
@@ -117,7 +112,6 @@ impl Session {
     }
 
     /// Returns the same session after a turn has finished in it.
-    #[must_use]
     pub fn after_turn(&self, checkpoint: Option<MessageId>) -> Self {
         let ancestors = self.ancestors.clone();
         Self { ancestors, ..Self::resumed(self.id.clone(), checkpoint) }
@@ -125,7 +119,6 @@ impl Session {
 
     /// Forks this session under a new id, at the end of its last finished turn. If it has no history of its
     /// own, the fork has the same origin.
-    #[must_use]
     pub fn branched(&self, id: SessionId) -> Self {
         match &self.origin {
             SessionOrigin::Resumed => self.branch(id),

@@ -33,7 +33,6 @@ pub enum AnswererKind {
 
 impl AnswererKind {
     /// Returns whether its turns cost money.
-    #[must_use]
     pub fn costs_money(self) -> bool {
         match self {
             Self::Claude => true,
@@ -42,7 +41,6 @@ impl AnswererKind {
     }
 
     /// Returns the answerer's name for people.
-    #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -52,7 +50,6 @@ impl AnswererKind {
     }
 
     /// Returns a sentence about the costs of a run without a model.
-    #[must_use]
     pub fn note_on_costs(self) -> Option<&'static str> {
         match self {
             Self::Claude => None,
@@ -66,7 +63,6 @@ impl AnswererKind {
     }
 
     /// Returns whether it calls a model, and so costs money and needs permissions.
-    #[must_use]
     pub fn calls_model(self) -> bool {
         match self {
             Self::Claude => true,
@@ -236,7 +232,6 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the cassette that answers the first part of the run, and the last recorded record of that part.
-    #[must_use]
     pub fn replayed_part(&self) -> Option<(&CassetteSource, u64)> {
         let source = self.cassette.as_ref()?;
         Some((source, source.until?))

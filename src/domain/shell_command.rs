@@ -36,7 +36,6 @@ pub struct ShellCommand {
 
 impl ShellCommand {
     /// Returns a command without arguments, that runs in the workspace root and may not be repeated.
-    #[must_use]
     pub fn of(command: &str) -> Self {
         Self {
             command: command.to_owned(),
@@ -51,7 +50,6 @@ impl ShellCommand {
     }
 
     /// Returns the recovery class of the command.
-    #[must_use]
     pub fn class(&self) -> RecoveryClass {
         if self.idempotent {
             RecoveryClass::Converges

@@ -47,7 +47,6 @@ const SPECIAL6: [Ipv6Range; 13] = [
 ];
 
 /// Returns the kind of an address outside of the public internet; `None` for a public address.
-#[must_use]
 pub fn special_address(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => special4(address),

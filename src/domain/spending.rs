@@ -19,7 +19,6 @@ pub struct SpendingMeter {
 
 impl SpendingMeter {
     /// Returns a meter for a turn that begins when the total is `total`.
-    #[must_use]
     pub fn starting_at(total: ProcessSpending) -> Self {
         Self { last_total: total, turn: ProcessSpending::default() }
     }
@@ -42,13 +41,11 @@ impl SpendingMeter {
     }
 
     /// Returns the cost of the turn so far.
-    #[must_use]
     pub fn turn(&self) -> &ProcessSpending {
         &self.turn
     }
 
     /// Returns the last total that was read.
-    #[must_use]
     pub fn last_total(&self) -> &ProcessSpending {
         &self.last_total
     }

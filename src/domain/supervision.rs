@@ -58,13 +58,11 @@ pub struct FixedPoint(u32);
 
 impl FixedPoint {
     /// Creates a number from thousandths.
-    #[must_use]
     pub const fn thousandths(number: u32) -> Self {
         Self(number)
     }
 
     /// Returns the number itself.
-    #[must_use]
     pub fn value(self) -> f64 {
         f64::from(self.0) / 1000.0
     }
@@ -174,7 +172,6 @@ pub struct SupervisionOverrides {
 
 impl SupervisionOverrides {
     /// Returns whether it overrides nothing.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -183,7 +180,6 @@ impl SupervisionOverrides {
 impl SupervisionPolicy {
     /// Returns this policy with the overrides. If only one bound of the waits is overridden and lies beyond the other
     /// bound, the other moves along.
-    #[must_use]
     pub fn with(&self, differing: &SupervisionOverrides) -> Self {
         let own = self;
         let (backoff_min_ms, backoff_max_ms) =
@@ -210,7 +206,6 @@ impl SupervisionPolicy {
     }
 
     /// Returns the time limits of a turn.
-    #[must_use]
     pub fn limits(&self) -> TurnTimeouts {
         TurnTimeouts {
             timeout_ms: self.timeout_ms,

@@ -21,13 +21,11 @@ pub struct InvalidTimestamp(String);
 
 impl Timestamp {
     /// Returns the point `millis` milliseconds later.
-    #[must_use]
     pub fn plus(self, millis: u64) -> Self {
         Self(self.0.saturating_add(millis))
     }
 
     /// Returns the milliseconds from `earlier` to this point; 0 if `earlier` lies after it.
-    #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -98,7 +96,6 @@ impl JsonSchema for Timestamp {
 }
 
 /// Returns a span of milliseconds as people write it: `1500ms`, `90s`, `30m`, `2h`.
-#[must_use]
 pub fn format_duration(millis: u64) -> String {
     match millis {
         0 => "0s".to_owned(),

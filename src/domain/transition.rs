@@ -213,7 +213,6 @@ impl Transition {
     }
 
     /// Returns the name of its tag.
-    #[must_use]
     pub fn tag(&self) -> TagName {
         match self {
             Self::Goto { .. } => TagName::Goto,
@@ -227,13 +226,11 @@ impl Transition {
     }
 
     /// Returns the state between the tags, if it is in the same folder; `None` for a question and a result.
-    #[must_use]
     pub fn target(&self) -> Option<&StateName> {
         self.entered().and_then(|(scope, target)| scope.is_none().then_some(target))
     }
 
     /// Returns the state in the `return` or `next` attribute, if the tag has one.
-    #[must_use]
     pub fn continuation(&self) -> Option<&StateName> {
         match self {
             Self::Call { return_to, .. } | Self::Function { return_to, .. } => Some(return_to),
@@ -243,13 +240,11 @@ impl Transition {
     }
 
     /// Returns the state that is entered if no answer came in time, if a question names one.
-    #[must_use]
     pub fn timeout_state(&self) -> Option<&StateName> {
         self.ask_timeout().map(|timeout| &timeout.timeout_next)
     }
 
     /// Returns the timeout of a question, if it has one.
-    #[must_use]
     pub fn ask_timeout(&self) -> Option<&AskTimeout> {
         match self {
             Self::Ask { timeout, .. } => timeout.as_ref(),
@@ -258,7 +253,6 @@ impl Transition {
     }
 
     /// Returns the attributes that are not structural.
-    #[must_use]
     pub fn variables(&self) -> &Variables {
         match self {
             Self::Goto { variables, .. }
@@ -277,7 +271,6 @@ const MAX_TOLD_TAG: usize = 300;
 
 impl Transition {
     /// Returns the tag as an agent would write it. The middle of a long one is left out: it can hold a whole fork list.
-    #[must_use]
     pub fn in_short(&self) -> String {
         let tag = self.to_string();
         if tag.len() <= MAX_TOLD_TAG {
@@ -326,7 +319,6 @@ impl fmt::Display for Transition {
 }
 
 /// Returns a value as it stands between double quotes in a tag.
-#[must_use]
 pub fn escape_attribute(value: &str) -> String {
     value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }

@@ -81,20 +81,17 @@ impl<'run> TreeMember<'run> {
 
 impl<'run> AgentTree<'run> {
     /// Returns the tree of all agents of a run.
-    #[must_use]
     pub fn of(run: &'run Run) -> Self {
         let live = run.agents.values().map(TreeMember::Live);
         Self::with(&live.chain(run.finished.iter().map(TreeMember::Ended)).collect::<Vec<_>>())
     }
 
     /// Returns the tree of the live agents.
-    #[must_use]
     pub fn of_the_living(run: &'run Run) -> Self {
         Self::with(&run.agents.values().map(TreeMember::Live).collect::<Vec<_>>())
     }
 
     /// Returns the tree of the ended agents.
-    #[must_use]
     pub fn of_the_ended(run: &'run Run) -> Self {
         Self::with(&run.finished.iter().map(TreeMember::Ended).collect::<Vec<_>>())
     }
@@ -118,13 +115,11 @@ impl<'run> AgentTree<'run> {
     }
 
     /// Returns all agents, each before its descendants.
-    #[must_use]
     pub fn nodes(&self) -> &[AgentNode<'run>] {
         &self.nodes
     }
 
     /// Returns every agent in a row of its own.
-    #[must_use]
     pub fn rows(&self) -> Vec<TreeRow> {
         let row = |(place, node): (usize, &AgentNode<'_>)| TreeRow {
             depth: node.depth,
@@ -136,7 +131,6 @@ impl<'run> AgentTree<'run> {
 
     /// Returns the rows with one row for each large family. If the tree stays large, as a binary tree does, any
     /// two members of a family are folded.
-    #[must_use]
     pub fn folded(&self, look: &impl FoldSource) -> Vec<TreeRow> {
         let beyond = |many| FoldOptions { many, deepest: MAX_TREE_DEPTH, opened: None };
         let folded = rows(&self.branches, look, beyond(FAMILY_FOLD_SIZE));

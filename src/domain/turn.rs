@@ -45,7 +45,6 @@ pub struct TurnId {
 
 impl TurnId {
     /// Returns the name of the turn's files: `main.2-3-0`.
-    #[must_use]
     pub fn stem(&self) -> String {
         format!("{}-{}-{}", self.agent.file_name(), self.step, self.turn)
     }
@@ -202,14 +201,12 @@ pub struct SuspendedTurn {
 
 impl TurnReply {
     /// Returns whether it says nothing. Such a reply takes no transition, not even one that needs no tag.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.structured.is_none() && says_nothing(&self.text)
     }
 }
 
 /// Returns whether a text has nothing to read: it is empty, invisible, or what Claude Code puts in place of no text.
-#[must_use]
 pub fn says_nothing(text: &str) -> bool {
     const INVISIBLE: [char; 9] = [
         '\u{ad}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{2060}',
@@ -221,7 +218,6 @@ pub fn says_nothing(text: &str) -> bool {
 
 impl TurnFailure {
     /// Creates a failure that cost nothing.
-    #[must_use]
     pub fn new(cause: FailureCause, message: impl Into<String>) -> Self {
         Self {
             cause,
@@ -238,13 +234,11 @@ impl TurnFailure {
     }
 
     /// Returns whether the limit was reported before its reset, and has been reset since.
-    #[must_use]
     pub fn limit_is_over(&self, now: Timestamp) -> bool {
         self.resets_after_notice && self.resets.is_some_and(|resets| resets <= now)
     }
 
     /// Turns an unusable reply into a failure.
-    #[must_use]
     pub fn of_reply(reply: &TurnReply, cause: FailureCause, message: impl Into<String>) -> Self {
         Self {
             cost: reply.cost,
@@ -256,7 +250,6 @@ impl TurnFailure {
 
     /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if none was,
     /// or if the state continues.
-    #[must_use]
     pub fn of_refused_tools(reply: &TurnReply, on_denied: OnDenied) -> Option<Self> {
         match on_denied {
             OnDenied::Continue => None,
@@ -352,7 +345,6 @@ impl FailureCause {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns whether the machine of the turn is to be put right, so that people have to know which one it is.
-    #[must_use]
     pub fn is_of_machine(self) -> bool {
         match self {
             Self::Storage | Self::Authentication | Self::Account | Self::Unavailable => true,

@@ -21,14 +21,12 @@ pub struct TurnThrottle {
 
 impl TurnThrottle {
     /// Creates a throttle that allows `ceiling` turns, at least one.
-    #[must_use]
     pub fn new(ceiling: usize) -> Self {
         let ceiling = ceiling.max(1);
         Self { ceiling, allowed: ceiling, went_well: 0, halved: None }
     }
 
     /// Returns the number of turns that may run now.
-    #[must_use]
     pub fn allowed(&self) -> usize {
         self.allowed
     }

@@ -30,7 +30,6 @@ pub struct TurnCost {
 
 impl TurnCost {
     /// Returns the cost of a turn that was answered.
-    #[must_use]
     pub fn of_reply(reply: &TurnReply) -> Self {
         Self {
             amount: reply.cost,
@@ -42,7 +41,6 @@ impl TurnCost {
     }
 
     /// Returns the reported cost of a turn that failed.
-    #[must_use]
     pub fn of_failure(failure: &TurnFailure) -> Self {
         Self {
             amount: failure.cost,
@@ -54,7 +52,6 @@ impl TurnCost {
     }
 
     /// Returns whether nothing was spent, as far as it is known.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         self.amount == Usd::ZERO && !self.estimated
     }

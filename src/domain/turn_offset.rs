@@ -37,13 +37,11 @@ pub struct TurnBoundary {
 
 impl TurnBoundary {
     /// Creates the boundary of a turn that is asked by this message.
-    #[must_use]
     pub fn answer_to(message: MessageId) -> Self {
         Self { message: Some(message), repeated: false }
     }
 
     /// Returns whether the message has not been repeated yet.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.repeated
     }
@@ -60,7 +58,6 @@ impl TurnBoundary {
 
     /// Returns whether a result is the turn's. `origin` is the occasion that the result names; `messages` are
     /// those that it answers, if it names any.
-    #[must_use]
     pub fn is_answered_by(&self, origin: Option<&str>, messages: Option<&[String]>) -> bool {
         match (&self.message, messages) {
             _ if self.repeated => true,

@@ -98,13 +98,11 @@ pub struct TurnOptions {
 
 impl TurnOptions {
     /// Returns whether no option is given.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns whether files of the workflow are passed to Claude Code by their paths.
-    #[must_use]
     pub fn names_files(&self) -> bool {
         let is_file = |config: &ConfigSource| matches!(config, ConfigSource::File(_));
         self.system_prompt_file.is_some()
@@ -115,13 +113,11 @@ impl TurnOptions {
     }
 
     /// Returns whether a person is asked to approve tool calls.
-    #[must_use]
     pub fn asks_for_approval(&self) -> bool {
         self.permissions == Some(ApprovalPolicy::Ask)
     }
 
     /// Returns whether a prompt that begins with a slash word is a command.
-    #[must_use]
     pub fn runs_command(&self) -> bool {
         self.run_command == Some(true)
     }
@@ -147,7 +143,6 @@ impl TurnOptions {
     }
 
     /// Returns these options with paths relative to the folder that holds another.
-    #[must_use]
     pub fn below(self, folder: &Folder) -> Self {
         let within = |path: String| format!("{folder}/{path}");
         let all = |paths: Vec<String>| paths.into_iter().map(within).collect();
@@ -160,7 +155,6 @@ impl TurnOptions {
     }
 
     /// Returns these options, completed key by key from those of a layer farther away.
-    #[must_use]
     pub fn or(self, farther: &Self) -> Self {
         let farther = farther.clone();
         Self {

@@ -22,7 +22,6 @@ impl TurnOrder {
     pub const ALL: [(&'static str, Self); 2] = [("depth", Self::Depth), ("breadth", Self::Breadth)];
 
     /// Returns whether it is the order that a run has by default.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Depth
     }

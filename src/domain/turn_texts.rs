@@ -36,13 +36,11 @@ pub struct ScriptTexts {
 
 impl TurnTexts {
     /// Returns whether the turn has left no trace.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prompt.is_none() && self.answer.is_none() && self.script.is_none()
     }
 
     /// Returns the length of the texts in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let script = match &self.script {
             Some(Ok(output)) => output.stdout.len().saturating_add(output.stderr.len()),

@@ -46,7 +46,6 @@ pub struct ModelUse {
 
 impl UsageByModel {
     /// Returns whether no usage is known.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -57,13 +56,11 @@ impl UsageByModel {
     }
 
     /// Returns the usage of all models together.
-    #[must_use]
     pub fn total(&self) -> ModelUse {
         self.0.values().fold(ModelUse::default(), |sum, &used| sum.saturating_add(used))
     }
 
     /// Returns the usage beyond `before`; a model without usage since then is left out.
-    #[must_use]
     pub fn saturating_sub(&self, before: &Self) -> Self {
         let since = |(model, used): (&String, &ModelUse)| {
             let before = before.0.get(model).copied().unwrap_or_default();
@@ -75,13 +72,11 @@ impl UsageByModel {
 
 impl ModelUse {
     /// Returns the sum, at most what the types hold.
-    #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         self.with(other, u64::saturating_add, Usd::saturating_add)
     }
 
     /// Returns the difference, or zero where `other` is more.
-    #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         self.with(other, u64::saturating_sub, Usd::saturating_sub)
     }
@@ -100,7 +95,6 @@ impl ModelUse {
 impl ProcessSpending {
     /// Returns the spending beyond `before`. If `before` has a cost but no usage by model, the result has none
     /// either, because the earlier usage would be counted twice.
-    #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let not_kept = before.cost > Usd::ZERO && before.usage.is_empty();
         let usage = if not_kept {

@@ -75,26 +75,22 @@ impl ValuePath {
     }
 
     /// Reads a path; a text that is none is names with dots between them, whatever characters they have.
-    #[must_use]
     pub fn parse_or_names(text: &str) -> Self {
         let names = || text.split('.').map(|name| PathSegment::Key(name.to_owned())).collect();
         Self::parse(text).unwrap_or_else(|_| Self(names()))
     }
 
     /// Returns the value at the path, which begins in this value.
-    #[must_use]
     pub fn value_in<'value>(&self, value: &'value Value) -> Option<&'value Value> {
         self.0.iter().try_fold(value, step)
     }
 
     /// Returns its steps; there is at least one.
-    #[must_use]
     pub fn segments(&self) -> &[PathSegment] {
         &self.0
     }
 
     /// Returns its first name; `None` if it begins with a number.
-    #[must_use]
     pub fn root(&self) -> Option<&str> {
         match self.0.first() {
             Some(PathSegment::Key(name)) => Some(name),
@@ -103,13 +99,11 @@ impl ValuePath {
     }
 
     /// Returns the path without its first name, if that is this one and more follows.
-    #[must_use]
     pub fn without(&self, root: &str) -> Option<Self> {
         (self.root() == Some(root) && self.0.len() > 1).then(|| Self(self.0[1..].to_vec()))
     }
 
     /// Returns the path below a name, unless it begins with that name already.
-    #[must_use]
     pub fn below(mut self, root: &str) -> Self {
         if self.root() != Some(root) || self.0.len() == 1 {
             self.0.insert(0, PathSegment::Key(root.to_owned()));
@@ -118,7 +112,6 @@ impl ValuePath {
     }
 
     /// Returns the value at the steps after the first one.
-    #[must_use]
     pub fn rest_of<'value>(&self, root: &'value Value) -> Option<&'value Value> {
         let mut here = root;
         let mut rest = self.0.iter().skip(1).peekable();

@@ -20,32 +20,27 @@ pub struct Variables(Option<Arc<Vec<(String, String)>>>);
 
 impl Variables {
     /// Returns no variables.
-    #[must_use]
     pub const fn new() -> Self {
         Self(None)
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list().is_empty()
     }
 
     /// Returns their number.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.list().len()
     }
 
     /// Returns the value of a variable, if there is one of that name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&String> {
         let place = self.place(name).ok()?;
         self.list().get(place).map(|(_, value)| value)
     }
 
     /// Returns whether there is a variable of that name.
-    #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
         self.place(name).is_ok()
     }
@@ -82,13 +77,11 @@ impl Variables {
     }
 
     /// Returns the names.
-    #[must_use]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &String> + Clone {
         self.list().iter().map(|(name, _)| name)
     }
 
     /// Returns the values.
-    #[must_use]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &String> + Clone {
         self.list().iter().map(|(_, value)| value)
     }

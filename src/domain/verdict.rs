@@ -18,7 +18,6 @@ pub fn verdict<'word>(text: &str, words: &'word [String]) -> Result<&'word str, 
 }
 
 /// Returns the prompt that asks for an answer with one of the words.
-#[must_use]
 pub fn verdict_reminder(words: &[String], violation: &ProtocolViolation) -> String {
     format!(
         "Your last reply cannot be used: {violation}.\n\n\

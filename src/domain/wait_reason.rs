@@ -80,7 +80,6 @@ impl WaitReason {
 
     /// Returns the reason that lies in the agent itself: its step first, then a hold on its next turn. `None` if only
     /// its run can keep it waiting.
-    #[must_use]
     pub fn of_agent(agent: &Agent) -> Option<Self> {
         let by_person = || agent.is_held().then_some(Self::Held);
         let hold = || agent.hold.as_ref().map(Self::of_hold);
@@ -88,7 +87,6 @@ impl WaitReason {
     }
 
     /// Returns the wait of an agent whose turn is due: for a permit, or in a run that `is_shared` first for a host.
-    #[must_use]
     pub fn of_due_turn(agent: &Agent, is_shared: bool) -> Self {
         if is_shared && agent.spec.working_dir.home.is_here() {
             Self::Host(agent.spec.options.host.clone())
@@ -140,7 +138,6 @@ impl WaitReason {
     }
 
     /// Returns the end of the hold that it names; `None` if it is no hold, or one that only a person ends.
-    #[must_use]
     pub fn hold_end(&self) -> Option<Timestamp> {
         match self {
             Self::Backoff(until) | Self::Stagger(until) | Self::Plugin { until, .. } => {
@@ -164,13 +161,11 @@ impl WaitReason {
     }
 
     /// Returns whether only a person ends the wait.
-    #[must_use]
     pub fn is_for_person(&self) -> bool {
         matches!(self, Self::Person(_) | Self::Held | Self::Answer { .. } | Self::Approval { .. })
     }
 
     /// Returns its name for programs.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.into()
     }

@@ -50,7 +50,6 @@ pub struct OptionWidening {
 
 impl PermissionCeiling {
     /// Returns the permissions that a run's settings leave to its states.
-    #[must_use]
     pub fn of(settings: &Settings) -> Self {
         if !settings.answerer.calls_model() {
             // No Claude Code is started, so there is nothing to limit.
@@ -77,19 +76,16 @@ impl PermissionCeiling {
     }
 
     /// Returns the permissions of a state whose file has changed since the run began: none beyond the mode.
-    #[must_use]
     pub fn without_consent(&self) -> Self {
         Self { tools: Vec::new(), trusts_workflow: false, ..self.clone() }
     }
 
     /// Adds the environment variables that the starter has: no others can be passed to a process.
-    #[must_use]
     pub fn with_inherited(self, names: BTreeSet<String>) -> Self {
         Self { inherited: Some(names), ..self }
     }
 
     /// Returns the options that widen, in the order of the keys.
-    #[must_use]
     pub fn widenings(&self, options: &TurnOptions) -> Vec<OptionWidening> {
         judge_all(options);
         let mut found = self.unset_variables(options);
@@ -222,7 +218,6 @@ fn judge_all(options: &TurnOptions) {
 }
 
 /// Returns the permissions that processes of a run start with.
-#[must_use]
 pub fn effective_permission(settings: &Settings) -> RunPermission {
     mode_among(&settings.claude_args).unwrap_or_else(|| settings.permission.clone())
 }

@@ -49,7 +49,6 @@ pub enum PinDifference {
 
 impl PinDifference {
     /// Returns its word for people.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -57,7 +56,6 @@ impl PinDifference {
 
 impl WorkflowPins {
     /// Returns the differences of a later state of the folder, by path.
-    #[must_use]
     pub fn differences(&self, later: &Self) -> Vec<(String, PinDifference)> {
         let paths: BTreeSet<&String> = self.files.keys().chain(later.files.keys()).collect();
         let difference = |path: &String| match (self.files.get(path), later.files.get(path)) {
@@ -79,7 +77,6 @@ impl WorkflowPins {
 
     /// Returns the files whose change ends the folder's trust: all but prompts and texts that request no privilege.
     /// `requesting` has the files that request one.
-    #[must_use]
     pub fn trusted_files(&self, requesting: &BTreeSet<String>) -> Self {
         let is_claude = |path: &str| path.split('/').any(|part| part == ".claude");
         let counts = |path: &str, file: &PinnedFile| {
@@ -95,14 +92,12 @@ impl WorkflowPins {
 }
 
 /// Returns whether a file is a prompt, by its path: nothing of it runs but a turn.
-#[must_use]
 pub fn is_prompt_path(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     StateName::parse(name).is_ok_and(|name| name.is_prompt())
 }
 
 /// Returns whether a file is one that only tests read, by its path: it lies below a folder `tests`.
-#[must_use]
 pub fn is_test_path(path: &str) -> bool {
     path.split('/').rev().skip(1).any(|part| part == "tests")
 }
@@ -115,7 +110,6 @@ fn is_plain_text(path: &str) -> bool {
 }
 
 /// Returns whether the path of a pinned file stays below the folder that it is joined to.
-#[must_use]
 pub fn is_below(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !["", ".", ".."].contains(&part))
 }

@@ -29,19 +29,16 @@ pub struct WorkingDir {
 
 impl WorkingDir {
     /// Returns whether it is the run's own directory.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
         self.tree.is_none() && self.cwd.is_none()
     }
 
     /// Returns the same directory for another agent, which is given a host of its own: it may need one with a label.
-    #[must_use]
     pub fn without_home(&self) -> Self {
         Self { home: Home::default(), ..self.clone() }
     }
 
     /// Returns a directory below this one, or this one for `None`.
-    #[must_use]
     pub fn below(&self, directory: Option<&Folder>) -> Self {
         let cwd = match (&self.cwd, directory) {
             (Some(own), Some(below)) => Some(own.join(below)),
@@ -51,7 +48,6 @@ impl WorkingDir {
     }
 
     /// Returns the agent that owns the worktree, if snapshots of it are made.
-    #[must_use]
     pub fn snapshot_tree(&self) -> Option<&AgentId> {
         self.tree.as_ref().filter(|_| !self.unsnapshotted)
     }

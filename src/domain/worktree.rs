@@ -42,26 +42,22 @@ pub fn blocking_branches(branch: &str) -> impl Iterator<Item = (&str, String)> {
 
 /// Returns the ref that keeps the content of an agent's removed worktree; `number` counts earlier ones. Git
 /// must not take the ref for the branch if only the end of a name is given.
-#[must_use]
 pub fn backup_ref(run: &RunId, agent: &AgentId, number: u32) -> String {
     let name = format!("refs/{NAMESPACE}/kept/{run}/{}", last(agent));
     if number == 0 { name } else { format!("{name}-{number}") }
 }
 
 /// Returns the ref from which all snapshots of an agent's worktree are reachable.
-#[must_use]
 pub fn snapshot_ref(run: &RunId, agent: &AgentId) -> String {
     format!("{}{}", snapshot_refs(run), last(agent))
 }
 
 /// Returns the ref of the last snapshot of an agent's worktree on another host, as it was fetched.
-#[must_use]
 pub fn fetched_snapshot_ref(run: &RunId, agent: &AgentId) -> String {
     format!("refs/{NAMESPACE}/fetched/{run}/{}", last(agent))
 }
 
 /// Returns the prefix of the refs of the snapshots of a run's worktrees.
-#[must_use]
 pub fn snapshot_refs(run: &RunId) -> String {
     format!("refs/{NAMESPACE}/snapshots/{run}/")
 }
@@ -147,7 +143,6 @@ pub fn check_removable(
 }
 
 /// Returns the ended agents in whose worktrees nobody works any more.
-#[must_use]
 pub fn unused_worktrees(run: &Run) -> BTreeSet<&AgentId> {
     let mut ended: BTreeSet<&AgentId> = run.finished.iter().map(|agent| &agent.id).collect();
     for agent in run.agents.values() {

@@ -52,7 +52,6 @@ pub struct SnapshotCommit {
 
 impl SnapshotOutcome {
     /// Returns the commit, if there is one.
-    #[must_use]
     pub fn taken(&self) -> Option<&SnapshotCommit> {
         match self {
             Self::Taken(commit) => Some(commit),
@@ -100,7 +99,6 @@ impl ChangedFiles {
     }
 
     /// Returns the names of the left out files for the record.
-    #[must_use]
     pub fn named(&self) -> Vec<String> {
         self.left_out.iter().take(NAMED_FILES).cloned().collect()
     }

@@ -57,13 +57,11 @@ impl EngineAddress {
     }
 
     /// Returns the kind of the engine.
-    #[must_use]
     pub fn kind(&self) -> EngineKind {
         self.kind
     }
 
     /// Returns the whole address, for the connection alone: it may have a password in it.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }

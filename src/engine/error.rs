@@ -111,7 +111,6 @@ pub enum EngineError {
 
 impl EngineError {
     /// Returns whether the same call may succeed later.
-    #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
@@ -135,7 +134,6 @@ impl EngineError {
     }
 
     /// Returns whether the engine refused for a reason that a person can mend while the caller waits.
-    #[must_use]
     pub fn is_mendable(&self) -> bool {
         match self {
             Self::Refused { .. } | Self::Damaged { .. } => true,

@@ -35,7 +35,6 @@ pub struct RegisteredHost {
 
 impl RegisteredHost {
     /// Returns whether its worker was heard of a moment ago, and may act for it.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         self.silent_for < HOST_SILENCE && self.standing != HostStanding::Lost
     }

@@ -59,7 +59,6 @@ impl AdvanceFuel {
     }
 
     /// Returns whether nothing is left.
-    #[must_use]
     pub fn is_used_up(self) -> bool {
         self.steps == 0
     }

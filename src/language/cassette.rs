@@ -128,7 +128,6 @@ pub enum MatchKind {
 
 impl MatchKind {
     /// Returns how the turn was found, for people.
-    #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Exact => "same agent, state and prompt",
@@ -192,20 +191,17 @@ impl Cassette {
     }
 
     /// Returns whether it has only the first part of a run.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
 
     /// Returns the turns that are replayed, in the order in which they ended.
-    #[must_use]
     pub fn turns(&self) -> &[PlayableTurn] {
         &self.turns
     }
 
     /// Returns the index of the turn in a place: of the same agent in the same state, in the same step and turn, else as
     /// often as the agent has been there.
-    #[must_use]
     pub fn recorded_at(&self, id: &TurnId, place: &str, visit: u32) -> Option<usize> {
         let own = || {
             let in_place = self.places.get(place).into_iter().flatten().copied();
@@ -227,7 +223,6 @@ impl Cassette {
     }
 
     /// Returns the turn that answers a prompt, and the question that found it; `None` if there is none.
-    #[must_use]
     pub fn find(&self, asked: &ReplayRequest<'_>) -> Option<(&PlayableTurn, MatchKind)> {
         if self.is_partial {
             let turn = &self.turns[self.recorded_at(asked.id, asked.place, asked.visit)?];
@@ -268,7 +263,6 @@ impl PlayableTurn {
     }
 
     /// Returns whether its prompt is the one that is asked.
-    #[must_use]
     pub fn is_asked(&self, asked: &ReplayRequest<'_>) -> bool {
         let prompt = self.recorded.prompt.as_deref();
         prompt.is_some_and(|prompt| is_scrubbed_form_of(&asked.marks.filled(prompt), asked.prompt))

@@ -5,7 +5,6 @@ pub const CODE: &str = "RF407";
 
 /// Returns the warning about a prompt whose turn has this `run_command`, if it looks like a command and is sent as text,
 /// or cannot be a command.
-#[must_use]
 pub fn warning(text: &str, run_command: Option<bool>) -> Option<String> {
     let word = text.split_whitespace().next().unwrap_or_default();
     match run_command {

@@ -23,7 +23,6 @@ pub struct PlacesCoverage {
 
 impl PlacesCoverage {
     /// Returns the coverage of the places of a workflow by runs.
-    #[must_use]
     pub fn of(places: &WorkflowPlaces, runs: &[&ObservedRun]) -> Self {
         let mut coverage = Self { ways: places.ways.len(), ..Self::default() };
         for way in &places.ways {

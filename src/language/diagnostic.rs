@@ -48,13 +48,11 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Returns whether the problem makes the file unusable.
-    #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
     /// Returns the place, the code and the message, for output that shows the severity itself.
-    #[must_use]
     pub fn without_severity(&self) -> String {
         let Self { path, line, column, code, message, .. } = self;
         format!("{path}:{line}:{column}: {code} {message}")

@@ -15,7 +15,6 @@ const BEFORE: usize = 60;
 const AFTER: usize = 60;
 
 /// Returns a diagnostic, followed by its line of the file and a caret.
-#[must_use]
 pub fn shown(found: &Diagnostic, text: &str) -> String {
     match excerpt(text, found.line, found.column) {
         Some(excerpt) => format!("{found}\n{excerpt}"),
@@ -24,7 +23,6 @@ pub fn shown(found: &Diagnostic, text: &str) -> String {
 }
 
 /// Returns the line of a program with a caret under the place of a diagnostic; `None` for other files.
-#[must_use]
 pub fn excerpt_in(found: &Diagnostic, source: &dyn WorkflowSource) -> Option<String> {
     if !found.code.starts_with("SX") {
         return None;
@@ -41,7 +39,6 @@ pub fn excerpt_in(found: &Diagnostic, source: &dyn WorkflowSource) -> Option<Str
 
 /// Returns a line of a text and a caret under the column, both counted from 1, or `None` if there is no such line,
 /// or it is empty. Only the part of a long line near the place is shown.
-#[must_use]
 pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let line = text.split('\n').nth(usize::try_from(line.checked_sub(1)?).ok()?)?;

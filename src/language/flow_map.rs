@@ -18,7 +18,6 @@ pub struct FlowLoops<P>(BTreeMap<P, usize>);
 
 impl<P: Ord + Copy> FlowMap<P> {
     /// Returns the map of these ways, each from a place to a place. `places` may have no way at all.
-    #[must_use]
     pub fn new(
         places: impl IntoIterator<Item = P>,
         ways: impl IntoIterator<Item = (P, P)>,
@@ -34,13 +33,11 @@ impl<P: Ord + Copy> FlowMap<P> {
     }
 
     /// Returns the places that are reached from some, including these.
-    #[must_use]
     pub fn reached_from(&self, places: impl IntoIterator<Item = P>) -> BTreeSet<P> {
         reached(&self.onward, places)
     }
 
     /// Returns the places from which one of some is reached, including these.
-    #[must_use]
     pub fn leading_to(&self, places: impl IntoIterator<Item = P>) -> BTreeSet<P> {
         reached(&self.back, places)
     }
@@ -56,7 +53,6 @@ impl<P: Ord + Copy> FlowMap<P> {
     }
 
     /// Returns the places that are reached from `start`, the near ones first.
-    #[must_use]
     pub fn nearest_first(&self, start: P) -> Vec<P> {
         let (mut order, mut seen) = (Vec::new(), BTreeSet::from([start]));
         let mut ahead = VecDeque::from([start]);
@@ -69,7 +65,6 @@ impl<P: Ord + Copy> FlowMap<P> {
     }
 
     /// Returns the loops of the map, in time linear in its size (Kosaraju's algorithm).
-    #[must_use]
     pub fn loops(&self) -> FlowLoops<P> {
         let mut loops = BTreeMap::new();
         for (number, place) in self.done_last_first().into_iter().enumerate() {
@@ -107,7 +102,6 @@ impl<P: Ord + Copy> FlowMap<P> {
 
 impl<P: Ord + Copy> FlowLoops<P> {
     /// Returns whether a place leads back to one that leads to it.
-    #[must_use]
     pub fn leads_back(&self, from: P, to: P) -> bool {
         self.0.get(&from).zip(self.0.get(&to)).is_some_and(|(one, other)| one == other)
     }

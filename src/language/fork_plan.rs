@@ -26,13 +26,11 @@ pub struct ForkDirectories(HashSet<Folder>);
 
 impl ForkPlan {
     /// Returns an empty plan for a state.
-    #[must_use]
     pub fn new(state: StateName, max_fan_out: u32) -> Self {
         Self { groups: Vec::new(), max_fan_out, state }
     }
 
     /// Returns the file that has the list of a tag, if its text is needed.
-    #[must_use]
     pub fn list_file(forked: &ForkTag) -> Option<&str> {
         forked.each.as_ref().filter(|each| !each.is_inline()).map(|each| each.list.as_str())
     }
@@ -89,7 +87,6 @@ impl ForkPlan {
     }
 
     /// Returns whether the children of a tag begin a group. Consecutive tags with the same target form one.
-    #[must_use]
     pub fn begins_group(&self, forked: &ForkTag) -> bool {
         self.groups
             .last()
@@ -115,7 +112,6 @@ impl ForkPlan {
     }
 
     /// Returns the children of a fork, in groups. If all its lists are empty, the first target has a group without agents.
-    #[must_use]
     pub fn into_groups_of(mut self, fork: &Transition) -> Vec<ForkGroup> {
         if let (true, Some(first)) = (self.groups.is_empty(), fork.forked().first()) {
             self.begin_group(first, (AgentOptions::default(), None), Vec::new());

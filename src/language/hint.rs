@@ -2,7 +2,6 @@
 
 /// Returns the candidate most like `name`, if any is similar. Ties go to the closest in length, then to the first
 /// by name, so that the order of the candidates does not matter.
-#[must_use]
 pub fn closest<'names>(
     name: &str,
     candidates: impl IntoIterator<Item = &'names str>,
@@ -23,7 +22,6 @@ pub fn closest<'names>(
 }
 
 /// Returns the question after a file that does not exist, with the reason why a file that looks the same is another one.
-#[must_use]
 pub fn did_you_mean(wanted: &str, similar: &str) -> String {
     let [one, other] = [wanted, similar].map(|path| path.rsplit('/').next().unwrap_or_default());
     let reason = if looks_same(one, other) { SAME_LOOK } else { "" };
@@ -49,7 +47,6 @@ fn looks_same(one: &str, other: &str) -> bool {
 
 /// Returns whether `name` is a likely misspelling of `meant`: a letter or two missing, extra or out of place, or
 /// the beginning of a name of several words.
-#[must_use]
 pub fn is_slip(name: &str, meant: &str) -> bool {
     let longer = name.len().max(meant.len());
     let begins = meant.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
@@ -57,7 +54,6 @@ pub fn is_slip(name: &str, meant: &str) -> bool {
 }
 
 /// Returns the candidate of which `name` is the likeliest misspelling, if it is one of any. Ties go to the first.
-#[must_use]
 pub fn closest_slip<'names>(
     name: &str,
     candidates: impl IntoIterator<Item = &'names str>,

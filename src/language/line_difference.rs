@@ -12,13 +12,11 @@ const MAX_LINE_BYTES: usize = 200;
 const MAX_COMPARED_BYTES: usize = 1024 * 1024;
 
 /// Returns the difference of two texts as a unified diff without its head; `None` if they are too long to be compared.
-#[must_use]
 pub fn line_difference(before: &str, after: &str) -> Option<String> {
     line_difference_up_to(before, after, MAX_DIFFERENCE_LINES)
 }
 
 /// Returns the difference of two texts in at most so many lines, and one more that counts the rest.
-#[must_use]
 pub fn line_difference_up_to(before: &str, after: &str, max_lines: usize) -> Option<String> {
     if before.len() + after.len() > MAX_COMPARED_BYTES {
         return None;

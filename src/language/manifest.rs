@@ -162,7 +162,6 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
 }
 
 /// Reads a manifest to its end, whatever is wrong with it.
-#[must_use]
 pub fn examine(text: &str) -> ExaminedManifest {
     let mut errors = YamlErrors::default();
     let root = yaml::parse(YamlFileKind::MANIFEST, text, &mut errors);

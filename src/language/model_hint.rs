@@ -20,7 +20,6 @@ const ALIASES: [&str; 10] = [
 ];
 
 /// Returns a hint about a name that is neither a known alias nor looks like a full name.
-#[must_use]
 pub fn model_hint(model: &ModelName) -> Option<String> {
     let name = model.as_str();
     let is_full = name.contains("claude") || name.contains(['/', ':', '.']);

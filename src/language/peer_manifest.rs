@@ -28,7 +28,6 @@ pub struct PeerManifest {
 
 impl PeerManifest {
     /// Reads the manifest of a folder, if it has one of this kind.
-    #[must_use]
     pub fn of(source: &dyn WorkflowSource) -> Option<Self> {
         let name = StateName::parse(manifest::GRAPH).ok()?;
         source.check(&name).ok()?;
@@ -61,7 +60,6 @@ impl PeerManifest {
 
 impl Manifest {
     /// Returns the manifest with the budget of that of `ray` in the same folder, if it has none.
-    #[must_use]
     pub fn with_peer(mut self, source: &dyn WorkflowSource) -> Self {
         self.budget = self.budget.or_else(|| PeerManifest::of(source)?.budget);
         self

@@ -31,7 +31,6 @@ pub struct WorkflowPlaces {
 
 impl WorkflowPlaces {
     /// Returns the places that a workflow reaches from its first state.
-    #[must_use]
     pub fn of(
         entry: &StateName,
         source: &dyn WorkflowSource,
@@ -100,14 +99,12 @@ impl WorkflowPlaces {
 
     /// Returns whether a name is that of a place: as it is, or as a part of a graph or a program without its file. A
     /// file of the folder counts, because a placeholder may lead to it.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let is_part = |place: &String| place.split_once('#').is_some_and(|(_, part)| part == name);
         self.names.contains(name) || self.files.contains(name) || self.names.iter().any(is_part)
     }
 
     /// Returns whether replies of this key may be asked for.
-    #[must_use]
     pub fn may_be_asked(&self, key: &str) -> bool {
         self.asked.contains(key) || self.files.contains(key)
     }

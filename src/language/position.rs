@@ -14,7 +14,6 @@ impl SourcePlace {
     pub const START: Self = Self { line: 1, column: 1 };
 
     /// Returns the place of a byte of a text whose first line is line `first_line` of the file.
-    #[must_use]
     pub fn in_text(text: &str, offset: usize, first_line: u64) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line = before.matches('\n').count() as u64 + first_line;

@@ -58,7 +58,6 @@ pub struct PrivilegeSurvey<'a> {
 
 impl PrivilegeSurvey<'_> {
     /// Returns the privileges that the files ask for, in the order of their paths.
-    #[must_use]
     pub fn requests(&self) -> Vec<PrivilegeRequest> {
         let mut requests = Vec::new();
         let mut folders = BTreeMap::new();

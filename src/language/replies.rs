@@ -85,7 +85,6 @@ impl ScriptedReplies {
     }
 
     /// Reads the file's text to its end; returns the replies that are right, and all mistakes.
-    #[must_use]
     pub fn examine(yaml: &str) -> (Self, YamlErrors) {
         let mut errors = YamlErrors::default();
         let mut replies = Self::default();
@@ -124,7 +123,6 @@ impl ScriptedReplies {
 
     /// Returns whether the replies of a key depend on those that an agent was given before, besides their number:
     /// some match a prompt, or fail a turn that is then run again.
-    #[must_use]
     pub fn depends_on_taken(&self, key: &str, limits: TurnTimeouts) -> bool {
         let listed = self.listed(key);
         let fails = |reply: &ScriptedReply| {
@@ -170,7 +168,6 @@ impl ScriptedReplies {
 }
 
 /// Returns the key of the replies to a turn in a state of the scope, or of a folder below it.
-#[must_use]
 pub fn key_of(folder: Option<&Folder>, state: &StateName) -> String {
     match folder {
         Some(folder) => format!("{}/{state}", folder.on_disk()),

@@ -60,7 +60,6 @@ pub enum LoadedWorkflow {
 
 impl LoadedWorkflow {
     /// Returns whether it decides on the facts as they are now.
-    #[must_use]
     pub fn reads_facts(&self) -> bool {
         match self {
             Self::Program(..) => true,
@@ -174,7 +173,6 @@ pub enum ResumeOutcome {
 }
 
 /// Advances an agent as far as possible without the outside world.
-#[must_use]
 pub fn resume(
     workflow: &LoadedWorkflow,
     suspended: SuspendedExecution,
@@ -204,7 +202,6 @@ pub enum InterruptedActivity {
 }
 
 /// Returns the consequence of an activity that was ended because the run was stopped.
-#[must_use]
 pub fn interrupted(
     workflow: &LoadedWorkflow,
     suspended: SuspendedExecution,

@@ -39,7 +39,6 @@ impl FileSchema {
         [Self::Frontmatter, Self::Manifest, Self::Replies, Self::Graph, Self::Tests];
 
     /// Returns the name of the schema.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Frontmatter => "frontmatter",
@@ -51,13 +50,11 @@ impl FileSchema {
     }
 
     /// Returns the name of the file that the schema is kept in.
-    #[must_use]
     pub fn file_name(self) -> String {
         format!("{}-v{VERSION}.json", self.name())
     }
 
     /// Returns whether a key may stand at the top of such a file: in the head of a prompt, or in the manifest.
-    #[must_use]
     pub(in crate::language) fn has_key(self, key: &str) -> bool {
         let keys = match self {
             Self::Frontmatter => RawFrontmatter::KEYS,
@@ -68,7 +65,6 @@ impl FileSchema {
     }
 
     /// Returns the schema. The vocabulary is that of graphs.
-    #[must_use]
     pub fn schema(self, vocabulary: &GraphVocabulary) -> Value {
         let (title, mut schema) = match self {
             Self::Frontmatter => {

@@ -53,13 +53,11 @@ pub type ScrubCounts = BTreeMap<String, u64>;
 
 impl ScrubRules {
     /// Returns no rules, for texts that stay with their owner.
-    #[must_use]
     pub fn none() -> Self {
         Self(Vec::new())
     }
 
     /// Returns the usual rules.
-    #[must_use]
     pub fn usual() -> Self {
         let rule = |&(name, pattern): &(&str, &str)| {
             // A test compiles each of them.
@@ -101,13 +99,11 @@ impl ScrubRules {
     }
 
     /// Returns the counts before anything was scrubbed.
-    #[must_use]
     pub fn counts(&self) -> ScrubCounts {
         self.0.iter().map(|rule| (rule.name.clone(), 0)).collect()
     }
 
     /// Returns a text without the secrets that are found, and counts them.
-    #[must_use]
     pub fn scrub(&self, text: &str, counts: &mut ScrubCounts) -> String {
         let mut text = text.to_owned();
         for rule in &self.0 {
@@ -140,7 +136,6 @@ pub fn compiled(pattern: &str) -> Result<Regex, String> {
 }
 
 /// Returns whether a text is one that was scrubbed, with anything in the place of what was replaced.
-#[must_use]
 pub fn is_scrubbed_form_of(scrubbed: &str, text: &str) -> bool {
     let mut pieces = pieces(scrubbed).into_iter();
     let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };

@@ -82,7 +82,6 @@ pub enum Error {
 
 impl Error {
     /// Returns the reason, without the file's path and the place in it.
-    #[must_use]
     pub fn reason(&self) -> String {
         let (Self::Missing { path, .. }
         | Self::NoDocument { path, .. }
@@ -100,7 +99,6 @@ impl Error {
     }
 
     /// Returns the place in the file.
-    #[must_use]
     pub fn place(&self) -> SourcePlace {
         match self {
             Self::NotText { line, column, .. } => {
@@ -194,7 +192,6 @@ pub trait WorkflowSource: Send + Sync {
 }
 
 /// Returns whether a path stays below its start, judged by its text alone.
-#[must_use]
 pub fn stays_below(path: &str) -> bool {
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     Path::new(path).components().all(inside)

@@ -4,7 +4,6 @@ use super::source::WorkflowSource;
 use crate::domain::id::{StateKind, StateName};
 
 /// Returns whether a file is a state.
-#[must_use]
 pub fn is_state(name: &StateName, source: &dyn WorkflowSource) -> bool {
     match StateKind::of(name) {
         Some(StateKind::Script) => name.is_script_by_name() || source.is_executable(name),

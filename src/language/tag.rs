@@ -30,7 +30,6 @@ pub const MAX_TAGS: usize = 100;
 const NEAR_MISSES: usize = 3;
 
 /// Finds the complete tags in a reply, and its near misses.
-#[must_use]
 pub fn find(text: &str) -> ReplyTags {
     let mut finder = TagFinder::new(text);
     let mut tags = Vec::new();
@@ -87,7 +86,6 @@ pub struct WrittenTag {
 }
 
 /// Returns all complete tags in a text that shows how they are written, such as a prompt.
-#[must_use]
 pub fn written(text: &str) -> Vec<WrittenTag> {
     let mut finder = TagFinder::new(text);
     let mut tags = Vec::new();

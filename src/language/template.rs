@@ -29,7 +29,6 @@ pub struct FilledTemplate {
 }
 
 /// Fills a template with the values that `value` knows.
-#[must_use]
 pub fn fill<'values>(
     template: &str,
     value: impl Fn(&str) -> Option<Cow<'values, str>>,

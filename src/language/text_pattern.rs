@@ -32,7 +32,6 @@ impl TextPattern {
     }
 
     /// Returns whether the pattern is found somewhere in a text.
-    #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         match self {
             Self::Text(part) => text.contains(part.as_str()),
@@ -42,7 +41,6 @@ impl TextPattern {
 
     /// Returns whether a text is the one that is meant: the same text but for white space around it, or one in which
     /// the expression is found.
-    #[must_use]
     pub fn fits(&self, text: &str) -> bool {
         match self {
             Self::Text(whole) => text.trim() == whole.trim(),

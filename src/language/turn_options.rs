@@ -104,7 +104,6 @@ pub struct OptionPlaces(Vec<(String, Option<String>, SourcePlace)>);
 
 impl OptionPlaces {
     /// Returns the place of a text in the value of a key, or the place of the whole value.
-    #[must_use]
     pub fn of(&self, key: &str, text: Option<&str>) -> Option<SourcePlace> {
         let find = |text: Option<&str>| {
             self.0.iter().find(|(own, value, _)| own == key && value.as_deref() == text)
@@ -113,7 +112,6 @@ impl OptionPlaces {
     }
 
     /// Returns whether no option has a place.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

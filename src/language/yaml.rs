@@ -30,7 +30,6 @@ pub struct Error {
 
 impl Error {
     /// Returns a mistake at a place.
-    #[must_use]
     pub fn at(SourcePlace { line, column }: SourcePlace, message: String) -> Self {
         Self { line, column, message }
     }
@@ -58,13 +57,11 @@ impl YamlErrors {
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns all mistakes, in the order in which they were found.
-    #[must_use]
     pub fn all(&self) -> &[Error] {
         &self.0
     }

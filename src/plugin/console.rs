@@ -47,7 +47,6 @@ pub struct ConsolePlugin {
 
 impl ConsolePlugin {
     /// Returns a console for a run as it stands.
-    #[must_use]
     pub fn new(
         terminal: Terminal,
         registry: Arc<AgentRegistry>,

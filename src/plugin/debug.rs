@@ -50,7 +50,6 @@ impl DebugPlugin {
     }
 
     /// Returns the directory of all these files.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }

@@ -103,7 +103,6 @@ struct PluginEnded(PluginExit);
 impl ExternalPlugin {
     /// Returns an actor for a program, which it starts when it is started itself; `ready` is told whether that was
     /// possible.
-    #[must_use]
     pub fn new(
         plugin: PlugIn,
         spawn: Box<dyn PluginSpawner>,

@@ -52,7 +52,6 @@ pub enum ActivityKind {
 
 impl ActivityKind {
     /// Returns the kind of an agent's activity.
-    #[must_use]
     pub fn of(activity: &AgentActivity) -> Self {
         match activity {
             AgentActivity::Waiting(reason) => Self::of_reason(reason),
@@ -61,7 +60,6 @@ impl ActivityKind {
     }
 
     /// Returns the kind of a wait.
-    #[must_use]
     pub fn of_reason(reason: &WaitReason) -> Self {
         match reason {
             WaitReason::Person(_)
@@ -124,32 +122,27 @@ pub struct FanOutProgress {
 
 impl FanOutProgress {
     /// Returns the number of its agents.
-    #[must_use]
     pub fn total(&self) -> usize {
         self.left() + self.ended.ended
     }
 
     /// Returns the number of its live agents.
-    #[must_use]
     pub fn left(&self) -> usize {
         self.live_costs.len()
     }
 
     /// Returns the percentage of its agents that have ended, rounded down.
-    #[must_use]
     pub fn percent(&self) -> usize {
         self.ended.ended * 100 / self.total().max(1)
     }
 
     /// Returns the cost of its agents so far.
-    #[must_use]
     pub fn cost(&self) -> Usd {
         self.live_costs.iter().fold(self.ended.cost, |sum, cost| sum.saturating_add(*cost))
     }
 
     /// Returns the cost that its live agents may still have, if they cost as much as those that have ended; `None` if
     /// too few have ended to tell.
-    #[must_use]
     pub fn cost_to_come(&self) -> Option<Usd> {
         if self.ended.ended < MIN_ENDED {
             return None;
@@ -167,7 +160,6 @@ pub struct FanOuts(pub BTreeMap<FanOutKey, FanOutProgress>);
 
 impl FanOuts {
     /// Counts agents.
-    #[must_use]
     pub fn of(views: &[Arc<AgentView>], ended: Vec<(FanOutKey, EndedTally)>) -> Self {
         let mut all: BTreeMap<FanOutKey, FanOutProgress> = BTreeMap::new();
         for (key, tally) in ended {
@@ -187,13 +179,11 @@ impl FanOuts {
     }
 
     /// Returns whether a fan-out has more agents than are shown one by one.
-    #[must_use]
     pub fn is_large(&self, key: &FanOutKey) -> bool {
         self.0.get(key).is_some_and(|progress| progress.total() > FAMILY_FOLD_SIZE)
     }
 
     /// Returns the numbers of all agents together.
-    #[must_use]
     pub fn sum(&self) -> (ActivityCounts, EndedTally) {
         let (mut live, mut ended) = (ActivityCounts::default(), EndedTally::default());
         for progress in self.0.values() {
@@ -209,7 +199,6 @@ impl FanOuts {
     }
 
     /// Returns the cost that the large fan-outs may still have; `None` if none of them can tell.
-    #[must_use]
     pub fn cost_to_come(&self) -> Option<Usd> {
         let known = self.large().filter(|(_, progress)| progress.left() > 0);
         let known = known.filter_map(|(_, progress)| progress.cost_to_come());
@@ -247,7 +236,6 @@ impl FanOutRates {
 
     /// Returns the estimate of a fan-out; `None` if it has ended, or if too few of its agents have ended, or for too short
     /// a time, to tell.
-    #[must_use]
     pub fn estimate(
         &self,
         key: &FanOutKey,
@@ -269,13 +257,11 @@ impl FanOutRates {
 }
 
 /// Returns a rate in words, such as `104/min` or `12/h`.
-#[must_use]
 pub fn rate_text(per_hour: u64) -> String {
     if per_hour >= 60 { format!("{}/min", per_hour / 60) } else { format!("{per_hour}/h") }
 }
 
 /// Returns the time left in words: a few units rather than seconds, because it is an estimate.
-#[must_use]
 pub fn left_text(millis: u64) -> String {
     let (tens, minutes) = (millis.div_ceil(10_000), millis.div_ceil(60_000));
     match minutes {

@@ -55,7 +55,6 @@ pub struct LineChoice {
 
 impl LineChoice {
     /// Makes the choice for a live view or for lines.
-    #[must_use]
     pub fn new(verbosity: Verbosity, live: bool) -> Self {
         Self { verbosity, live, alike: HashMap::new(), is_offline: false }
     }
@@ -149,7 +148,6 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
 }
 
 /// Returns the tone of the sentence about an event.
-#[must_use]
 pub fn tone(event: &Event) -> TextTone {
     match event {
         Event::AgentFailed(_) => TextTone::Bad,

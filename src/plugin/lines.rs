@@ -16,7 +16,6 @@ pub struct JsonLinesPlugin {
 
 impl JsonLinesPlugin {
     /// Returns a plug-in that writes to this stream.
-    #[must_use]
     pub fn new(stream: impl Write + Send + 'static) -> Self {
         Self { stream: Some(Box::new(stream)) }
     }

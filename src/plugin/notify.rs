@@ -30,7 +30,6 @@ pub struct NotificationPlugin<D> {
 
 impl<D: NotificationSink> NotificationPlugin<D> {
     /// Returns an actor for a run as it stands, which delivers by `by`.
-    #[must_use]
     pub fn new(tracker: NotificationTracker, by: D) -> Self {
         Self { tracker, by }
     }

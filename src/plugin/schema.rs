@@ -25,7 +25,6 @@ pub enum ProtocolPart {
 }
 
 /// Returns the JSON Schema of a part.
-#[must_use]
 pub fn schema(part: ProtocolPart) -> Value {
     match part {
         ProtocolPart::All => {

@@ -65,7 +65,6 @@ pub struct RunPicture<'run> {
 
 impl RunPicture<'_> {
     /// Returns the rows for a terminal of that many rows and columns.
-    #[must_use]
     pub fn rows(self, (height, width): (u16, u16)) -> Vec<StyledLine> {
         let (height, width) = (usize::from(height), usize::from(width).saturating_sub(1));
         let mut rows = vec![headline::fitted(self, width)];
@@ -227,7 +226,6 @@ fn fan_out_row(
 }
 
 /// Returns the progress of a fan-out as a line of its own, for a log.
-#[must_use]
 pub fn progress_line(
     key: &FanOutKey,
     progress: &FanOutProgress,
@@ -282,7 +280,6 @@ fn agent_row(
 }
 
 /// Returns a duration as `0:05`, `12:34`, `1:02:03`.
-#[must_use]
 pub fn clock(millis: u64) -> String {
     let seconds = millis / 1000;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -23,7 +23,6 @@ use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 
 /// Returns the event of a record as a printable line without its time.
-#[must_use]
 pub fn sentence(record: &Record) -> String {
     let names_them = matches!(&record.event, Event::AgentFailed(failed) if failed.cause == FailureCause::ToolRefused);
     let cost = record.event.cost().filter(|_| !names_them);
@@ -128,19 +127,16 @@ fn event_sentence(record: &Record) -> String {
 }
 
 /// Returns a point in time in the local date format.
-#[must_use]
 pub fn date(at: Timestamp) -> String {
     local(at).strftime("%b %-d, %H:%M %Z").to_string()
 }
 
 /// Returns a point in time with its date and its seconds, in the local time zone, with the offset from UTC.
-#[must_use]
 pub fn moment(at: Timestamp) -> String {
     local(at).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
 }
 
 /// Returns a point in time in the local time zone.
-#[must_use]
 pub fn local(at: Timestamp) -> Zoned {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
@@ -148,7 +144,6 @@ pub fn local(at: Timestamp) -> Zoned {
 }
 
 /// Returns the message that a run waits for the usage limit, and the possible remedy.
-#[must_use]
 pub fn waiting(until: Timestamp) -> String {
     format!(
         "the usage limit is reached: no turn starts before {}; to try earlier, stop the run and resume it",
@@ -278,7 +273,6 @@ fn because(reason: &str) -> String {
 }
 
 /// Returns the texts that an event shows to people: those of a graph or a program, and those that a reply prints.
-#[must_use]
 pub fn shown_texts(event: &Event) -> &[String] {
     if let Event::Advanced(advanced) = event {
         return &advanced.shown;
@@ -290,7 +284,6 @@ pub fn shown_texts(event: &Event) -> &[String] {
 }
 
 /// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.
-#[must_use]
 pub fn destination(transition: &Transition, folder: Option<&Folder>) -> Option<StateName> {
     match transition {
         Transition::Fork { next, .. } | Transition::Ask { next, .. } => Some(next.shown_in(folder)),

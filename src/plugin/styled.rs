@@ -28,7 +28,6 @@ pub struct StyledLine(Vec<(TextTone, String)>);
 
 impl TextTone {
     /// Returns a printable text in this tone, with or without colours.
-    #[must_use]
     pub fn paint(self, text: &str, colours: bool) -> String {
         let style = match self {
             Self::Bad => Style::new().red(),
@@ -48,13 +47,11 @@ impl TextTone {
 
 impl StyledLine {
     /// Makes a line of one text.
-    #[must_use]
     pub fn of(tone: TextTone, text: &str) -> Self {
         Self::default().with(tone, text)
     }
 
     /// Returns the line with a text at its end.
-    #[must_use]
     pub fn with(mut self, tone: TextTone, text: &str) -> Self {
         self.push(tone, text);
         self
@@ -68,25 +65,21 @@ impl StyledLine {
     }
 
     /// Returns the text without its tones.
-    #[must_use]
     pub fn text(&self) -> String {
         self.0.iter().map(|(_, text)| text.as_str()).collect()
     }
 
     /// Returns the number of columns it takes.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| measure_text_width(text)).sum()
     }
 
     /// Returns the text with its tones as codes of a terminal, or without them.
-    #[must_use]
     pub fn painted(&self, colours: bool) -> String {
         self.0.iter().map(|(tone, text)| tone.paint(text, colours)).collect()
     }
 
     /// Cuts the line at a width; a mark shows that something is missing.
-    #[must_use]
     pub fn cut(self, width: usize) -> Self {
         if self.width() <= width {
             return self;
@@ -108,7 +101,6 @@ impl StyledLine {
     }
 
     /// Breaks the line between words where it is wider than `width`; what follows is indented by `indent`.
-    #[must_use]
     pub fn broken(self, width: usize, indent: usize) -> Vec<Self> {
         let mut lines = Vec::new();
         let mut rest = self;

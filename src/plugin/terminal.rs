@@ -55,26 +55,22 @@ enum TerminalRequest {
 
 impl Terminal {
     /// Returns a terminal of plain lines, for a pipe or a file.
-    #[must_use]
     pub fn plain(stream: impl Write + Send + 'static) -> Self {
         Self::noting(stream, lost)
     }
 
     /// Returns a terminal of plain lines; `note` makes a line of the number of dropped messages.
-    #[must_use]
     pub fn noting(stream: impl Write + Send + 'static, note: fn(u64) -> String) -> Self {
         Self::start(stream, None, note, LineForm::default())
     }
 
     /// Returns a terminal of lines in colours or without them, for stderr.
-    #[must_use]
     pub fn lines(colours: bool) -> Self {
         Self::start(std::io::stderr(), None, lost, LineForm { colours, is_stderr: true })
     }
 
     /// Returns a live area on the terminal behind stderr, with lines printed above it, and with the signals that this
     /// terminal has.
-    #[must_use]
     pub fn live(colours: bool, signals: TerminalSignals) -> Self {
         let form = LineForm { colours, is_stderr: true };
         let area = Some((LiveArea::default(), signals));
@@ -103,7 +99,6 @@ impl Terminal {
     }
 
     /// Returns whether there is a live area.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
     }

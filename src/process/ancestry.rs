@@ -73,7 +73,6 @@ impl Sight {
 
 /// Returns the agent in whose turn this process runs; `None` for a process of a person. `own` is the environment of this
 /// process.
-#[must_use]
 pub fn acting_agent(
     own: impl Fn(&str) -> Option<String>,
     registry: Option<&ProcessRegistry>,
@@ -103,7 +102,6 @@ pub fn acting_agent(
 
 /// Returns whether a raymond is among the ancestors of this process. A process that an agent's command has
 /// detached with an empty environment may have no other mark: it is reparented to the raymond that takes orphans.
-#[must_use]
 pub fn has_raymond_above() -> bool {
     let exe = own_exe();
     let mut ancestors = chain_of_pids().0.into_iter().skip(1);

@@ -44,13 +44,11 @@ impl CancellationTokens {
     }
 
     /// Returns the stop level of the whole run.
-    #[must_use]
     pub fn of_run(&self) -> watch::Receiver<StopLevel> {
         self.all.subscribe()
     }
 
     /// Returns the current stop level of the whole run.
-    #[must_use]
     pub fn run_level(&self) -> StopLevel {
         *self.all.borrow()
     }

@@ -94,7 +94,6 @@ impl CapturedOutput {
     }
 
     /// Returns its text, with a line in the place of an omitted part.
-    #[must_use]
     pub fn text(&self) -> String {
         let beginning = String::from_utf8_lossy(&self.beginning);
         if self.left_out == 0 {
@@ -107,13 +106,11 @@ impl CapturedOutput {
     }
 
     /// Returns the bytes of its beginning, and the number of bytes after them.
-    #[must_use]
     pub fn beginning(&self) -> (&[u8], u64) {
         (&self.beginning, self.end.len() as u64 + self.left_out)
     }
 
     /// Returns its last lines that are not empty, as one line for people.
-    #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
         let bytes = if self.end.is_empty() { &self.beginning } else { &self.end };
         let tail: Cow<'_, str> =
@@ -194,7 +191,6 @@ impl ProcessSpec {
 
 /// Returns the environment of a program: the given one, and the run's mark under the name of its purpose. It acts for
 /// the agent whose operation it is, and not for a person.
-#[must_use]
 pub fn environment(
     given: impl IntoIterator<Item = (OsString, OsString)>,
     marker: &EnvironmentMarker,

@@ -134,7 +134,6 @@ impl ChildProcess {
     }
 
     /// Returns the process group that it leads.
-    #[must_use]
     pub fn group(&self) -> ProcessGroup {
         self.group
     }

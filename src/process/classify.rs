@@ -65,7 +65,6 @@ pub struct ZonedTime {
 
 /// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is only
 /// called if there is no result.
-#[must_use]
 pub fn judge(
     stream: &StreamParser,
     exit: ProcessExit,

@@ -103,7 +103,6 @@ pub(super) struct WorkerTurn {
 
 impl ClaudeRunner {
     /// Creates a runner with a run's settings; `steps` is the directory of the turns' files.
-    #[must_use]
     pub fn new(
         program: PathBuf,
         settings: Settings,
@@ -148,19 +147,16 @@ impl ClaudeRunner {
     }
 
     /// Sets the names of the variables that processes inherit.
-    #[must_use]
     pub fn with_inherited(self, inherited: BTreeSet<String>) -> Self {
         Self { inherited, ..self }
     }
 
     /// Returns the runner for a workflow in another folder than the one its agents work in.
-    #[must_use]
     pub fn with_folders(self, folders: WorkflowFolders) -> Self {
         Self { folders, ..self }
     }
 
     /// Returns the runner with proofs of its turns, and with a check of the files that it is given.
-    #[must_use]
     pub fn with_checks(self, proofs: StepProofs, copy_check: CopyCheck) -> Self {
         Self { proofs, copy_check, ..self }
     }
@@ -207,13 +203,11 @@ impl ClaudeRunner {
     }
 
     /// Returns the turns that were started before, whatever has become of them.
-    #[must_use]
     pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
     }
 
     /// Returns the number of turns that can run at the same time.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -221,7 +215,6 @@ impl ClaudeRunner {
     /// Returns the number of turns that may run with the available memory: the turns whose processes have grown to
     /// their full size, and as many more as there is room for. If there is no room, the process that has waited
     /// longest is retired. Another one is retired only if a new reading still shows no room.
-    #[must_use]
     pub fn fits(&self) -> usize {
         let (memory, is_new) = self.memory_probe.read();
         let Some(memory) = memory else { return usize::MAX };
@@ -236,7 +229,6 @@ impl ClaudeRunner {
     }
 
     /// Returns the agents with an idle process.
-    #[must_use]
     pub fn idle_agents(&self) -> Vec<AgentId> {
         self.pool.idle_agents()
     }
@@ -249,7 +241,6 @@ impl ClaudeRunner {
     }
 
     /// Returns the session of a process that was started ahead, for a turn that begins fresh.
-    #[must_use]
     pub fn offer(&self) -> Option<SessionId> {
         self.pool.offer()
     }

@@ -41,7 +41,6 @@ const EAGER_FLUSH: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 
 /// Returns the arguments of a process. It reads its turns as messages if `reads_messages`, else its only turn from a
 /// file. A prompt is never among them: it comes on stdin, where it has no limit.
-#[must_use]
 pub fn arguments(
     session: &Session,
     options: &ProcessOptions,
@@ -92,7 +91,6 @@ pub fn arguments(
 }
 
 /// Returns the arguments of an interactive process in a session, for a person. It asks them before it uses a tool.
-#[must_use]
 pub fn interactive_arguments(
     session: &Session,
     model: Option<&ModelName>,
@@ -157,7 +155,6 @@ pub const DETACHED: &str = "RAYMOND_DETACHED";
 impl EnvironmentMarker {
     /// Returns the variables that a process gets on top of the caller's environment. `process` is the name
     /// of its files; a process that is started ahead of its first turn has no agent yet.
-    #[must_use]
     pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 6] {
         [
             (RUN, self.run.to_string()),
@@ -171,13 +168,11 @@ impl EnvironmentMarker {
 
     /// Returns the name of the files of the Claude Code process that a process belongs to, if its
     /// environment bears this run's mark.
-    #[must_use]
     pub fn process_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
         if self.is_on(environment) { value(environment, "RAYMOND_TURN") } else { None }
     }
 
     /// Returns the name of the plug-in that a process belongs to, if its environment bears this run's mark.
-    #[must_use]
     pub fn plugin_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
         let of_turn = value(environment, "RAYMOND_TURN").is_some();
         if self.is_on(environment) && !of_turn {
@@ -189,7 +184,6 @@ impl EnvironmentMarker {
 
     /// Returns whether a process is certainly not of this run's turns: it bears the mark of another run or of a
     /// plug-in, or was started as a run in the background.
-    #[must_use]
     pub fn is_of_others(&self, environment: &[u8]) -> bool {
         if self.is_on(environment) {
             return self.plugin_of(environment).is_some();
@@ -212,7 +206,6 @@ pub(super) fn value<'env>(environment: &'env [u8], name: &str) -> Option<&'env s
 }
 
 /// Returns the path of the program: `program` itself if it is a path, else found on the search path.
-#[must_use]
 pub fn locate(program: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
         return is_executable(Path::new(program)).then(|| PathBuf::from(program));

@@ -82,7 +82,6 @@ impl ConfigFiles {
     }
 
     /// Leaves the files to the process, and returns their paths.
-    #[must_use]
     pub fn leave(mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.0)
     }

@@ -13,7 +13,6 @@ pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
 
 impl CopyCheck {
     /// Creates the check from a function that returns the problem as an error.
-    #[must_use]
     pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(check)))
     }

@@ -147,14 +147,12 @@ pub struct NamedVariables(BTreeMap<String, EnvValue>);
 
 impl NamedVariables {
     /// Returns the variables in the options of a run.
-    #[must_use]
     pub fn of(options: &TurnOptions) -> Self {
         Self(options.env.clone().unwrap_or_default())
     }
 }
 
 /// Returns the part of the caller's environment that a program beside Claude Code is given.
-#[must_use]
 pub fn passed_on(
     caller: impl IntoIterator<Item = (OsString, OsString)>,
     named: &NamedVariables,

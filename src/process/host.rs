@@ -51,19 +51,16 @@ impl MemoryProbe {
 }
 
 /// Returns the number of processors that this process may use.
-#[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Returns the number of files that this process may open at the same time, if that is less than a run needs.
-#[must_use]
 pub fn too_few_open_files() -> Option<u64> {
     getrlimit(Resource::Nofile).current.filter(|limit| *limit < LEAST_OPEN_FILES)
 }
 
 /// Returns the memory of the machine, or of the control group if that has less.
-#[must_use]
 pub fn memory() -> Option<HostMemory> {
     let machine = machine(&std::fs::read_to_string(memory_table()).ok()?)?;
     let group = group(Path::new(GROUP));
@@ -93,7 +90,6 @@ fn group(dir: &Path) -> Option<HostMemory> {
 }
 
 /// Returns whether the disk of a file has no room for another line; false if that is not known.
-#[must_use]
 pub fn is_disk_full(file: &Path) -> bool {
     statvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < A_LINE)
 }

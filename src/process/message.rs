@@ -29,21 +29,18 @@ pub const INITIALIZE: &str = "initialize-0";
 pub const INTERRUPT: &str = "interrupt";
 
 /// Returns a request for the cost of the session so far.
-#[must_use]
 pub fn get_usage(id: &str) -> String {
     control_request(id, &json!({ "subtype": "get_usage", "skip_behaviors": true }))
 }
 
 /// Returns a request to send the system prompt of the process, not the one that the session has recorded. A
 /// version that records none ignores it.
-#[must_use]
 pub fn renew_system_prompt() -> String {
     let request = json!({ "subtype": "initialize", "systemPromptSnapshot": false });
     control_request(INITIALIZE, &request)
 }
 
 /// Returns a request to interrupt the turn that runs.
-#[must_use]
 pub fn interrupt() -> String {
     control_request(INTERRUPT, &json!({ "subtype": "interrupt" }))
 }
@@ -54,7 +51,6 @@ fn control_request(id: &str, request: &serde_json::Value) -> String {
 }
 
 /// Returns the message that asks a turn. It `may_be_command` only if its state says so.
-#[must_use]
 pub fn prompt(id: &MessageId, text: &str, may_be_command: bool) -> String {
     let command = Some(text.trim_start()).filter(|text| may_be_command && text.starts_with('/'));
     let text = command.map_or_else(|| as_text(text), Cow::Borrowed);
@@ -73,7 +69,6 @@ fn as_text(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the text that a message was made of.
-#[must_use]
 pub fn as_asked(text: &str) -> &str {
     text.strip_prefix('\n').filter(|rest| may_be_taken_for_command(rest)).unwrap_or(text)
 }
@@ -84,13 +79,11 @@ fn may_be_taken_for_command(text: &str) -> bool {
 }
 
 /// Returns the message that tells a running turn something: the model reads it with its next request.
-#[must_use]
 pub fn steering(id: &MessageId, text: &str) -> String {
     user_message(id, "next", &as_text(text))
 }
 
 /// Returns a request to change a process for the turns to come.
-#[must_use]
 pub fn switch(id: &str, switch: &ProcessSwitch) -> String {
     let request = match switch {
         ProcessSwitch::Model(model) => json!({ "subtype": "set_model", "model": model }),

@@ -25,7 +25,6 @@ const MAX_BYTES: u64 = 128 * 1024 * 1024;
 type ServedTurns = Vec<(u64, usize)>;
 
 /// Returns the time that the model took of each turn, in milliseconds; `None` where it is not told.
-#[must_use]
 pub fn read(steps: &Path, turns: &[TurnId]) -> Vec<Option<u64>> {
     let mut processes: HashMap<String, ServedTurns> = HashMap::new();
     for (index, turn) in turns.iter().enumerate() {

@@ -22,7 +22,6 @@ const HOOK_ADVICE: &str =
     "; change the hook in the settings of Claude Code, then continue with `raymond retry`";
 
 /// Returns why a turn that ended without an error has no answer; `None` if it has one.
-#[must_use]
 pub fn why_no_answer(stream: &StreamParser, result: &TurnResult) -> Option<(FailureCause, String)> {
     let said = result.text.as_deref().unwrap_or_default();
     if let Some(why) = stream.answered_requests.refusal(message::INITIALIZE) {

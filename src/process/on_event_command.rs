@@ -51,7 +51,6 @@ struct HookQueue {
 
 impl Hook {
     /// Starts the thread of a command. Failures are passed to `tell`.
-    #[must_use]
     pub fn new(program: HookCommand, report: HookFailureHandler) -> Self {
         let shared = Arc::new(SharedHookQueue::default());
         let (ended, over) = watch::channel(false);

@@ -17,7 +17,6 @@ use crate::domain::turn::{FailureCause, SuspendedTurn, TurnFailure, TurnOutcome}
 use crate::domain::usage::ProcessSpending;
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
-#[must_use]
 pub fn outcome(
     end: FollowEnd,
     stream: &StreamParser,

@@ -8,7 +8,6 @@ pub const VARIABLE: &str = "RAYMOND_OWNER";
 
 /// Has the system terminate this process when its parent ends, if that is its owner. Returns whether the owner is still
 /// there: it may have been killed while this process was being started.
-#[must_use]
 pub fn follow(owner: Option<&str>) -> bool {
     let Some(owner) = owner.and_then(|owner| owner.parse::<i32>().ok()) else { return true };
     #[cfg(target_os = "linux")]

@@ -102,7 +102,6 @@ impl PluginProcess {
 
 /// Returns the environment of a plug-in: the caller's variables that such programs need, those that the manifest
 /// names, and the run's mark.
-#[must_use]
 pub fn environment(
     callers: impl IntoIterator<Item = (OsString, OsString)>,
     named: &NamedVariables,

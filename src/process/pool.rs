@@ -32,13 +32,11 @@ pub struct WorkerPool {
 
 impl WorkerPool {
     /// Returns a pool of at most `size` processes, with none yet.
-    #[must_use]
     pub fn new(size: usize) -> Self {
         Self { idle: RefCell::default(), slots: WorkerSlots::new(size), numbers: Cell::new(0) }
     }
 
     /// Returns a slot, if one is free and nobody waits for it.
-    #[must_use]
     pub fn free_slot(&self) -> Option<WorkerSlot> {
         self.slots.try_acquire()
     }
@@ -59,7 +57,6 @@ impl WorkerPool {
     }
 
     /// Returns whether several processes hold a slot.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         self.slots.is_busy()
     }
@@ -154,7 +151,6 @@ impl WorkerPool {
     }
 
     /// Returns the agents with an idle process.
-    #[must_use]
     pub fn idle_agents(&self) -> Vec<AgentId> {
         let idle = self.idle.borrow();
         idle.iter().filter_map(|idle| Some(idle.served.as_ref()?.0.clone())).collect()
@@ -166,14 +162,12 @@ impl WorkerPool {
     }
 
     /// Returns the number of processes that were started ahead and are not promised to a turn.
-    #[must_use]
     pub fn prestarted_count(&self) -> usize {
         let idle = self.idle.borrow();
         idle.iter().filter(|idle| idle.served.is_none() && !idle.promised).count()
     }
 
     /// Returns the session of a process that was started ahead and is not promised to a turn.
-    #[must_use]
     pub fn offer(&self) -> Option<SessionId> {
         let idle = self.idle.borrow();
         let free = idle.iter().find(|idle| idle.served.is_none() && !idle.promised);

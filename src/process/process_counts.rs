@@ -39,7 +39,6 @@ impl ProcessCounts {
     }
 
     /// Returns the number of grown processes that have a turn.
-    #[must_use]
     pub fn grown_at_work(&self) -> usize {
         let lives = self.0.borrow();
         let grown =

@@ -16,7 +16,6 @@ pub struct ProtectedFolders {
 
 impl ProtectedFolders {
     /// Returns the rules. They leave out the worktrees, in which agents work.
-    #[must_use]
     pub fn deny_rules(&self) -> Vec<String> {
         let runs = rule_path(&self.all_runs);
         let state = rule_path(&self.user_state);

@@ -123,7 +123,6 @@ pub struct ProcessRegistry {
 
 impl ProcessRegistry {
     /// Returns the registry in a user's state. Without the key no process is known as a person's.
-    #[must_use]
     pub fn new(state: &Path, key: Option<ProofKey>) -> Self {
         // Numbers and start times are those since the machine was started.
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -374,7 +373,6 @@ fn check_executable(program: &Path) -> io::Result<()> {
 
 /// Enters this process and executes a program in its place: the launcher, with the arguments that `launched` has made.
 /// Returns only if it cannot be executed.
-#[must_use]
 pub fn launch(arguments: Vec<OsString>) -> io::Error {
     let mut arguments = arguments.into_iter();
     let mut next = || arguments.next().unwrap_or_default();

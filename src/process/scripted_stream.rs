@@ -70,7 +70,6 @@ impl ScriptedStream {
     }
 
     /// Returns whether the stream of a turn was begun here, and not by a program.
-    #[must_use]
     pub fn is_of(steps: &Path, turn: &TurnId) -> bool {
         let mut line = Vec::new();
         let read = plain_file::open(&TurnFiles::of(steps, turn).stream).and_then(|file| {

@@ -19,7 +19,6 @@ const MAX_FOLDER_UNITS: usize = 200;
 
 /// Returns Claude Code's own directory for a turn that is started with these variables; `None` if there is none.
 /// `inherited` is what [`CONFIG_DIR`] is otherwise, and `home` the home directory.
-#[must_use]
 pub fn config_dir(
     variables: Option<&BTreeMap<String, EnvValue>>,
     inherited: Option<PathBuf>,
@@ -34,7 +33,6 @@ pub fn config_dir(
 }
 
 /// Returns the path at which Claude Code finds a session from a directory. A session whose id is no name of a file has none.
-#[must_use]
 pub fn session_path(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
     let id = session.as_str();
     let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -43,7 +41,6 @@ pub fn session_path(config_dir: &Path, cwd: &Path, session: &SessionId) -> Optio
 }
 
 /// Returns the file of a session: where it is found from a directory, or else below the folder of any other one.
-#[must_use]
 pub fn find_session(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
     let path = session_path(config_dir, cwd, session)?;
     if path.is_file() {

@@ -36,7 +36,6 @@ pub struct StartupFlags {
 
 /// Returns the flags and variables for the startup mode of a state. `given` are the arguments for Claude Code that
 /// the run was started with; `is_set` tells whether the process will have an environment variable.
-#[must_use]
 pub fn startup_flags(
     options: &TurnOptions,
     given: &[String],

@@ -161,7 +161,6 @@ pub struct StreamParser {
 
 impl StreamParser {
     /// Returns a parser for the part of a stream that answers a message; `spent_before` is not part of its cost.
-    #[must_use]
     pub fn answer_to(message: MessageId, spent_before: ProcessSpending) -> Self {
         let expected = TurnBoundary::answer_to(message);
         let meter = SpendingMeter::starting_at(spent_before);
@@ -169,13 +168,11 @@ impl StreamParser {
     }
 
     /// Sets the fate of background work, and the tasks that run already.
-    #[must_use]
     pub fn with_background(self, work: BackgroundWork, tasks: BackgroundTasks) -> Self {
         Self { background_work: work, background: tasks, ..self }
     }
 
     /// Returns the rest of the turn after its last result; `None` while there is no result.
-    #[must_use]
     pub fn remainder(&self) -> Option<TurnRemainder> {
         let result = self.result.as_ref();
         result.map(|_| match self.answer {
@@ -192,13 +189,11 @@ impl StreamParser {
     }
 
     /// Returns the spending of the turn so far.
-    #[must_use]
     pub fn taken(&self) -> &ProcessSpending {
         self.meter.turn()
     }
 
     /// Returns the last total that the process reported.
-    #[must_use]
     pub fn total(&self) -> &ProcessSpending {
         self.meter.last_total()
     }
@@ -294,7 +289,6 @@ impl StreamParser {
 }
 
 /// Returns whether the API's status means that it has no room for the request now.
-#[must_use]
 pub fn is_throttle(status: u16) -> bool {
     matches!(status, 429 | 503 | 529)
 }
@@ -332,7 +326,6 @@ fn whole(number: f64) -> u64 {
 }
 
 /// Returns the beginning of a text, for a message.
-#[must_use]
 pub fn excerpt(text: &str) -> String {
     const LENGTH: usize = 200;
     let text = text.trim();

@@ -42,14 +42,12 @@ pub struct TakenReplies {
 
 impl TakenReplies {
     /// Returns those of a run, whose turns leave their streams in `steps`.
-    #[must_use]
     pub fn new(steps: &Path) -> Self {
         Self { path: steps.join(TAKEN_REPLIES_FILE), taken: RefCell::default() }
     }
 
     /// Returns the places of the replies that an agent was given of a list, in the order of its turns, without that of
     /// this turn.
-    #[must_use]
     pub fn before(&self, turn: &TurnId, key: &str) -> Vec<usize> {
         let mut taken = self.taken.borrow_mut();
         let taken = taken.get_or_insert_with(|| self.read());

@@ -68,7 +68,6 @@ pub struct OpenProcessFiles {
 
 impl TurnFiles {
     /// Returns the files of a turn in the directory of all turns.
-    #[must_use]
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
         let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
         Self {
@@ -87,13 +86,11 @@ impl TurnFiles {
     }
 
     /// Returns whether the turn is marked as one that the disk had no room to record.
-    #[must_use]
     pub fn is_marked_unkept(&self) -> bool {
         self.unkept.exists()
     }
 
     /// Returns whether the turn was begun before, whatever has become of it.
-    #[must_use]
     pub fn are_there(&self) -> bool {
         plain_file::is_there(&self.stream) || plain_file::is_there(&self.turn_offset)
     }
@@ -128,7 +125,6 @@ impl TurnFiles {
 
     /// Returns the turn's offset, if it is no process's first turn. A file that was not written to its end
     /// is ignored: the turn had not been asked yet.
-    #[must_use]
     pub fn turn_offset(&self) -> Option<TurnOffset> {
         serde_json::from_slice(&self.read_turn_offset()?).ok()
     }
@@ -141,7 +137,6 @@ impl TurnFiles {
 
 impl ProcessFiles {
     /// Returns the files of a process that has been started before.
-    #[must_use]
     pub fn named(steps: &Path, name: &str) -> Self {
         let file = |ending: &str| steps.join(format!("{name}.{ending}"));
         Self {
@@ -155,7 +150,6 @@ impl ProcessFiles {
 
     /// Returns the files of a process that is about to be started. Only one process of this runtime has this
     /// `slot` at a time, and its stderr replaces that of the one before it.
-    #[must_use]
     pub fn in_slot(self, steps: &Path, slot: usize) -> Self {
         let stderr = steps.join(format!("{}-{slot}.stderr", std::process::id()));
         Self { stderr: Some(stderr), ..self }
@@ -212,7 +206,6 @@ impl ProcessFiles {
     }
 
     /// Returns the end of the child's stderr, as far as that is known.
-    #[must_use]
     pub fn stderr_tail(&self) -> String {
         self.stderr.as_deref().and_then(stderr_file::shown_end).unwrap_or_default()
     }
@@ -261,13 +254,11 @@ impl StreamFollower {
     }
 
     /// Returns the follower, which also cuts back the stderr of the process.
-    #[must_use]
     pub fn with_stderr(self, stderr: Option<PathBuf>) -> Self {
         Self { stderr, ..self }
     }
 
     /// Returns the number of bytes of the stream that have been read.
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }

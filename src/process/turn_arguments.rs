@@ -25,14 +25,12 @@ pub struct WorkflowFolders {
 
 impl WorkflowFolders {
     /// Returns folders in which the pinned and the live one are the same.
-    #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { pinned: folder.to_owned(), live: folder.to_owned(), protected: None }
     }
 }
 
 /// Returns the arguments that deny tools.
-#[must_use]
 pub fn denied_tools(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<String> {
     let mut arguments = vec!["--disallowedTools".to_owned(), NEVER_OFFERED.to_owned()];
     arguments.extend(folders.protected.iter().flat_map(ProtectedFolders::deny_rules));
@@ -44,7 +42,6 @@ pub fn denied_tools(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<Str
 
 /// Returns the arguments of all options but the model, the permission mode and denied tools. Paths are
 /// those of the workflow's files; a directory that agents work in is the live one.
-#[must_use]
 pub fn option_flags(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<String> {
     let scope = folders.pinned.as_path();
     let mut flags = Vec::new();

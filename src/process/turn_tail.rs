@@ -68,7 +68,6 @@ pub struct TurnTail {
 
 impl TurnTail {
     /// Observes a turn that was begun; `keep` is the number of the last items of its conversation that are kept.
-    #[must_use]
     pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
         let files = TurnFiles::of(steps, turn);
         let turn_offset = files.turn_offset();
@@ -121,7 +120,6 @@ impl TurnTail {
 }
 
 /// Returns the time at which a file was last written, if it exists.
-#[must_use]
 pub fn changed(path: &Path) -> Option<Timestamp> {
     std::fs::metadata(path).and_then(|file| file.modified()).map(timestamp).ok()
 }

@@ -53,7 +53,6 @@ pub struct PromptAndReply {
 
 impl TurnTranscript {
     /// Returns the transcript of the turn of that name; `None` if it has left no stream, like a script's.
-    #[must_use]
     pub fn find(steps: &Path, name: &str) -> Option<Self> {
         let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
         let transcript =

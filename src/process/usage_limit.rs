@@ -54,7 +54,6 @@ pub struct UsageLimit {
 /// A time of day is the next one after `now`, the time at which the text was written, in the zone that the text names, or in
 /// `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
 /// past moment it is. A reset more than a year away counts as not understood.
-#[must_use]
 pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     // JSON inside of a text may have its quotes escaped.
     let text = text.to_ascii_lowercase().replace("\\u2019", "’");
@@ -69,7 +68,6 @@ pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<Usage
 
 /// Returns the moment of a number of seconds or milliseconds since 1970, whichever fits, because versions differ.
 /// `None` for a number that is neither: negative, not finite, or more than a year away from `now`.
-#[must_use]
 pub fn normalise(resets_at: f64, now: Timestamp) -> Option<Timestamp> {
     let read = Duration::try_from_secs_f64(resets_at).ok()?;
     // As seconds this is the year 5138, as milliseconds 1973.

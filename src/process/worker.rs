@@ -203,7 +203,7 @@ impl Worker {
             has_made_all(stream) || is_refused(stream) || *level.borrow() != StopLevel::None
         };
         self.read_until(stream, stop, timeouts.longest, is_done).await;
-        // They are no sign that the prompt was read.
+        // They do not prove that the program has read the prompt.
         stream.events = 0;
         has_made_all(stream)
     }

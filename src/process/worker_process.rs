@@ -112,7 +112,6 @@ impl WorkerProcess {
     }
 
     /// Returns its process group.
-    #[must_use]
     pub fn group(&self) -> Option<ProcessGroup> {
         match self {
             Self::Own(child) => Some(child.group()),

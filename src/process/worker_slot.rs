@@ -32,7 +32,6 @@ pub struct WorkerSlot {
 
 impl WorkerSlot {
     /// Returns its number, which no other slot has while this is held.
-    #[must_use]
     pub fn number(&self) -> usize {
         self.number
     }
@@ -72,7 +71,6 @@ impl Drop for SlotWaiter<'_> {
 
 impl WorkerSlots {
     /// Returns so many slots, all free.
-    #[must_use]
     pub fn new(size: usize) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(size)),
@@ -84,7 +82,6 @@ impl WorkerSlots {
     }
 
     /// Returns a slot, if one is free and nobody waits for it.
-    #[must_use]
     pub fn try_acquire(&self) -> Option<WorkerSlot> {
         if self.has_waiters() {
             return None;
@@ -111,20 +108,17 @@ impl WorkerSlots {
     }
 
     /// Returns whether someone waits for a slot.
-    #[must_use]
     pub fn has_waiters(&self) -> bool {
         self.waiting.get() > 0
     }
 
     /// Returns whether more wait for a slot than are free, or are about to be because their processes are being ended.
-    #[must_use]
     pub fn are_short(&self) -> bool {
         // A slot that was freed for a waiter is held again only when that one has been polled.
         self.waiting.get() > self.free.borrow().len() + self.ending.get()
     }
 
     /// Returns whether several slots are held.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         self.permits.available_permits() + 1 < self.size
     }

@@ -46,49 +46,41 @@ pub struct WorkingDirs {
 
 impl WorkingDirs {
     /// Returns the working directories of a run that works in `root` and has its worktrees in `trees`.
-    #[must_use]
     pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), trees: trees.into(), snapshots: BTreeMap::new(), exchange: None }
     }
 
     /// Returns the same working directories, with these snapshots of worktrees, by their agents.
-    #[must_use]
     pub fn with_snapshots(self, snapshots: BTreeMap<AgentId, SnapshotOutcome>) -> Self {
         Self { snapshots, ..self }
     }
 
     /// Returns the same working directories, in a clone of the run's exchange.
-    #[must_use]
     pub fn with_exchange(self, exchange: Option<ExchangeCopy>) -> Self {
         Self { exchange, ..self }
     }
 
     /// Returns the clone of the run's exchange that they are in.
-    #[must_use]
     pub fn exchange(&self) -> Option<&ExchangeCopy> {
         self.exchange.as_ref()
     }
 
     /// Returns the snapshot that an agent's worktree begins with if it has to be made.
-    #[must_use]
     pub fn snapshot(&self, agent: &AgentId) -> Option<&SnapshotOutcome> {
         self.snapshots.get(agent)
     }
 
     /// Returns the run's own directory.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the directory of the worktrees.
-    #[must_use]
     pub fn trees(&self) -> &Path {
         &self.trees
     }
 
     /// Returns an agent's worktree.
-    #[must_use]
     pub fn tree(&self, agent: &AgentId) -> PathBuf {
         self.trees.join(agent.file_name())
     }

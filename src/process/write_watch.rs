@@ -31,13 +31,11 @@ pub struct WriteWatches {
 
 impl WriteWatches {
     /// Returns the watches of a directory, with none begun.
-    #[must_use]
     pub fn of(directory: PathBuf) -> Self {
         Self { directory, followed: FollowedFiles::default(), listener: OnceCell::new() }
     }
 
     /// Watches a file of the directory; `None` where the system cannot. It has to be called in a `LocalSet`.
-    #[must_use]
     pub fn watch(&self, file: &Path) -> Option<WriteWatch> {
         let name = file.file_name()?.to_owned();
         let listen = || {

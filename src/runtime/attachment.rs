@@ -112,7 +112,6 @@ impl SessionAttachment {
     }
 
     /// Returns the file of the branch, for messages.
-    #[must_use]
     pub fn session_file(&self) -> &Path {
         &self.session_file
     }

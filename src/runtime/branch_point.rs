@@ -50,19 +50,16 @@ pub struct FoundBranch {
 
 impl FoundBranch {
     /// Returns the agent before whose step it branches off, if it is one.
-    #[must_use]
     pub fn replied_agent(&self) -> Option<&AgentId> {
         self.step.as_ref().map(|(agent, _)| agent)
     }
 
     /// Returns the number of later records that stay.
-    #[must_use]
     pub fn kept(&self) -> u64 {
         self.cut.kept.iter().map(|batch| batch.len() as u64).sum()
     }
 
     /// Returns the number of records that are left out.
-    #[must_use]
     pub fn left_out(&self) -> u64 {
         self.present.seq.saturating_sub(self.cut.seq + self.kept())
     }

@@ -18,7 +18,6 @@ pub struct BranchRequest {
 }
 
 /// Returns the state in a file of a workflow, with its folder below the root; `None` for another file.
-#[must_use]
 pub fn edited_state(file: &str) -> Option<(Option<Folder>, StateName)> {
     let (folder, name) = match file.rsplit_once('/') {
         Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),

@@ -13,7 +13,6 @@ use crate::store::inbox;
 const TIME_DIGITS: usize = 13;
 
 /// Returns a name that no other command has. Commands are taken in the order of their names, so it begins with the time.
-#[must_use]
 pub fn command_name() -> String {
     named_at(now())
 }
@@ -26,7 +25,6 @@ pub struct CommandNames {
 
 impl CommandNames {
     /// Returns names after those of the commands that lie in an inbox, also if the clock was set back since they were given.
-    #[must_use]
     pub fn after(inbox: &Path, key: &ProofKey) -> Self {
         let waiting = inbox::list(inbox, Some(key)).unwrap_or_default();
         // What has no proof says nothing about the time.
@@ -35,7 +33,6 @@ impl CommandNames {
     }
 
     /// Returns the next name.
-    #[must_use]
     pub fn next_name(&mut self) -> String {
         let time = self.last.map_or_else(now, |last| now().max(Timestamp(last.0 + 1)));
         self.last = Some(time);
@@ -44,7 +41,6 @@ impl CommandNames {
 }
 
 /// Returns a name after those of the commands that lie in an inbox.
-#[must_use]
 pub fn next_command_name(inbox: &Path, key: &ProofKey) -> String {
     CommandNames::after(inbox, key).next_name()
 }
@@ -54,7 +50,6 @@ fn named_at(time: Timestamp) -> String {
 }
 
 /// Returns the time at which a command was given; `None` if its name has none.
-#[must_use]
 pub fn given_at(name: &str) -> Option<Timestamp> {
     let time = name.get(..TIME_DIGITS)?;
     time.parse().ok().map(Timestamp)

@@ -116,7 +116,6 @@ pub fn compare_runs(
 
 impl ComparedRun {
     /// Returns a text with a mark in each place of the ids of the run and the one that it branched off.
-    #[must_use]
     pub fn without_ids(&self, text: &str) -> String {
         let TracedText { text, without_id } = self.marks.traced(text);
         without_id.unwrap_or(text)

@@ -74,7 +74,6 @@ impl GraphSetup {
     }
 
     /// Returns the types that graph nodes may use.
-    #[must_use]
     pub fn vocabulary(&self) -> &GraphVocabulary {
         &self.vocabulary
     }
@@ -123,13 +122,11 @@ fn world(
 }
 
 /// Returns the working directories of a run's agents.
-#[must_use]
 pub fn working_dirs(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkingDirs {
     WorkingDirs::new(&settings.cwd, root.worktrees(id))
 }
 
 /// Returns the world of a run's agents, for the care of their worktrees.
-#[must_use]
 pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceExecutor {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = (root.run(id).steps(), StepProofs::default());
@@ -174,13 +171,11 @@ pub(super) fn builtins(settings: &Settings, scope: &WorkflowDir) -> Map<String, 
 }
 
 /// Returns a type of preconditions, which change nothing.
-#[must_use]
 pub fn precondition(required: &[&str], optional: &[&str]) -> OwnTypeSpec {
     own(TypeRole::Precondition, required, optional, RecoveryClass::Read)
 }
 
 /// Returns a type of consequences; `class` decides the recovery from a crash in the middle of one.
-#[must_use]
 pub fn consequence(required: &[&str], optional: &[&str], class: RecoveryClass) -> OwnTypeSpec {
     own(TypeRole::Consequence, required, optional, class)
 }

@@ -14,19 +14,16 @@ pub struct RunOutcome {
 
 impl RunOutcome {
     /// Returns whether every agent has ended well.
-    #[must_use]
     pub fn is_success(&self) -> bool {
         self.run.status == RunStatus::Completed
     }
 
     /// Returns the failed agents by state and cause, also those whose failure a join has kept.
-    #[must_use]
     pub fn failures(&self) -> AgentFailures {
         AgentFailures::of(&self.run)
     }
 
     /// Returns the result of an agent that has ended well; the first agent is [`AgentId::main`].
-    #[must_use]
     pub fn result(&self, agent: &AgentId) -> Option<&str> {
         let ended = self.run.finished.iter().find(|ended| ended.id == *agent)?;
         match &ended.ending {
@@ -36,13 +33,11 @@ impl RunOutcome {
     }
 
     /// Returns why the run is paused, if it is. [`Builder::resume`](super::Builder::resume) resumes it.
-    #[must_use]
     pub fn pause(&self) -> Option<&PauseReason> {
         self.run.pause.as_ref()
     }
 
     /// Returns the cost of the run.
-    #[must_use]
     pub fn cost(&self) -> Usd {
         self.run.total_cost_usd
     }

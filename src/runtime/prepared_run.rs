@@ -39,7 +39,6 @@ pub struct PreparedRun {
 
 impl PreparedRun {
     /// Its id.
-    #[must_use]
     pub fn id(&self) -> &RunId {
         &self.run.workflow_id
     }

@@ -42,7 +42,6 @@ pub(super) fn errors_from(
 
 /// Reads a graph of a folder whose first state is `entry`, or the usual one, or of another folder that is entered
 /// from there.
-#[must_use]
 pub fn read_graph(
     (scope, source): (&WorkflowDir, &dyn WorkflowSource),
     entry: Option<&StateName>,

@@ -12,7 +12,6 @@ use crate::language::program::read::read;
 use crate::language::source::WorkflowSource;
 
 /// Returns the facts that the programs of a run can match at their positions.
-#[must_use]
 pub fn sought(run: &Run) -> FactSelection {
     let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref()).ok();
     sought_facts(run, |own: &ProgramSource| {

@@ -60,7 +60,6 @@ pub(super) fn open(folder: &Path) -> Result<RunRoot, Error> {
 }
 
 /// Returns the nearest root above a folder, and the folder's path below it.
-#[must_use]
 pub fn above(folder: &Path) -> Option<(PathBuf, Folder)> {
     let owner = folder.metadata().ok()?.uid();
     let root = folder.ancestors().skip(1).find(|above| is_root(above, owner))?;

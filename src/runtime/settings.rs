@@ -7,7 +7,6 @@ use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::settings::Settings;
 
 /// Returns the settings of a new run of a workflow.
-#[must_use]
 pub fn settings_of(workflow: &Workflow) -> Settings {
     let manifest = &workflow.manifest;
     let defaults = Settings::default();

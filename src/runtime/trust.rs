@@ -174,7 +174,6 @@ pub fn examine(
 
 impl ExaminedFolder {
     /// Returns whether a run of it needs trust that nobody has given yet.
-    #[must_use]
     pub(super) fn needs_trust(&self) -> bool {
         self.needs_trust
     }
@@ -226,7 +225,6 @@ impl ExaminedFolder {
     }
 
     /// Returns a line for each request, with its place.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.requests.iter().map(|one| line(&self.shown, one)).collect()
     }
@@ -268,7 +266,6 @@ fn line(folder: &Path, request: &PrivilegeRequest) -> String {
 }
 
 /// Returns the real path of a folder as text, the key of its records.
-#[must_use]
 pub fn folder_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

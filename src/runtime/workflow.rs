@@ -76,7 +76,6 @@ impl Workflow {
     }
 
     /// Returns the workflow with the names of the programs that are defined, which its programs may start.
-    #[must_use]
     pub fn with_defined_programs(self, names: impl IntoIterator<Item = String>) -> Self {
         Self { scope: self.scope.with_defined_programs(names), ..self }
     }

@@ -53,7 +53,6 @@ impl WorkflowErrors {
     }
 
     /// Returns the closing line: the number of errors, and what to do.
-    #[must_use]
     pub fn advice(&self) -> String {
         let (errors, them) = match self.errors.len() {
             1 => ("an error".to_owned(), "it"),

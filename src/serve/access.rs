@@ -56,13 +56,11 @@ impl std::fmt::Debug for AccessToken {
 
 impl AccessToken {
     /// Takes a secret that nobody can guess.
-    #[must_use]
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
 
     /// Returns the secret, to print it in an address.
-    #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
     }
@@ -76,19 +74,16 @@ impl AccessToken {
 
 impl AccessRules {
     /// Returns the checks of a server at this address.
-    #[must_use]
     pub fn new(key: &ProofKey, token: AccessToken, address: SocketAddr, runs: String) -> Self {
         Self { key: key.derive(PURPOSE), token, address, runs }
     }
 
     /// Returns the name of the cookie. Cookies know no ports, so the port is in the name.
-    #[must_use]
     pub fn cookie_name(&self) -> String {
         format!("raymond-{}", self.address.port())
     }
 
     /// Returns the value of the header that gives a browser its cookie.
-    #[must_use]
     pub fn cookie(&self, now: Timestamp) -> String {
         let until = now.plus(COOKIE_LIFETIME_MS).0;
         let proof = self.key.proof(PURPOSE, self.bound_to(until).as_bytes());
@@ -100,7 +95,6 @@ impl AccessRules {
     }
 
     /// Returns whether a text is the token of the first address.
-    #[must_use]
     pub fn is_token(&self, text: &str) -> bool {
         self.token.is(text)
     }

@@ -33,7 +33,6 @@ pub enum BodyMisfit {
 
 impl BodyMisfit {
     /// Returns the field that does not fit; `None` if it is the whole body.
-    #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::NoObject => None,

@@ -42,7 +42,6 @@ pub struct AgentFeedSource {
 
 impl AgentFeedSource {
     /// Opens the conversation of an agent.
-    #[must_use]
     pub fn open(dir: &RunDir, agent: AgentId) -> Self {
         let mut source = Self {
             steps: dir.steps(),
@@ -166,7 +165,6 @@ impl FeedSource for AgentFeedSource {
 }
 
 /// Reads the conversation of a turn, as far as it has left a trace.
-#[must_use]
 pub fn conversation(steps: &Path, turn: &TurnId) -> TurnConversation {
     let mut found = TurnConversation::default();
     let find = || TurnTranscript::find(steps, &turn.stem());
@@ -187,7 +185,6 @@ pub fn conversation(steps: &Path, turn: &TurnId) -> TurnConversation {
 }
 
 /// Returns a page of a turn's conversation.
-#[must_use]
 pub fn page(steps: &Path, turn: &TurnId, from: usize) -> Value {
     let found = conversation(steps, turn);
     let all = found.entries.len();

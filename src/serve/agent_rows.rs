@@ -118,7 +118,6 @@ impl ToldRun {
     }
 
     /// Returns all rows, parents before their children.
-    #[must_use]
     pub fn rows(&self) -> Vec<&AgentRow> {
         let mut rows: Vec<&AgentRow> = self.rows.values().collect();
         rows.sort_by(|one, other| one.id.cmp_by_number(&other.id));
@@ -126,7 +125,6 @@ impl ToldRun {
     }
 
     /// Returns the headline.
-    #[must_use]
     pub fn headline(&self) -> &Value {
         &self.headline
     }
@@ -189,7 +187,6 @@ fn headline(
 }
 
 /// Returns the beginning of a text.
-#[must_use]
 pub fn beginning(mut text: String, longest: usize) -> String {
     let cut = text.floor_char_boundary(longest);
     if cut < text.len() {

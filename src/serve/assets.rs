@@ -51,7 +51,6 @@ pub const PAGE: PageAsset = PageAsset {
 
 impl PageAsset {
     /// Returns the file of a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         ASSETS.iter().find(|asset| asset.name == name)
     }

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::agent_rows::beginning;
 
 /// Returns a value with each of its texts cut to that many bytes.
-#[must_use]
 pub fn bounded(value: Value, longest: usize) -> Value {
     match value {
         Value::String(text) => Value::String(beginning(text, longest)),

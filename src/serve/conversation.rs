@@ -95,7 +95,6 @@ impl TurnConversation {
     }
 
     /// Returns whether it begins with its prompt.
-    #[must_use]
     pub fn has_prompt(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry, ConversationEntry::Prompt { .. }))
     }

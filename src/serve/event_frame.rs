@@ -23,7 +23,6 @@ impl std::fmt::Display for FeedPosition {
 
 impl FeedPosition {
     /// Reads a position; `None` if the text is none.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (seq, rest) = text.split_once('.')?;
         let (number, stream) = rest.split_once('.')?;
@@ -43,13 +42,11 @@ pub struct FeedEvent {
 
 impl FeedEvent {
     /// Returns an event with this content.
-    #[must_use]
     pub fn of(name: &'static str, content: &impl Serialize) -> Self {
         Self { name, data: serde_json::to_string(content).unwrap_or_default() }
     }
 
     /// Returns its frame. JSON has no line ends of its own, so its data is one line.
-    #[must_use]
     pub fn frame(&self, position: Option<&FeedPosition>) -> Bytes {
         let id = position.map(|position| format!("id: {position}\n")).unwrap_or_default();
         format!("{id}event: {}\ndata: {}\n\n", self.name, self.data).into()

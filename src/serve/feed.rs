@@ -76,7 +76,6 @@ struct FeedState {
 
 impl SharedFeed {
     /// Makes a stream of a source.
-    #[must_use]
     pub fn new(name: String, source: Box<dyn FeedSource>) -> Self {
         let state = FeedState {
             source,
@@ -128,7 +127,6 @@ impl SharedFeed {
     }
 
     /// Returns whether it has ended.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.state().is_over
     }

@@ -63,7 +63,6 @@ impl std::fmt::Debug for FeedHub {
 
 impl FeedHub {
     /// Returns a hub without streams.
-    #[must_use]
     pub fn new(root: RunsRoot, backend: Arc<dyn CommandBackend>) -> Self {
         Self { root, backend, slots: Mutex::new(HashMap::new()) }
     }

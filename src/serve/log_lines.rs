@@ -43,7 +43,6 @@ pub struct PageLogLine {
 
 impl PageLogLine {
     /// Returns the line of a record.
-    #[must_use]
     pub fn of(record: &Record) -> Self {
         let shows = shown_texts(&record.event);
         Self {

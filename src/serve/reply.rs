@@ -44,19 +44,16 @@ fn reply(status: StatusCode, kind: &'static str, body: ReplyBody) -> PageReply {
 }
 
 /// Returns a file of the page.
-#[must_use]
 pub fn asset(asset: &'static PageAsset) -> PageReply {
     reply(StatusCode::OK, asset.kind, ReplyBody::whole(asset.text))
 }
 
 /// Returns a value as JSON.
-#[must_use]
 pub fn json_of(value: &Value) -> PageReply {
     json_with(StatusCode::OK, value)
 }
 
 /// Returns a document that is JSON already.
-#[must_use]
 pub fn json_text(text: &'static str) -> PageReply {
     reply(StatusCode::OK, "application/json", ReplyBody::whole(text))
 }
@@ -66,13 +63,11 @@ fn json_with(status: StatusCode, value: &Value) -> PageReply {
 }
 
 /// Returns a stream of events.
-#[must_use]
 pub fn stream(stream: EventStream) -> PageReply {
     reply(StatusCode::OK, "text/event-stream", ReplyBody::Stream(stream))
 }
 
 /// Sends a browser from the first address, which has the token, to the page, and gives it its cookie.
-#[must_use]
 pub fn entry(cookie: &str) -> PageReply {
     let mut reply = reply(StatusCode::SEE_OTHER, "text/plain", ReplyBody::whole(""));
     reply.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
@@ -84,13 +79,11 @@ pub fn entry(cookie: &str) -> PageReply {
 }
 
 /// Returns an error as JSON.
-#[must_use]
 pub fn error(status: StatusCode, message: &str) -> PageReply {
     json_with(status, &json!({ "error": message }))
 }
 
 /// Returns the reply to a request that is refused.
-#[must_use]
 pub fn refused(refusal: AccessRefusal) -> PageReply {
     let status = match refusal {
         AccessRefusal::NoKey => StatusCode::UNAUTHORIZED,
@@ -102,7 +95,6 @@ pub fn refused(refusal: AccessRefusal) -> PageReply {
 }
 
 /// Returns the reply to a request for nothing.
-#[must_use]
 pub fn no_route(failure: RouteError) -> PageReply {
     let status = match failure {
         RouteError::Unknown => StatusCode::NOT_FOUND,
@@ -112,7 +104,6 @@ pub fn no_route(failure: RouteError) -> PageReply {
 }
 
 /// Returns the reply for what a command answers.
-#[must_use]
 pub fn command(answer: Result<Value, CommandRefusal>) -> PageReply {
     match answer {
         Ok(value) => json_of(&value),
@@ -132,20 +123,17 @@ pub fn command(answer: Result<Value, CommandRefusal>) -> PageReply {
 }
 
 /// Returns the reply to an action whose body does not fit.
-#[must_use]
 pub fn misfit(misfit: &BodyMisfit) -> PageReply {
     let told = json!({ "error": misfit.to_string(), "field": misfit.field() });
     json_with(StatusCode::BAD_REQUEST, &told)
 }
 
 /// Returns the reply for what was read of a run.
-#[must_use]
 pub fn read(answer: Result<Value, store::Error>) -> PageReply {
     answer.map_or_else(|failure| unread(&failure), |value| json_of(&value))
 }
 
 /// Returns the reply for a stream.
-#[must_use]
 pub fn feed(answer: Result<EventStream, FeedError>) -> PageReply {
     match answer {
         Ok(events) => stream(events),

@@ -28,7 +28,6 @@ pub struct EventStream {
 
 impl ReplyBody {
     /// Returns a whole body.
-    #[must_use]
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::Whole(Some(bytes.into()))
     }

@@ -28,7 +28,6 @@ pub struct RequestHead {
 
 impl RequestHead {
     /// Reads a head. A header that is there twice counts as absent.
-    #[must_use]
     pub fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let text = |name: HeaderName| {
             let mut all = headers.get_all(name).iter();

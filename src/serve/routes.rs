@@ -130,7 +130,6 @@ impl PageRoute {
 
     /// Returns whether only who has a key may ask for it. The page itself holds nothing secret, and a browser that comes from
     /// another site's link sends its cookie only with what the page asks for then.
-    #[must_use]
     pub fn is_guarded(&self) -> bool {
         !matches!(self, Self::Page | Self::Asset(_))
     }
@@ -146,7 +145,6 @@ fn action_name(name: &str) -> Option<String> {
 }
 
 /// Returns the value of a parameter of a query. Only names and numbers are asked for in queries, and texts of filters.
-#[must_use]
 pub fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
     pairs.into_iter().find(|(one, _)| *one == name).and_then(|(_, value)| decoded(value))

@@ -30,7 +30,6 @@ pub struct RunsFeedSource {
 
 impl RunsFeedSource {
     /// Returns a source that has not looked yet.
-    #[must_use]
     pub fn new(backend: Arc<dyn CommandBackend>) -> Self {
         let mut source = Self { backend, runs: Vec::new(), failure: None, pause: POLL_INTERVAL };
         source.look();

@@ -23,7 +23,6 @@ pub struct AcknowledgedEnd {
 
 impl AcknowledgedEnd {
     /// Opens the note of a journal that is durable up to `end`. Without the note a run continues all the same.
-    #[must_use]
     pub fn open(path: &Path, end: u64) -> Self {
         let mut options = files::private();
         let opened = plain_file::open_with(path, options.write(true).create(true).truncate(false));
@@ -34,7 +33,6 @@ impl AcknowledgedEnd {
     }
 
     /// Returns the absence of a note.
-    #[must_use]
     pub fn none() -> Self {
         Self { file: None, end: 0 }
     }
@@ -60,14 +58,12 @@ fn note(end: u64) -> String {
 }
 
 /// Returns the path of the note beside a journal.
-#[must_use]
 pub fn beside(journal: &Path) -> PathBuf {
     journal.with_file_name("acknowledged")
 }
 
 /// Returns the number of acknowledged bytes of a journal, as far as that is known. It has to be read before the
 /// journal of a running run.
-#[must_use]
 pub fn read(journal: &Path) -> u64 {
     let bytes = plain_file::read(&beside(journal), LENGTH as u64).unwrap_or_default();
     let text = String::from_utf8(bytes).unwrap_or_default();

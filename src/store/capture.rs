@@ -104,7 +104,6 @@ impl WorkflowCapture {
     }
 
     /// Returns files with these contents, by their paths; true stands for a file that can be executed.
-    #[must_use]
     pub fn of_contents(contents: BTreeMap<String, (Vec<u8>, bool)>) -> Self {
         let file =
             |(content, is_executable)| CapturedFile { content, is_executable, version: None };
@@ -131,7 +130,6 @@ impl WorkflowCapture {
     }
 
     /// Returns the warning about files beyond the bounds, if there are any.
-    #[must_use]
     pub fn warning(&self) -> Option<String> {
         let count = self.left_out;
         (count > 0).then(|| {
@@ -144,7 +142,6 @@ impl WorkflowCapture {
     }
 
     /// Returns the checksums of the files.
-    #[must_use]
     pub fn pins(&self) -> WorkflowPins {
         let pin = |file: &CapturedFile| PinnedFile {
             checksum: checksum(&file.content),
@@ -156,7 +153,6 @@ impl WorkflowCapture {
     }
 
     /// Returns the files that are text.
-    #[must_use]
     pub fn texts(&self) -> BTreeMap<String, String> {
         let text = |file: &CapturedFile| String::from_utf8(file.content.clone()).ok();
         self.files.iter().filter_map(|(path, file)| Some((path.clone(), text(file)?))).collect()

@@ -45,7 +45,6 @@ impl CassetteFiles {
     }
 
     /// Returns the checksum of both files.
-    #[must_use]
     pub fn checksum(&self) -> String {
         checksum(format!("{} {}", checksum(&self.header), checksum(&self.turns)))
     }

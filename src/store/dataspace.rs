@@ -109,7 +109,6 @@ impl FactLookup {
 
 impl Dataspace {
     /// Returns the dataspace of a directory of runs.
-    #[must_use]
     pub fn of(root: &RunsRoot) -> Self {
         Self {
             path: root.dataspace(),
@@ -121,14 +120,12 @@ impl Dataspace {
     }
 
     /// Returns the dataspace for a reader who believes only facts that were written with the user's key.
-    #[must_use]
     pub fn with_key(self, key: &ProofKey) -> Self {
         // A proof is good for this dataspace alone.
         Self { key: Some(key.derive(&self.path.display().to_string())), ..self }
     }
 
     /// Returns the dataspace for a caller who waits for others only until `ends` is set.
-    #[must_use]
     pub fn until(self, ends: Arc<AtomicBool>) -> Self {
         Self { ends: Some(ends), ..self }
     }

@@ -1,6 +1,6 @@
 //! Drafts beside their place: each is a process's own, and gets its name once it is whole.
 //!
-//! A draft is called `.NAME.PROCESS.new`, and who makes the next one removes those whose processes have died. A process is
+//! A draft is called `.NAME.PROCESS.new`, and the next writer removes the drafts of dead processes. A process is
 //! named by its number, the time of its start and its machine: directories can be shared by machines and containers, where
 //! the number means another process.
 
@@ -89,7 +89,6 @@ fn start_of(pid: u32) -> io::Result<Option<u64>> {
 
 /// Returns the path of this process's draft of a file or a directory. Drafts for the same place whose processes have died
 /// are removed.
-#[must_use]
 pub fn draft_beside(place: &Path) -> PathBuf {
     let name = place.file_name().unwrap_or_default();
     remove_drafts(place.parent(), |of| of == name.as_bytes());
@@ -105,7 +104,6 @@ pub fn remove_abandoned(directory: &Path) {
 }
 
 /// Returns whether a name is that of a draft whose process has died.
-#[must_use]
 pub fn is_abandoned(name: &[u8]) -> bool {
     DraftMaker::of(name).is_some_and(|(_, maker)| maker.has_died())
 }
@@ -144,7 +142,6 @@ impl DirectoryDraft {
     }
 
     /// Returns its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }

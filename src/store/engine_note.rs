@@ -52,7 +52,6 @@ pub struct EngineNote {
 
 impl EngineNote {
     /// Returns a note.
-    #[must_use]
     pub fn new(engine: &str, holder: Option<&str>, last: u64) -> Self {
         let holder = holder.map(|holder| holder.chars().take(MAX_HOLDER).collect());
         let (engine, begun) = (engine.to_owned(), BTreeMap::new());
@@ -60,7 +59,6 @@ impl EngineNote {
     }
 
     /// Returns the note of a run that may be abandoned, with the stems of the turns that run at hosts, and these hosts.
-    #[must_use]
     pub fn seen(
         self,
         is_abandoned: bool,
@@ -72,13 +70,11 @@ impl EngineNote {
     }
 
     /// Returns whether a turn runs at a host.
-    #[must_use]
     pub fn has_begun(&self, turn: &TurnId) -> bool {
         self.begun.contains_key(&turn.stem())
     }
 
     /// Returns whether turns run at a host.
-    #[must_use]
     pub fn has_turns_at(&self, host: &HostName) -> bool {
         self.begun.values().any(|at| at == host)
     }

@@ -218,7 +218,6 @@ fn io_hint(error: &io::Error) -> &'static str {
 
 impl Error {
     /// Returns an error of a file of the user's own state: it names the variable that helps, unless the disk is full.
-    #[must_use]
     pub fn of_user_state(self) -> Self {
         match self {
             Self::Io { doing, path, error } if !is_out_of_room(&error) => {

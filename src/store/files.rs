@@ -68,7 +68,6 @@ pub fn hide(path: &Path) -> Result<(), Error> {
 }
 
 /// Returns options for a file of this user only.
-#[must_use]
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);

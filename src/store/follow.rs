@@ -31,7 +31,6 @@ impl RunFollower {
     }
 
     /// Returns the run, as of the last record that was read.
-    #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
     }

@@ -63,13 +63,11 @@ impl JournalReader {
     }
 
     /// Returns the length of the part that it shares with another run's journal.
-    #[must_use]
     pub(super) fn base_length(&self) -> u64 {
         self.reader.get_ref().base_length()
     }
 
     /// Returns the part of the journal that has been read.
-    #[must_use]
     pub fn extent(&self) -> JournalExtent {
         self.extent
     }
@@ -106,7 +104,6 @@ impl JournalReader {
     }
 
     /// Returns the error for a record that is damaged, or that a newer raymond wrote.
-    #[must_use]
     pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
         let path = self.path.clone();
         let base = self.reader.get_ref().note();

@@ -33,13 +33,11 @@ pub struct JournalBase {
 pub const BASE_VERSION: u32 = 1;
 
 /// Returns the path of the other run's journal beside a run's own.
-#[must_use]
 pub fn base_beside(journal: &Path) -> PathBuf {
     journal.with_file_name("journal.base")
 }
 
 /// Returns the path of the note about it.
-#[must_use]
 pub fn note_beside(journal: &Path) -> PathBuf {
     journal.with_file_name("journal.base.json")
 }

@@ -18,43 +18,36 @@ pub struct RunsRoot(PathBuf);
 
 impl RunsRoot {
     /// Takes the directory as it is.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
     /// Returns the directory itself.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// Returns the directory that has one directory for each run.
-    #[must_use]
     pub fn runs(&self) -> PathBuf {
         self.0.join("runs")
     }
 
     /// Returns the directory of the debug directories.
-    #[must_use]
     pub fn debug(&self) -> PathBuf {
         self.0.join("debug")
     }
 
     /// Returns the directory of the facts that all runs share.
-    #[must_use]
     pub fn dataspace(&self) -> PathBuf {
         self.0.join("dataspace")
     }
 
     /// Returns the directory of the worktrees of one run's agents. They outlive the run's own directory.
-    #[must_use]
     pub fn worktrees(&self, id: &RunId) -> PathBuf {
         self.0.join("worktrees").join(id.as_str())
     }
 
     /// Returns the directory of one run.
-    #[must_use]
     pub fn run(&self, id: &RunId) -> RunDir {
         RunDir(self.runs().join(id.as_str()))
     }
@@ -66,73 +59,61 @@ pub struct RunDir(pub(super) PathBuf);
 
 impl RunDir {
     /// Returns the directory itself.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// Returns the path of the snapshot.
-    #[must_use]
     pub fn state(&self) -> PathBuf {
         self.0.join("state.json")
     }
 
     /// Returns the path of the journal.
-    #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.0.join("journal.jsonl")
     }
 
     /// Returns the path of the lock.
-    #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }
 
     /// Returns the directory of the turns' files.
-    #[must_use]
     pub fn steps(&self) -> PathBuf {
         self.0.join("steps")
     }
 
     /// Returns the directory of the results of joins: a file for each.
-    #[must_use]
     pub fn results(&self) -> PathBuf {
         self.0.join("results")
     }
 
     /// Returns the directory of commands from outside.
-    #[must_use]
     pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox")
     }
 
     /// Returns the directory of the workflow's files as they were when the run began.
-    #[must_use]
     pub fn workflow(&self) -> PathBuf {
         self.0.join("workflow")
     }
 
     /// Returns the path of the list of those files.
-    #[must_use]
     pub fn pins(&self) -> PathBuf {
         self.0.join("workflow.json")
     }
 
     /// Returns the path of the contents of those files.
-    #[must_use]
     pub fn contents(&self) -> PathBuf {
         self.0.join("workflow.contents")
     }
 
     /// Returns the directory of the copy of the cassette that answers it.
-    #[must_use]
     pub fn cassette(&self) -> PathBuf {
         self.0.join("cassette")
     }
 
     /// Returns the path of the output of a raymond in the background.
-    #[must_use]
     pub fn output(&self) -> PathBuf {
         self.0.join("output.log")
     }

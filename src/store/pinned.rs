@@ -44,7 +44,6 @@ pub struct PinnedFiles {
 
 impl PinnedFiles {
     /// Takes the copy of a folder, both by their real paths.
-    #[must_use]
     pub fn new(pins: WorkflowPins, copy: &Path, live: &Path, is_live: bool) -> Self {
         let (copy, live) = (copy.to_owned(), live.to_owned());
         let verified = Arc::default();
@@ -52,7 +51,6 @@ impl PinnedFiles {
     }
 
     /// Takes the texts that the copy was just written from, so that they need not be read again.
-    #[must_use]
     pub fn with_captured(self, capture: &WorkflowCapture) -> Self {
         for (path, file) in &capture.files {
             let is_pinned = self.pins.files.contains_key(path);
@@ -233,7 +231,6 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
 }
 
 /// Returns the text of a file of a run's copy; empty, if there is none.
-#[must_use]
 pub fn kept_text(copy: &Path, path: &str) -> String {
     let content = content_of(&copy.join(path)).unwrap_or_default();
     String::from_utf8_lossy(&content).into_owned()

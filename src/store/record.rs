@@ -169,7 +169,6 @@ pub(super) fn newer_format(line: &[u8]) -> Option<u32> {
 }
 
 /// Returns whether a line that has been [checked](check) bears a proof that was made with this key.
-#[must_use]
 pub fn is_proven(line: &str, key: &ProofKey) -> bool {
     let proven = || {
         let body = line.get(..line.len().checked_sub(CRC_LENGTH)?)?.strip_suffix('"')?;
@@ -181,7 +180,6 @@ pub fn is_proven(line: &str, key: &ProofKey) -> bool {
 
 /// Returns whether a line that has been [checked](check) has later records of its moment. Inside a string the quotes
 /// of the text would be escaped, so the text cannot occur there.
-#[must_use]
 pub fn has_more(line: &str) -> bool {
     let head = &line.as_bytes()[..line.len().min(HEAD_BYTES)];
     head.windows(MORE_FLAG.len()).any(|part| part == MORE_FLAG)
@@ -209,7 +207,6 @@ fn first_format() -> u32 {
 }
 
 /// Returns the time of a record, of any format; `None` if the line is none.
-#[must_use]
 pub fn time(line: &[u8]) -> Option<Timestamp> {
     serde_json::from_slice::<RecordHead>(line).ok().map(|head| head.at)
 }

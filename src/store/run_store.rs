@@ -73,7 +73,6 @@ impl RunKeys {
 
 /// Returns the key that proves the records of a run. The first session makes the key differ from that of
 /// another run with the same name.
-#[must_use]
 pub(super) fn records_key(key: &ProofKey, dir: &RunDir, first_session: &str) -> ProofKey {
     RunKeys::of(dir, first_session, key.clone()).records
 }
@@ -262,13 +261,11 @@ impl LockedRun {
     }
 
     /// Returns the run's first session, which no other run has.
-    #[must_use]
     pub fn first_session(&self) -> &str {
         &self.first_session
     }
 
     /// Returns the proofs of the run's steps.
-    #[must_use]
     pub fn step_proofs(&self, believes_unproven: bool) -> StepProofs {
         StepProofs { key: self.keys.as_ref().map(|keys| keys.steps.clone()), believes_unproven }
     }
@@ -294,7 +291,6 @@ impl LockedRun {
     }
 
     /// Returns the directory of the run.
-    #[must_use]
     pub fn dir(&self) -> &RunDir {
         &self.dir
     }

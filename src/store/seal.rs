@@ -69,7 +69,6 @@ pub fn remove(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<(), Err
 }
 
 /// Returns the checksum of a list of pinned files; it is empty for a run without a list.
-#[must_use]
 pub fn pins_checksum(pins: Option<&WorkflowPins>) -> String {
     let text = pins.and_then(|pins| serde_json::to_string(pins).ok());
     text.map_or_else(String::new, checksum)

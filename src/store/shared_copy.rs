@@ -102,7 +102,6 @@ pub fn mark(dir: &RunDir, command: &str) -> Result<(), Error> {
 }
 
 /// Returns whether a command was noted to be in the engine.
-#[must_use]
 pub fn is_marked(dir: &RunDir, command: &str) -> bool {
     marks(dir).join(command).exists()
 }

@@ -166,13 +166,11 @@ pub struct SnapshotSchedule {
 
 impl SnapshotSchedule {
     /// Returns the schedule after a snapshot of `size` bytes.
-    #[must_use]
     pub fn after_snapshot(size: u64) -> Self {
         Self { since: 0, size: Arc::new(AtomicU64::new(size)) }
     }
 
     /// Notes that a snapshot is being written; returns the place for its size. Until that is set, none is due.
-    #[must_use]
     pub fn begin(&mut self) -> Arc<AtomicU64> {
         self.since = 0;
         self.size.store(BEING_WRITTEN, Ordering::Relaxed);
@@ -180,7 +178,6 @@ impl SnapshotSchedule {
     }
 
     /// Counts appended bytes; returns whether a snapshot is due.
-    #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
         self.since += bytes as u64;
         let size = self.size.load(Ordering::Relaxed);

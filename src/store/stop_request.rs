@@ -30,7 +30,6 @@ pub fn put(dir: &RunDir, name: &str, key: &ProofKey) -> Result<bool, Error> {
 }
 
 /// Returns whether a request still lies in the inbox.
-#[must_use]
 pub fn is_waiting(dir: &RunDir, name: &str) -> bool {
     dir.inbox().join(format!("{name}.json")).exists()
 }

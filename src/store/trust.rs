@@ -33,7 +33,6 @@ pub enum TrustOrigin {
 
 impl TrustOrigin {
     /// Returns the text for people.
-    #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Question => "answered when a run asked",
@@ -74,7 +73,6 @@ pub enum FolderTrust {
 }
 
 /// Returns the checksum of the files that trust is about.
-#[must_use]
 pub fn trust_checksum(files: &WorkflowPins) -> String {
     let line = |(path, file): (&String, &PinnedFile)| {
         format!("{path:?} {} {}", file.checksum, file.is_executable)

@@ -37,25 +37,21 @@ struct ProvenDocument {
 
 impl UserState {
     /// Takes the directory as it is.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
     /// Returns the directory itself.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// Returns the directory of the copies of an engine's runs, by the engine's address.
-    #[must_use]
     pub fn copies(&self, engine: &str) -> PathBuf {
         self.0.join("engines").join(short_name(engine))
     }
 
     /// Returns the path of the key's file.
-    #[must_use]
     pub fn key_file(&self) -> PathBuf {
         self.0.join("key")
     }

@@ -136,7 +136,6 @@ pub fn newest_first(root: &RunsRoot) -> Result<Vec<(RunId, Timestamp)>, Error> {
 }
 
 /// Returns the time of the last whole record in a run's journal; `None` if there is none, or if it is longer than any.
-#[must_use]
 pub fn last_event_at(dir: &RunDir) -> Option<Timestamp> {
     let mut journal = plain_file::open(&dir.journal()).ok()?;
     let length = journal.seek(SeekFrom::End(0)).ok()?;
@@ -166,7 +165,6 @@ fn changed(path: &Path) -> Option<Timestamp> {
 }
 
 /// Returns the error for a run that is not there, with a run of a similar id.
-#[must_use]
 pub fn no_such_run(root: &RunsRoot, id: &RunId) -> Error {
     let ids = ids(root).unwrap_or_default();
     // Something with this very name that is no directory is no run either.

@@ -54,7 +54,6 @@ impl WorkflowDir {
     }
 
     /// Returns this directory, shown to people by the path they gave.
-    #[must_use]
     pub fn shown_as(self, path: &Path) -> Self {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
         let top = self.top.map(|(top, told)| {
@@ -67,37 +66,31 @@ impl WorkflowDir {
     }
 
     /// Returns this directory as the copy that a run made of its workflow's files.
-    #[must_use]
     pub fn pinned(self, pinned: PinnedFiles) -> Self {
         Self { pinned: Some(pinned), ..self }
     }
 
     /// Returns this directory with the names of the defined programs, which its programs may start.
-    #[must_use]
     pub fn with_defined_programs(self, names: impl IntoIterator<Item = String>) -> Self {
         Self { defined: Some(names.into_iter().collect()), ..self }
     }
 
     /// Returns its real path.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns its path as shown to people.
-    #[must_use]
     pub fn shown(&self) -> &Path {
         &self.shown
     }
 
     /// Returns the folder that it is a copy of; the directory itself if it is no copy.
-    #[must_use]
     pub fn live_root(&self) -> PathBuf {
         self.pinned.as_ref().map_or_else(|| self.root.clone(), |own| own.live_of(&self.root))
     }
 
     /// Returns the root of the plugin that it is part of.
-    #[must_use]
     pub fn plugin(&self) -> Option<PathBuf> {
         plugin_root(&self.live_root())
     }
@@ -120,7 +113,6 @@ impl WorkflowDir {
     }
 
     /// Returns a file of the workflow that a command names and that has changed since the run began.
-    #[must_use]
     pub fn changed_file_in(&self, command: &str) -> Option<String> {
         self.pinned.as_ref()?.changed_file_in(command)
     }

@@ -28,7 +28,6 @@ pub struct NameLookup(Arc<dyn Fn(String) -> AddressLookup + Send + Sync>);
 
 impl NameLookup {
     /// Looks names up with `look`.
-    #[must_use]
     pub fn by(look: impl Fn(String) -> AddressLookup + Send + Sync + 'static) -> Self {
         Self(Arc::new(look))
     }

@@ -3,8 +3,8 @@
 //! They are in the run's own directory under the operation's name, and durable before anything else
 //! happens. After a beginning without an end, the outcome is unknown.
 //!
-//! The beginning reserves room for the outcome, which is written into the same file: a disk that the operation itself
-//! has filled takes it, too.
+//! The beginning reserves room for the outcome, which is written into the same file, so that
+//! it can be written even if the operation fills the disk.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind};

@@ -38,7 +38,6 @@ pub struct WorkspaceExecutor(pub(super) Arc<OperationContext>);
 
 impl WorkspaceExecutor {
     /// Creates an executor for a workspace. Its root is resolved, without links.
-    #[must_use]
     pub fn new(place: Workspace) -> Self {
         Self(Arc::new(OperationContext::new(place)))
     }
@@ -56,19 +55,16 @@ impl WorkspaceExecutor {
     }
 
     /// Returns the same executor for operations that are interrupted once `stop` is true.
-    #[must_use]
     pub fn until(&self, stop: watch::Receiver<bool>) -> Self {
         Self(Arc::new(self.0.until(stop)))
     }
 
     /// Returns its directory.
-    #[must_use]
     pub fn root(&self) -> &Path {
         self.0.root()
     }
 
     /// Returns the working directories of all agents.
-    #[must_use]
     pub fn working_dirs(&self) -> &WorkingDirs {
         &self.0.place.working_dirs
     }

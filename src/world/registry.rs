@@ -42,7 +42,6 @@ impl OwnTypeRegistry {
     }
 
     /// Returns the type of a name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<dyn OwnType>> {
         self.0.get(name).cloned()
     }

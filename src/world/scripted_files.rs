@@ -19,7 +19,6 @@ pub struct ScriptedFiles {
 
 impl ScriptedFiles {
     /// Returns whether nothing is to be changed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.write.is_empty() && self.delete.is_empty()
     }
@@ -46,7 +45,6 @@ impl ScriptedFiles {
 }
 
 /// Returns the text of a file below a directory; `None` if there is none, or if a link leads out.
-#[must_use]
 pub fn read_text(root: &Path, path: &str, limit: u64) -> Option<String> {
     let path = resolve(&root.canonicalize().ok()?, path, FileAccess::Read).ok()?;
     let bytes = plain_file::read(&path, limit).ok()?;

@@ -37,13 +37,11 @@ pub struct Workspace {
 
 impl Workspace {
     /// Returns the search path of programs.
-    #[must_use]
     pub fn path(&self) -> Option<&OsStr> {
         self.variable("PATH")
     }
 
     /// Returns a variable of the environment.
-    #[must_use]
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let found = self.environment.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_os_str())

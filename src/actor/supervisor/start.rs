@@ -19,7 +19,6 @@ pub enum SupervisorStart {
 impl SupervisorStart {
     /// Returns the start of a resumed run under these settings: from its first record, if no turn of it has begun
     /// and the settings are the same.
-    #[must_use]
     pub fn on_resume(
         untouched: Option<Record>,
         settings: Settings,
@@ -33,7 +32,6 @@ impl SupervisorStart {
     }
 
     /// Returns the settings under which a run is resumed.
-    #[must_use]
     pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
         match self {
             Self::Resume(settings, _) => settings,

@@ -87,7 +87,6 @@ pub struct TrustSwitches {
 
 impl TrustSwitches {
     /// Returns them as the consent of a run.
-    #[must_use]
     pub fn consent(&self) -> ConsentArgs {
         let Self { trust, trust_by_environment } = *self;
         ConsentArgs { trust, trust_by_environment, ..ConsentArgs::default() }

@@ -71,7 +71,6 @@ pub struct LivePermissions {
 impl LivePermissions {
     /// Returns the option that the person would have to give for a setting of a case; `None` if it is given, or is no
     /// permission.
-    #[must_use]
     pub fn missing_for(&self, setting: &CaseSetting) -> Option<String> {
         let value = setting.value.as_deref().unwrap_or_default();
         let (option, is_given) = match setting.permission()? {
@@ -91,7 +90,6 @@ impl LivePermissions {
     }
 
     /// Returns them as options of `raymond run`.
-    #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         let mode = self.permission_mode.iter();

@@ -72,7 +72,6 @@ pub struct RetryArgs {
 
 impl RetryArgs {
     /// Returns the agents that are chosen.
-    #[must_use]
     pub fn selection(&self) -> RetrySelection {
         let Self { agent, state, cause, .. } = self;
         RetrySelection { agents: agent.clone(), states: state.clone(), causes: cause.clone() }

@@ -106,7 +106,6 @@ pub enum ShownLevel {
 
 impl ShownLevel {
     /// Returns whether a problem is shown.
-    #[must_use]
     pub fn shows(self, found: &Diagnostic) -> bool {
         match self {
             Self::Info => true,

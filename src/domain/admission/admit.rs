@@ -12,7 +12,6 @@ use crate::domain::turn_order::TurnOrder;
 
 impl AdmissionQueue {
     /// Returns the agents whose turn may start now, in order.
-    #[must_use]
     pub fn admit(&mut self, limits: &AdmissionLimits<'_>) -> Vec<AdmittedTurn> {
         self.clock = self.clock.max(limits.now);
         let begun = std::mem::take(&mut self.ready);

@@ -25,7 +25,6 @@ pub struct PermitRequest {
 
 impl PermitRequest {
     /// Returns the request for the turn that an agent has due on this machine.
-    #[must_use]
     pub fn of(agent: &Agent) -> Self {
         Self {
             agent: agent.id.clone(),
@@ -51,7 +50,6 @@ pub enum AgentMobility {
 
 impl AgentMobility {
     /// Returns the mobility of an agent that may be moved to all hosts that meet its requirement.
-    #[must_use]
     pub fn within(requirement: Option<&HostLabel>) -> Self {
         requirement.map_or(Self::AnyHost, |label| Self::HostsWith(label.clone()))
     }

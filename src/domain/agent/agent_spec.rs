@@ -62,7 +62,6 @@ pub const OCCASIONAL_PLACEHOLDERS: [&str; 7] =
 
 impl AgentSpec {
     /// Returns the state it begins in, as people see it; with a task, the node that it is for.
-    #[must_use]
     pub fn shown_state(&self) -> StateName {
         self.first_place().shown_in(self.folder.as_ref())
     }
@@ -84,7 +83,6 @@ impl AgentSpec {
     }
 
     /// Creates a spec for a state, without values or settings of its own.
-    #[must_use]
     pub fn plain(state: StateName) -> Self {
         Self {
             state,

@@ -5,7 +5,6 @@ use super::Agent;
 impl Agent {
     /// Returns the text that its next turn is asked: the reminder if there is one, else the prompt. A person may have edited
     /// that of the state, but not that of an evaluator.
-    #[must_use]
     pub fn asked_text(&self, prompt: String) -> String {
         let edited = self.edited_prompt.as_ref().filter(|_| self.proposal().is_none());
         self.reminder.as_ref().or(edited).cloned().unwrap_or(prompt)

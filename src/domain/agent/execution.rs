@@ -26,13 +26,11 @@ pub enum AgentExecution {
 
 impl AgentExecution {
     /// Returns whether it is of prompts alone.
-    #[must_use]
     pub fn is_prompts(&self) -> bool {
         matches!(self, Self::Prompts)
     }
 
     /// Returns the graph's execution, if it has begun.
-    #[must_use]
     pub fn graph(&self) -> Option<&GraphExecution> {
         match self {
             Self::Graph(graph) => Some(graph),
@@ -41,7 +39,6 @@ impl AgentExecution {
     }
 
     /// Returns the program's execution, if it has begun.
-    #[must_use]
     pub fn program(&self) -> Option<&ProgramExecution> {
         match self {
             Self::Program(program) => Some(program),
@@ -58,7 +55,6 @@ impl AgentExecution {
     }
 
     /// Returns the mailbox of a role.
-    #[must_use]
     pub fn mailbox(&self) -> Option<&RoleMailbox> {
         match self {
             Self::Role(mailbox) => Some(mailbox),
@@ -86,7 +82,6 @@ impl AgentExecution {
     }
 
     /// Returns the position in a state of another language, if it has one.
-    #[must_use]
     pub fn language_position(&self) -> Option<&LanguagePosition> {
         match self {
             Self::Other(position) => Some(position),
@@ -95,7 +90,6 @@ impl AgentExecution {
     }
 
     /// Returns whether its interpreter is given the results of waits, and continues where it waited.
-    #[must_use]
     pub fn takes_results(&self) -> bool {
         match self {
             Self::Graph(_) | Self::Other(_) => true,
@@ -114,37 +108,31 @@ impl AgentExecution {
 
 impl Agent {
     /// Returns the execution of its graph, if that has begun.
-    #[must_use]
     pub fn graph(&self) -> Option<&GraphExecution> {
         self.execution.graph()
     }
 
     /// Returns the execution of its program, if that has begun.
-    #[must_use]
     pub fn program(&self) -> Option<&ProgramExecution> {
         self.execution.program()
     }
 
     /// Returns its position in a state of another language than these, if it has one.
-    #[must_use]
     pub fn language_position(&self) -> Option<&LanguagePosition> {
         self.execution.language_position()
     }
 
     /// Returns the wait of its program.
-    #[must_use]
     pub fn program_wait(&self) -> Option<&ProgramWait> {
         self.program()?.position.wait.as_ref()
     }
 
     /// Returns its mailbox, if it is a role of a program.
-    #[must_use]
     pub fn mailbox(&self) -> Option<&RoleMailbox> {
         self.execution.mailbox()
     }
 
     /// Returns the request that it answers as a role.
-    #[must_use]
     pub fn role_request(&self) -> Option<&RoleRequest> {
         self.mailbox()?.current.as_deref()
     }

@@ -35,7 +35,6 @@ pub enum TurnHold {
 
 impl TurnHold {
     /// Returns the end of the hold; `None` if only a person ends it.
-    #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Backoff { until } | Self::Stagger { until } | Self::Plugin { until, .. } => {
@@ -46,7 +45,6 @@ impl TurnHold {
     }
 
     /// Returns the reason for which it waits for a person, if it does.
-    #[must_use]
     pub fn parked_reason(&self) -> Option<&str> {
         match self {
             Self::Person { reason } => Some(reason),
@@ -57,13 +55,11 @@ impl TurnHold {
 
 impl Agent {
     /// Returns the earliest time its next turn starts.
-    #[must_use]
     pub fn not_before(&self) -> Option<Timestamp> {
         self.hold.as_ref()?.until()
     }
 
     /// Returns the reason it waits for a person to resume the run, if it does.
-    #[must_use]
     pub fn parked_reason(&self) -> Option<&str> {
         self.hold.as_ref()?.parked_reason()
     }

@@ -23,7 +23,6 @@ pub struct PersonMessage {
 
 impl PersonMessage {
     /// Returns a message that a command of this id brings. The id ends in a UUID, which no session has seen before.
-    #[must_use]
     pub fn of_command(id: &str, text: &str) -> Self {
         let own = id.rsplit('-').next().unwrap_or_default();
         let is_uuid = own.len() == 32 && own.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -35,7 +34,6 @@ impl PersonMessage {
     }
 
     /// Returns the text as the model gets it.
-    #[must_use]
     pub fn for_model(text: &str) -> String {
         format!("A message from the person who runs you:\n\n{text}")
     }
@@ -69,14 +67,12 @@ pub struct PersonOrders {
 
 impl PersonOrders {
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { messages, held_since, visit, is_ending } = self;
         messages.is_empty() && held_since.is_none() && visit.is_none() && !is_ending
     }
 
     /// Returns the time since which a person holds it; `None` if nobody does.
-    #[must_use]
     pub fn held(&self) -> Option<Timestamp> {
         let visited = self.visit.as_ref().map(|visit| visit.since);
         [self.held_since, visited].into_iter().flatten().min()
@@ -129,7 +125,6 @@ impl PersonOrders {
 
 impl Agent {
     /// Returns whether a person holds it.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.orders.held().is_some()
     }
@@ -151,7 +146,6 @@ impl Agent {
     }
 
     /// Returns whether its next turn begins with messages that belong to no turn yet. An evaluator's turn is not its own.
-    #[must_use]
     pub fn has_messages_to_take(&self) -> bool {
         self.orders.untaken().next().is_some() && self.proposal().is_none()
     }

@@ -175,7 +175,6 @@ impl Agent {
     }
 
     /// Returns the number of turns in a row that failed with a cause.
-    #[must_use]
     pub fn failures_of(&self, cause: FailureCause) -> u32 {
         if self.last_failure == Some(cause) { self.throttles } else { 0 }
     }

@@ -66,7 +66,6 @@ impl Agent {
     }
 
     /// Returns the number of the child that failed it, if it waited for a single one.
-    #[must_use]
     pub fn failed_wait(&self) -> Option<u32> {
         let has_failed = matches!(self.wait_result(), Some(WaitResult::Failed(_)));
         (has_failed && self.mailbox().is_none()).then_some(self.forked_count)
@@ -79,7 +78,6 @@ impl Agent {
     }
 
     /// Returns whether it failed together with that child, so that neither is retried alone.
-    #[must_use]
     pub fn failed_with(&self, child: &AgentId) -> bool {
         if child.parent() != Some(self.id.as_str()) {
             return false;

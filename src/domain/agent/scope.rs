@@ -5,7 +5,6 @@ use crate::domain::id::{Folder, InvalidName, ScopePath, StateName};
 
 impl Agent {
     /// Returns the folder of its state below the run's root, if it is not the root itself.
-    #[must_use]
     pub fn folder(&self) -> Option<Folder> {
         match &self.scope {
             None => self.spec.folder.clone(),
@@ -23,19 +22,16 @@ impl Agent {
     }
 
     /// Returns its place, for people: its folder, if that is not the run's root, and its state there.
-    #[must_use]
     pub fn shown_place(&self) -> StateName {
         self.place().shown_in(self.folder().as_ref())
     }
 
     /// Returns the name under which people see its state.
-    #[must_use]
     pub fn shown_state(&self) -> StateName {
         self.current_state.shown_in(self.folder().as_ref())
     }
 
     /// Returns whether its result leaves the folder of its state: it ends the agent, or goes to a caller elsewhere.
-    #[must_use]
     pub fn result_leaves_folder(&self) -> bool {
         self.stack.last().is_none_or(|frame| frame.scope != self.scope)
     }

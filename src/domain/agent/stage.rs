@@ -57,7 +57,6 @@ impl Default for StepStage {
 
 impl StepStage {
     /// Returns whether a step begins at it.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         *self == Self::default()
     }
@@ -68,7 +67,6 @@ impl StepStage {
     }
 
     /// Returns the wait; `None` if the agent does not wait.
-    #[must_use]
     pub fn wait(&self) -> Option<&AgentWait> {
         match self {
             Self::Waiting(wait) => Some(wait),
@@ -79,7 +77,6 @@ impl StepStage {
     }
 
     /// Returns the task; `None` if the turn that is due is about something else.
-    #[must_use]
     pub fn task(&self) -> Option<&PromptTask> {
         match self {
             Self::Task(task) => Some(task),
@@ -90,7 +87,6 @@ impl StepStage {
     }
 
     /// Returns the transition that the evaluator checks, if it does.
-    #[must_use]
     pub fn proposal(&self) -> Option<&TransitionProposal> {
         match self {
             Self::Evaluation { proposal, .. } => Some(proposal),
@@ -99,7 +95,6 @@ impl StepStage {
     }
 
     /// Returns the outcomes of the agents that were joined in this step.
-    #[must_use]
     pub fn results(&self) -> Option<&Arc<str>> {
         match self {
             Self::State { results } | Self::Evaluation { results, .. } => results.as_ref(),
@@ -108,7 +103,6 @@ impl StepStage {
     }
 
     /// Returns the result of the wait that is over.
-    #[must_use]
     pub fn wait_result(&self) -> Option<&WaitResult> {
         match self {
             Self::WaitOver(result) => Some(result),
@@ -119,7 +113,6 @@ impl StepStage {
 
 impl AgentWait {
     /// Returns the question, if it waits for an answer.
-    #[must_use]
     pub fn question(&self) -> Option<&AskedQuestion> {
         match self {
             Self::Answer(asked) => Some(asked),
@@ -128,7 +121,6 @@ impl AgentWait {
     }
 
     /// Returns the agent it waits for, if it waits for one.
-    #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
             Self::Agent(other) => Some(other),
@@ -137,7 +129,6 @@ impl AgentWait {
     }
 
     /// Returns the join, if it waits for agents it has forked.
-    #[must_use]
     pub fn join(&self) -> Option<&PendingJoin> {
         match self {
             Self::Join(join) => Some(join),

@@ -11,7 +11,6 @@ impl Agent {
     }
 
     /// Returns whether its next turn waits for the approval of tool calls.
-    #[must_use]
     pub fn awaits_approval(&self) -> bool {
         self.approvals.hold_next_turn()
     }

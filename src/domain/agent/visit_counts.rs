@@ -14,7 +14,6 @@ pub struct VisitCounts(Vec<(StateName, u32)>);
 
 impl VisitCounts {
     /// Returns the number of turns in a state.
-    #[must_use]
     pub fn of(&self, state: &StateName) -> u32 {
         self.place(state).map_or(0, |place| self.0[place].1)
     }
@@ -36,7 +35,6 @@ impl VisitCounts {
     }
 
     /// Returns whether there was no turn.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

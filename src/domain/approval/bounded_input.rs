@@ -35,7 +35,6 @@ struct InputRoom {
 
 impl BoundedInput {
     /// Returns an input, cut if it is too large.
-    #[must_use]
     pub fn of(input: &Value) -> Self {
         let mut room = InputRoom { bytes: MAX_BYTES, values: MAX_VALUES, left_out: 0 };
         let value = room.cut(input, MAX_DEPTH).unwrap_or_default();
@@ -43,7 +42,6 @@ impl BoundedInput {
     }
 
     /// Returns a text of the input.
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.value.get(key)?.as_str()
     }

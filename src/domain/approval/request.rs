@@ -54,7 +54,6 @@ pub struct FileEdit {
 impl ApprovalRequest {
     /// Creates a request from the call and the rules that Claude Code suggests. An edit without suggested rules gets one
     /// for its file.
-    #[must_use]
     pub fn new(
         (call, tool): (String, String),
         (input, checksum): (&serde_json::Value, String),
@@ -75,7 +74,6 @@ impl ApprovalRequest {
     }
 
     /// Returns what the call is about on one line: the tool and its input.
-    #[must_use]
     pub fn summary(&self) -> String {
         let told = ["command", "file_path", "notebook_path", "url", "pattern", "path", "query"];
         match told.iter().find_map(|key| self.input.text(key)) {
@@ -86,7 +84,6 @@ impl ApprovalRequest {
     }
 
     /// Returns it as a question to a person, under a name.
-    #[must_use]
     pub fn question(&self, name: &str) -> Question {
         let option = |id: &str, label: String| QuestionOption {
             id: id.to_owned(),

@@ -24,7 +24,6 @@ pub struct ApprovalRule {
 
 impl ApprovalRule {
     /// Returns the rule for the edits of one file; `None` for a path that could be read as a pattern.
-    #[must_use]
     pub fn of_edited_file(path: &str) -> Option<Self> {
         let is_plain = |c: char| !c.is_control() && !"*?[]{}!\\()".contains(c);
         let is_whole = path.starts_with('/') && !path.ends_with('/') && path.chars().all(is_plain);
@@ -33,7 +32,6 @@ impl ApprovalRule {
 
     /// Returns whether it can be given to Claude Code as an argument. An argument with several rules is split at commas
     /// and parentheses, so one that has them in its content cannot: Claude Code asks again then.
-    #[must_use]
     pub fn fits_argument(&self) -> bool {
         let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
         let is_plain = |c: char| !c.is_control() && !"(),\\".contains(c);
@@ -82,7 +80,6 @@ pub struct GrantedRule {
 
 impl GrantedRule {
     /// Returns whether it is in force in the turns of a prompt, which is named with its folder.
-    #[must_use]
     pub fn is_for(&self, prompt: &StateName) -> bool {
         match &self.scope {
             RuleScope::State(state) => state == prompt,

@@ -51,19 +51,16 @@ pub struct StepApprovals(Vec<PendingApproval>);
 
 impl PendingApproval {
     /// Returns the name of an approval with that number, under which it is answered.
-    #[must_use]
     pub fn name_of(number: u32) -> String {
         format!("a{number}")
     }
 
     /// Returns the name under which it is answered.
-    #[must_use]
     pub fn name(&self) -> String {
         Self::name_of(self.number)
     }
 
     /// Returns it as a question to a person.
-    #[must_use]
     pub fn question(&self) -> Question {
         self.request.question(&self.name())
     }
@@ -83,7 +80,6 @@ impl PendingApproval {
 
 impl StepApprovals {
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -94,19 +90,16 @@ impl StepApprovals {
     }
 
     /// Returns whether the next turn waits for an answer.
-    #[must_use]
     pub fn hold_next_turn(&self) -> bool {
         self.0.iter().any(|one| one.stage == ApprovalStage::Suspended)
     }
 
     /// Returns the approval of a call in a turn of the step.
-    #[must_use]
     pub fn of_call(&self, turn: u32, call: &str) -> Option<&PendingApproval> {
         self.0.iter().find(|one| one.turn == turn && one.request.call == call)
     }
 
     /// Returns the number of the earlier approval that lets this call run once.
-    #[must_use]
     pub fn grant_for(&self, request: &ApprovalRequest) -> Option<u32> {
         let is_same = |one: &&PendingApproval| {
             one.stage == ApprovalStage::Granted
@@ -216,7 +209,6 @@ impl StepApprovals {
     }
 
     /// Returns the note about calls that may have run, for the prompt of a turn that is run again.
-    #[must_use]
     pub fn uncertainty_note(&self) -> Option<String> {
         uncertainty_note(&self.0)
     }

@@ -80,7 +80,6 @@ impl ApprovalVerdict {
     }
 
     /// Returns the name of the answer.
-    #[must_use]
     pub fn id(&self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -91,7 +90,6 @@ impl ApprovalVerdict {
     }
 
     /// Returns whether the call may run.
-    #[must_use]
     pub fn allows(&self) -> bool {
         match self {
             Self::Allow | Self::AllowAlways { .. } => true,
@@ -100,7 +98,6 @@ impl ApprovalVerdict {
     }
 
     /// Returns it in words.
-    #[must_use]
     pub fn phrase(&self) -> String {
         match self {
             Self::Allow => "allowed".to_owned(),

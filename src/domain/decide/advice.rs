@@ -121,7 +121,6 @@ pub(super) fn not_started(
 /// Ends an agent whose turn cannot start because its budget is spent. If the turn is its evaluator's, the proposed
 /// transition is taken without a check, because it is paid for. `child_options` holds the settings of the agent that
 /// it forks, if it does, `call_budget_usd` the budget of the call that it makes.
-#[must_use]
 pub fn out_of_money(
     run: &Run,
     agent: &Agent,

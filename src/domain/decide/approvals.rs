@@ -12,7 +12,6 @@ use crate::domain::run::Run;
 use crate::domain::turn::{TurnFailure, TurnId};
 
 /// Returns the event of a tool call that needs approval; `None` if its turn is over, or if it was asked before.
-#[must_use]
 pub fn approval_asked(run: &Run, turn: &TurnId, request: &ApprovalRequest) -> Option<Event> {
     let agent = run.agents.get(&turn.agent).filter(|agent| agent.turn_id() == *turn)?;
     if agent.approvals.of_call(turn.turn, &request.call).is_some() {
@@ -46,7 +45,6 @@ pub(super) fn approval_answered(
 }
 
 /// Returns the event of what plug-ins say to a tool call; `None` if a person is to decide, or has already.
-#[must_use]
 pub fn advised_answer(
     run: &Run,
     turn: &TurnId,
@@ -80,7 +78,6 @@ fn answered(
 }
 
 /// Returns the prompt of an agent's turn with its folder, for which rules are given.
-#[must_use]
 pub fn prompt_place(agent: &Agent) -> StateName {
     agent.prompt().shown_in(agent.folder().as_ref())
 }

@@ -29,7 +29,6 @@ pub(super) fn begin_join(agent: &Agent, join: &Join, report: &TurnReport) -> Vec
 
 /// Returns the events that end an agent's join, or none while it is open. `at_work` returns whether an agent is at
 /// a turn.
-#[must_use]
 pub fn finish_join(
     run: &Run,
     agent: &Agent,

@@ -7,7 +7,6 @@ use crate::domain::turn::TurnId;
 
 /// Returns the event of a message that a running turn has read; `None` if its turn is over, or if it is no message of a
 /// person that still waits.
-#[must_use]
 pub fn message_read(run: &Run, turn: &TurnId, message: &MessageId) -> Option<Event> {
     let agent = run.agents.get(&turn.agent).filter(|agent| agent.turn_id() == *turn)?;
     let is_read = |id: &MessageId| id == message;

@@ -32,7 +32,6 @@ pub struct ProgramStart {
 
 /// Returns the events with which an execution begins. The program's text is recorded with its first execution;
 /// that of the run's first program is in the run's first record too.
-#[must_use]
 pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
     let ProgramStart { definition, start, label, branch, context } = beginning;
     let begun = Event::ProgramStarted(Box::new(ProgramStarted {
@@ -99,7 +98,6 @@ fn answer(
 
 /// Returns the next event of a role that takes no turn: its end, the answer of the agent it delegated to, or the
 /// delegation of its request.
-#[must_use]
 pub fn role_event(agent: &Agent, options: AgentOptions, new_session: SessionId) -> Option<Event> {
     role_stopped(agent)
         .or_else(|| delegated_answer(agent))
@@ -107,7 +105,6 @@ pub fn role_event(agent: &Agent, options: AgentOptions, new_session: SessionId) 
 }
 
 /// Returns the role's answer once the agent it delegated to has ended.
-#[must_use]
 pub(super) fn delegated_answer(agent: &Agent) -> Option<Event> {
     let request = agent.role_request()?;
     let response = match agent.wait_result()? {
@@ -122,7 +119,6 @@ pub(super) fn delegated_answer(agent: &Agent) -> Option<Event> {
 
 /// Returns the event that delegates a role's request to a further agent, if it is a folder's work; `options` are the
 /// settings of the folder's first state.
-#[must_use]
 pub(super) fn role_delegated(
     agent: &Agent,
     options: AgentOptions,
@@ -150,7 +146,6 @@ pub(super) fn role_delegated(
 }
 
 /// Ends a role when its program has ended and its queue is empty.
-#[must_use]
 pub(super) fn role_stopped(agent: &Agent) -> Option<Event> {
     let mailbox = agent.mailbox().filter(|mailbox| mailbox.is_over())?;
     let payload = mailbox.outcome();

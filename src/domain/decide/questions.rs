@@ -100,7 +100,6 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
 
 /// Returns the event for a waiting question that an answer given ahead of time now fits. Call it again once that
 /// event is recorded.
-#[must_use]
 pub fn first_prepared_answer(run: &Run) -> Option<Event> {
     let fitting = run.agents.unordered().filter_map(|agent| {
         let question = &agent.question()?.question;
@@ -123,7 +122,6 @@ fn answered(agent: &Agent, node: &str, answer: Answer, used_answers: Option<u32>
 }
 
 /// Returns the event of a question that was not answered in time, once its deadline has passed.
-#[must_use]
 pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
     let late = agent.question()?.late.as_ref()?;
     (late.at <= now).then(|| {

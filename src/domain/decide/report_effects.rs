@@ -20,7 +20,6 @@ pub enum LoadSign {
 
 impl TurnReport {
     /// Returns the transition that the agent takes: that of a plug-in which overrides it, or else the accepted one.
-    #[must_use]
     pub fn taken(&self) -> Option<Transition> {
         let overriding =
             strictest(self.verdicts.clone()).and_then(|verdict| match verdict.verdict {
@@ -44,7 +43,6 @@ impl TurnReport {
 
     /// Returns whether the permit of its turn is returned although nothing of it is recorded: the agent has ended, or
     /// its turn that is due now was not begun. `due` is that turn. Any other such report is late or repeated.
-    #[must_use]
     pub fn returns_permit(&self, due: Option<&TurnId>) -> bool {
         let was_not_begun = match self.judgement {
             TurnJudgement::NotStarted | TurnJudgement::JoinDue(_) => true,
@@ -58,7 +56,6 @@ impl TurnReport {
     }
 
     /// Returns its sign for the number of turns that run at the same time.
-    #[must_use]
     pub fn load_sign(&self) -> LoadSign {
         match &self.judgement {
             TurnJudgement::Failed(failure) if failure.cause == FailureCause::Throttle => {

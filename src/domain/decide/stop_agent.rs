@@ -13,7 +13,6 @@ pub(super) fn stopped_with(agent: &Agent, report: &TurnReport) -> Event {
 }
 
 /// Returns the event that ends an agent which a person has stopped, and of which nothing runs; `None` if nobody has.
-#[must_use]
 pub fn stopped(agent: &Agent) -> Option<Event> {
     let is_ending = agent.orders.is_ending;
     is_ending.then(|| stopped_with(agent, &TurnReport::empty(agent.turn_id())))

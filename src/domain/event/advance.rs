@@ -91,7 +91,6 @@ pub struct ProgramProgress {
 
 impl ProgramProgress {
     /// Returns the progress up to a position, without any bindings.
-    #[must_use]
     pub fn at(position: ProgramPosition, status: ProgramStatus) -> Self {
         Self {
             state: Arc::clone(&position.current),
@@ -105,7 +104,6 @@ impl ProgramProgress {
     }
 
     /// Returns the next action of the program at this position.
-    #[must_use]
     pub fn next_action(&self) -> NextAction {
         let activity = self.position.activity.as_ref();
         match self.status {

@@ -9,7 +9,6 @@ use crate::domain::turn_cost::TurnCost;
 
 impl Event {
     /// Returns the session that is opened, if any.
-    #[must_use]
     pub fn new_session(&self) -> Option<&SessionId> {
         match self {
             Self::StepFinished(event) => event.new_session.as_ref(),
@@ -48,7 +47,6 @@ impl Event {
     }
 
     /// Returns the turn the event is about, if any.
-    #[must_use]
     pub fn turn(&self) -> Option<&TurnId> {
         match self {
             Self::StepFinished(event) => Some(&event.turn),
@@ -86,13 +84,11 @@ impl Event {
     }
 
     /// Returns the agent of the turn that the event is about; `None` if it is about none, as a command to an agent.
-    #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
         self.turn().map(|turn| &turn.agent)
     }
 
     /// Returns the cost of the turn that the event ends; `None` if it ends none.
-    #[must_use]
     pub fn cost(&self) -> Option<&TurnCost> {
         match self {
             Self::StepFinished(event) => Some(&event.cost),
@@ -132,7 +128,6 @@ impl Event {
 
     /// Returns the state of the turn that the event ends. `None` if it ends none, or a turn that ran for a graph,
     /// for a program, or for an agent that had already ended.
-    #[must_use]
     pub fn turn_state(&self) -> Option<&StateName> {
         match self {
             Self::StepFinished(event) => Some(&event.state),
@@ -171,7 +166,6 @@ impl Event {
     }
 
     /// Returns the question that the event asks a person, if any.
-    #[must_use]
     pub fn question(&self) -> Option<Question> {
         match self {
             Self::StepFinished(event) => {
@@ -224,26 +218,22 @@ impl Event {
     }
 
     /// Returns whether the event ends agents that it is not about: with the whole run, or because a join does not need them.
-    #[must_use]
     pub fn ends_others(&self) -> bool {
         self.ends_run() || !self.stopped_children().is_empty()
     }
 
     /// Returns whether the event ends an agent that it is not about.
-    #[must_use]
     pub fn ends_other(&self, agent: &AgentId) -> bool {
         let is_stopped = || self.stopped_children().iter().any(|child| child.agent == *agent);
         (self.ends_run() && self.agent() != Some(agent)) || is_stopped()
     }
 
     /// Returns whether the event is a failure that ends all agents.
-    #[must_use]
     pub fn ends_run(&self) -> bool {
         matches!(self, Self::AgentFailed(failure) if failure.ends_run)
     }
 
     /// Returns the agents that the event ends because a join does not need them.
-    #[must_use]
     pub fn stopped_children(&self) -> &[StoppedChild] {
         match self {
             Self::JoinFinished(event) => &event.stopped,

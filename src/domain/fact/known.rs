@@ -55,13 +55,11 @@ pub struct FactQuery<'text> {
 
 impl KnownFacts {
     /// Returns the fact with a label and a key, or without a key the one that was asserted last.
-    #[must_use]
     pub fn get(&self, label: &str, key: Option<&str>) -> Option<Fact> {
         self.find(FactQuery { label, key, ..FactQuery::default() })
     }
 
     /// Returns the matching fact that was asserted last, or the oldest match if the query asks for that.
-    #[must_use]
     pub fn find(&self, sought: FactQuery<'_>) -> Option<Fact> {
         let label = self.0.get(sought.label)?;
         let fits = |held: &FactEntry| {
@@ -95,13 +93,11 @@ impl KnownFacts {
     }
 
     /// Returns whether there are no facts.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether a change differs from the facts seen so far.
-    #[must_use]
     pub fn is_news(&self, change: &FactChange) -> bool {
         match change {
             FactChange::Asserted(fact) => {
@@ -112,7 +108,6 @@ impl KnownFacts {
     }
 
     /// Returns these facts without one of them.
-    #[must_use]
     pub fn without(&self, label: &str, key: &str) -> Self {
         let mut others = self.clone();
         let (label, key) = (label.to_owned(), key.to_owned());

@@ -33,7 +33,6 @@ impl FactPattern {
 
 impl FactSelection {
     /// Returns the selection of all facts of some labels.
-    #[must_use]
     pub fn of_labels<'label>(labels: impl IntoIterator<Item = &'label String>) -> Self {
         let mut all = Self::default();
         for label in labels {
@@ -69,19 +68,16 @@ impl FactSelection {
     }
 
     /// Returns whether no facts are selected.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether a fact is selected.
-    #[must_use]
     pub fn includes(&self, fact: &Fact) -> bool {
         self.has(&fact.label, &fact.key, &fact.value)
     }
 
     /// Returns whether a fact with these texts is selected.
-    #[must_use]
     pub fn has(&self, label: &str, key: &str, value: &str) -> bool {
         let Some(own) = self.0.get(label) else { return false };
         let exact = FactPattern { key: Some(key.to_owned()), value: Some(value.to_owned()) };
@@ -89,26 +85,22 @@ impl FactSelection {
     }
 
     /// Returns whether any facts of a label are selected.
-    #[must_use]
     pub fn has_label(&self, label: &str) -> bool {
         self.0.contains_key(label)
     }
 
     /// Returns whether facts with this label and key are selected, whatever their payload.
-    #[must_use]
     pub fn has_key(&self, label: &str, key: &str) -> bool {
         let Some(own) = self.0.get(label) else { return false };
         own.iter().any(|one| one.key.as_deref().is_none_or(|own| own == key))
     }
 
     /// Returns the keys of the selected facts of a label; `None` if it has none, or if they may have any key.
-    #[must_use]
     pub fn keys_of(&self, label: &str) -> Option<BTreeSet<&str>> {
         self.0.get(label)?.iter().map(|one| one.key.as_deref()).collect()
     }
 
     /// Returns the keys of the facts of a label that another selection may lack; `None` if they may have any key.
-    #[must_use]
     pub fn keys_beyond(&self, label: &str, other: &Self) -> Option<BTreeSet<&str>> {
         let before = other.0.get(label);
         let own = self.0.get(label).into_iter().flatten();
@@ -117,7 +109,6 @@ impl FactSelection {
     }
 
     /// Returns whether another selection has the same facts of a label.
-    #[must_use]
     pub fn is_same_for(&self, label: &str, other: &Self) -> bool {
         self.0.get(label) == other.0.get(label)
     }

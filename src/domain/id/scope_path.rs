@@ -65,19 +65,16 @@ impl ScopePath {
     }
 
     /// Returns whether an explicit tag names it and it leads up.
-    #[must_use]
     pub fn is_explicit(&self) -> bool {
         self.0.starts_with(EXPLICIT)
     }
 
     /// Returns it as it stands in a tag.
-    #[must_use]
     pub fn as_written(&self) -> &str {
         self.0.strip_prefix("./").unwrap_or(&self.0)
     }
 
     /// Returns the path of a folder from the run's root; `None` is the root itself.
-    #[must_use]
     pub fn from_root(folder: Option<&Folder>) -> Self {
         Self::marked(&folder.map_or_else(|| ".".to_owned(), Folder::on_disk), true)
     }
@@ -115,7 +112,6 @@ impl ScopePath {
     }
 
     /// Returns the path of a folder below.
-    #[must_use]
     pub fn join(&self, below: &Folder) -> Self {
         if self.is_here() {
             Self(below.as_str().into())
@@ -126,7 +122,6 @@ impl ScopePath {
 
     /// Returns the folder that a further path leads to from this one, as a path from where this one begins; `None` if
     /// that cannot be told.
-    #[must_use]
     pub fn then(&self, further: &Self) -> Option<Self> {
         if further.0.starts_with(LIBRARY_PREFIX) {
             return Some(further.clone());
@@ -153,7 +148,6 @@ impl ScopePath {
     }
 
     /// Returns the name under which the beginning of this path sees a state that a map of its folder names.
-    #[must_use]
     pub fn see(&self, name: &StateName) -> StateName {
         let Some((further, state)) = name.in_other_folder() else {
             return StateName::beyond(self, name);
@@ -166,7 +160,6 @@ impl ScopePath {
     }
 
     /// Returns whether it is the folder of the state itself.
-    #[must_use]
     pub fn is_here(&self) -> bool {
         &*self.0 == "."
     }
@@ -174,14 +167,12 @@ impl ScopePath {
 
 impl Folder {
     /// Returns the folder beside the run's root that it is, or lies in.
-    #[must_use]
     pub fn sibling(&self) -> Option<Self> {
         let name = self.as_str().strip_prefix(BESIDE)?.strip_prefix('/')?.split('/').next()?;
         Self::parse(&format!("{BESIDE}/{name}")).ok()
     }
 
     /// Returns its path from the run's root where that is not a copy: `../review` for a folder beside it.
-    #[must_use]
     pub fn on_disk(&self) -> String {
         let beside = self.sibling().and_then(|_| self.as_str().strip_prefix(BESIDE));
         beside.map_or_else(|| self.to_string(), |below| format!("..{below}"))
@@ -202,14 +193,12 @@ impl StateName {
 
     /// Returns the name that stands for a state of another folder in a map of this one. It is no name of a file: none
     /// has a `/`.
-    #[must_use]
     pub fn beyond(scope: &ScopePath, state: &Self) -> Self {
         let target = TagTarget { scope: Some(scope.clone()), state: state.clone() };
         Self::unchecked(&target.to_string())
     }
 
     /// Returns the name under which people see it: with its folder below the run's root, if it has one.
-    #[must_use]
     pub fn shown_in(&self, folder: Option<&Folder>) -> Self {
         let Some(folder) = folder else { return self.clone() };
         let name = if self.is_entry() { "" } else { self.as_str() };
@@ -217,7 +206,6 @@ impl StateName {
     }
 
     /// Returns the state of another folder that it stands for in a map, if it does.
-    #[must_use]
     pub fn in_other_folder(&self) -> Option<(ScopePath, Self)> {
         let name = self.as_str();
         let TagTarget { scope, state } =
@@ -226,7 +214,6 @@ impl StateName {
     }
 
     /// Returns whether it stands for the first state of a folder that is not known.
-    #[must_use]
     pub fn is_entry(&self) -> bool {
         self.as_str() == Self::ENTRY
     }
@@ -262,7 +249,6 @@ impl TagTarget {
     }
 
     /// Returns the name under which people see the state that a tag in a folder leads to.
-    #[must_use]
     pub fn shown_in(&self, here: Option<&Folder>) -> StateName {
         match self.scope.as_ref().map_or(Ok(here.cloned()), |scope| scope.seen_from(here)) {
             Ok(folder) => self.state.shown_in(folder.as_ref()),

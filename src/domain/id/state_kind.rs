@@ -5,7 +5,6 @@ use crate::state_kind::{StateKind, StepMode};
 
 impl StateKind {
     /// Returns the kind of the state with this name, or `None` if it is no state.
-    #[must_use]
     pub fn of(name: &StateName) -> Option<Self> {
         Self::of_file(name.as_str())
     }
@@ -13,26 +12,22 @@ impl StateKind {
 
 impl StateName {
     /// Returns whether it is a graph: a YAML file that is not one of the runtime's own.
-    #[must_use]
     pub fn is_graph(&self) -> bool {
         StateKind::of(self) == Some(StateKind::Graph)
     }
 
     /// Returns whether it is a program of S-expressions.
-    #[must_use]
     pub fn is_program(&self) -> bool {
         StateKind::of(self) == Some(StateKind::Program)
     }
 
     /// Returns whether it is a script: a file with the ending of one, or without any ending; or with an ending of nothing
     /// else, if it can be executed.
-    #[must_use]
     pub fn is_script(&self) -> bool {
         StateKind::of(self) == Some(StateKind::Script)
     }
 
     /// Returns whether its name alone makes it a script. Any other script has to be a file that can be executed.
-    #[must_use]
     pub fn is_script_by_name(&self) -> bool {
         let ending = self.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         self.is_script()
@@ -40,7 +35,6 @@ impl StateName {
     }
 
     /// Returns whether the name has an ending, and it alone makes it a state, so that a word of a text is one.
-    #[must_use]
     pub fn is_state_by_ending(&self) -> bool {
         match StateKind::of(self) {
             Some(StateKind::Script) => self.has_ending() && self.is_script_by_name(),
@@ -49,13 +43,11 @@ impl StateName {
     }
 
     /// Returns the way in which its steps are taken, if it is a state.
-    #[must_use]
     pub fn steps(&self) -> Option<StepMode> {
         StateKind::of(self).map(StateKind::steps)
     }
 
     /// Returns whether it is a prompt: a markdown file.
-    #[must_use]
     pub fn is_prompt(&self) -> bool {
         StateKind::of(self) == Some(StateKind::Prompt)
     }

@@ -48,13 +48,11 @@ impl StateName {
     }
 
     /// Returns whether the name has an ending, so that it cannot be an ordinary word.
-    #[must_use]
     pub fn has_ending(&self) -> bool {
         self.0.contains('.')
     }
 
     /// Returns the name without its extension: `REVIEW` for `REVIEW.md`.
-    #[must_use]
     pub fn stem(&self) -> &str {
         self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
     }
@@ -117,7 +115,6 @@ impl Folder {
     }
 
     /// Returns a folder below this one.
-    #[must_use]
     pub fn join(&self, below: &Self) -> Self {
         Self(format!("{}/{}", self.0, below.0).into())
     }

@@ -4,7 +4,6 @@ use crate::domain::session::Session;
 
 /// Returns whether an agent with this session for its next turn can go on at another host: an engine keeps the history that
 /// the turn continues, or it continues none.
-#[must_use]
 pub fn goes_on_elsewhere(session: &Session) -> bool {
     session.history().is_none() || session.kept.is_some()
 }

@@ -27,7 +27,6 @@ pub struct AgentMove {
 /// beside those that are left to agents which return or move there (`activity`), and all together get at most `spare`.
 ///
 /// The cost depends on the idle hosts, and is constant if no agent could be moved.
-#[must_use]
 pub fn balance(
     queue: &AdmissionQueue,
     hosts: &HostTable,

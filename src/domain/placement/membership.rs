@@ -50,7 +50,6 @@ impl HostChanges {
 impl HostTable {
     /// Takes in that an agent lives at a host: it was placed, or moved. Agents may be assigned to a host before it is
     /// seen. Returns false, and takes in nothing, if the epoch of the host is over: then the agent has to be placed anew.
-    #[must_use]
     pub fn assign(&mut self, placed: PlacedAgent, group: Option<PlacementGroup>) -> bool {
         let known = self.hosts.get(&placed.host);
         let is_over = known.is_some_and(|host| {
@@ -100,7 +99,6 @@ impl HostTable {
 
     /// Returns whether an agent may be moved to another host: it has begun nothing, and no other agent is bound to its
     /// directory.
-    #[must_use]
     pub fn may_move(&self, agent: &AgentId) -> bool {
         self.agents.get(agent).is_some_and(|placement| {
             let homes = placement.group.as_ref().and_then(|group| self.groups.get(group));
@@ -110,7 +108,6 @@ impl HostTable {
     }
 
     /// Returns where an agent with this requirement could wait for its turn. One that needs the host by its name stays.
-    #[must_use]
     pub fn mobility(&self, agent: &AgentId, requirement: Option<&HostLabel>) -> AgentMobility {
         let host = self.agents.get(agent).map(|placement| placement.placed.host.as_str());
         let is_named = requirement.is_some_and(|label| Some(label.as_str()) == host);
@@ -132,7 +129,6 @@ impl HostTable {
     }
 
     /// Returns the agents at a host that may be moved, in the order of their numbers.
-    #[must_use]
     pub fn movable_at(&self, host: &HostName) -> Vec<AgentId> {
         let agents = self.hosts.get(host).into_iter().flat_map(|host| &host.agents);
         let mut agents: Vec<AgentId> = agents.filter(|one| self.may_move(one)).cloned().collect();

@@ -27,7 +27,6 @@ pub enum PlacementGroup {
 impl PlacementGroup {
     /// Returns the group of an agent in a directory. If all hosts share the run's directory, the agents in it are no
     /// group.
-    #[must_use]
     pub fn of(working_dir: &WorkingDir, is_shared: bool) -> Option<Self> {
         match &working_dir.tree {
             Some(owner) => Some(Self::Worktree(owner.clone())),

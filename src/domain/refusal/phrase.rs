@@ -17,7 +17,6 @@ const EVERY_COMMAND: &str = "Bash";
 const MAX_INPUT_CHARS: usize = 60;
 
 /// Returns the sentence that closes a run: what was refused, how often, and what would allow it.
-#[must_use]
 pub fn closing_line(refusals: &ToolRefusals) -> Option<String> {
     let mut line = headline(refusals)?;
     if let Some(advice) = advice(refusals) {
@@ -30,7 +29,6 @@ pub fn closing_line(refusals: &ToolRefusals) -> Option<String> {
 }
 
 /// Returns what was refused, such as: 3 tools were refused: Bash `curl …` (2), `WebFetch` …
-#[must_use]
 pub fn headline(refusals: &ToolRefusals) -> Option<String> {
     let were = match refusals.count() {
         0 => return None,
@@ -49,7 +47,6 @@ pub fn headline(refusals: &ToolRefusals) -> Option<String> {
 
 /// Returns the arguments that would have allowed what was refused; none if no rule would. A rule that
 /// allows every command comes last, with the reason for it.
-#[must_use]
 pub fn advice(refusals: &ToolRefusals) -> Option<String> {
     let (every, rules): (Vec<&str>, Vec<&str>) =
         refusals.allow().into_iter().partition(|rule| *rule == EVERY_COMMAND);
@@ -79,7 +76,6 @@ pub fn advice(refusals: &ToolRefusals) -> Option<String> {
 }
 
 /// Returns the notice for a person at the moment of a refusal.
-#[must_use]
 pub fn notice(refusal: &ToolRefusal) -> String {
     format!("refused: {}", call(refusal))
 }

@@ -55,19 +55,16 @@ pub struct FinishedAgent {
 
 impl FinishedAgent {
     /// Returns the state it began in, as people see it.
-    #[must_use]
     pub fn began(&self) -> Option<StateName> {
         Some(self.state.as_ref()?.shown_in(self.folder.as_ref()))
     }
 
     /// Returns the state it failed in, as people see it, if it has failed in one.
-    #[must_use]
     pub fn shown_failed_in(&self) -> Option<StateName> {
         Some(self.failed_in.as_ref()?.shown_in(self.failed_folder.as_ref()))
     }
 
     /// Returns whether it has failed; an agent that was only no longer needed has not.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         matches!(self.ending, AgentEnding::Error(_)) && self.cause != Some(FailureCause::Unneeded)
     }
@@ -88,7 +85,6 @@ pub struct UnbilledTurn {
 
 impl UnbilledTurn {
     /// Returns the turn of an agent that is due.
-    #[must_use]
     pub fn of(agent: &Agent) -> Self {
         Self { turn: agent.turn_id(), state: agent.prompt().clone(), folder: agent.folder() }
     }

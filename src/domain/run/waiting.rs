@@ -5,7 +5,6 @@ use crate::domain::agent::Agent;
 
 impl Run {
     /// Returns the pause that is due when every live agent waits for a person or for one that does.
-    #[must_use]
     pub fn waiting(&self) -> Option<PauseReason> {
         let is_still =
             |agent: &Agent| agent.parked_reason().is_some() || agent.is_held() || agent.waits();

@@ -60,7 +60,6 @@ fn is_item(name: &str) -> bool {
 
 impl ForkList {
     /// Returns whether it is the list itself.
-    #[must_use]
     pub fn is_inline(&self) -> bool {
         self.list.starts_with('[')
     }
@@ -115,7 +114,6 @@ pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, I
 
 impl Transition {
     /// Returns the forks, tag by tag.
-    #[must_use]
     pub fn forked(&self) -> Vec<ForkTag> {
         let Self::Fork { target, scope, each, cwd, variables, also, .. } = self else {
             return Vec::new();
@@ -131,13 +129,11 @@ impl Transition {
     }
 
     /// Returns whether it forks just one agent, in its parent's directory.
-    #[must_use]
     pub fn is_plain_fork(&self) -> bool {
         matches!(self, Self::Fork { each: None, cwd: None, also, .. } if also.is_empty())
     }
 
     /// Returns one transition of several tags, if all of them fork and lead to the same state.
-    #[must_use]
     pub fn together(tags: &[Self]) -> Option<Self> {
         let (first, others) = tags.split_first()?;
         let mut whole = first.clone();

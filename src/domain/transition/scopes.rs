@@ -5,7 +5,6 @@ use crate::domain::id::{ScopePath, StateName, TagTarget};
 
 impl Transition {
     /// Returns the state between the tags, with its folder if that is another one; `None` for a question and a result.
-    #[must_use]
     pub fn entered(&self) -> Option<(Option<&ScopePath>, &StateName)> {
         match self {
             Self::Goto { target, scope, .. }
@@ -18,7 +17,6 @@ impl Transition {
     }
 
     /// Returns the other folder that the agent itself goes to, if it goes to one.
-    #[must_use]
     pub fn own_scope(&self) -> Option<&ScopePath> {
         match self {
             Self::Fork { .. } => None,
@@ -34,7 +32,6 @@ impl Transition {
     }
 
     /// Returns the state between the tags, as a tag names it; `None` for a question and a result.
-    #[must_use]
     pub fn destination(&self) -> Option<TagTarget> {
         let (scope, state) = self.entered()?;
         Some(TagTarget { scope: scope.cloned(), state: state.clone() })

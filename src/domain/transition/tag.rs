@@ -49,13 +49,11 @@ impl TagName {
         ["call-workflow", "function-workflow", "fork-workflow", "reset-workflow"];
 
     /// Returns the name as it is written between the angle brackets.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Returns the tag of that name, if there is one.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name.strip_suffix(WORKFLOW) {
             None => name.parse().ok(),
@@ -67,7 +65,6 @@ impl TagName {
 
     /// Returns the text between the tags of this name: `call-workflow` names a folder also without a `/`, and may lead
     /// to one beside the run's root.
-    #[must_use]
     pub fn body_of<'text>(name: &str, body: &'text str) -> Cow<'text, str> {
         let is_explicit = name.ends_with(WORKFLOW);
         if !is_explicit && matches!(name, "ask" | "result") {
@@ -91,7 +88,6 @@ impl TagName {
     }
 
     /// Returns the attribute that this tag requires.
-    #[must_use]
     pub fn required_attribute(self) -> Option<&'static str> {
         match self {
             Self::Call | Self::Function => Some("return"),

@@ -16,7 +16,6 @@ pub struct AgentHierarchy {
 
 impl AgentHierarchy {
     /// Builds the hierarchy of a list of agents, with siblings in the order in which they began.
-    #[must_use]
     pub fn of<'id>(ids: impl ExactSizeIterator<Item = &'id AgentId> + Clone) -> Self {
         let places: HashMap<&str, usize> = ids.clone().map(AgentId::as_str).zip(0..).collect();
         let mut children = vec![Vec::new(); ids.len()];
@@ -34,31 +33,26 @@ impl AgentHierarchy {
     }
 
     /// Returns the agents that an agent has forked.
-    #[must_use]
     pub fn children(&self, place: usize) -> &[usize] {
         &self.children[place]
     }
 
     /// Returns the agent that forked it, if the list has that agent.
-    #[must_use]
     pub fn parent(&self, place: usize) -> Option<usize> {
         self.parents[place]
     }
 
     /// Returns the agents whose parents are not in the list.
-    #[must_use]
     pub fn roots(&self) -> &[usize] {
         &self.roots
     }
 
     /// Returns all agents, each after its parent and its elder siblings' families.
-    #[must_use]
     pub fn in_order(&self) -> Vec<usize> {
         self.below(&self.roots)
     }
 
     /// Returns some unrelated agents, each followed by its descendants.
-    #[must_use]
     pub fn below(&self, places: &[usize]) -> Vec<usize> {
         let mut found = Vec::new();
         let mut open: Vec<usize> = places.iter().rev().copied().collect();

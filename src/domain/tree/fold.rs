@@ -91,7 +91,6 @@ impl FoldOptions<'_> {
 
 impl RowSubject {
     /// Returns its agents.
-    #[must_use]
     pub fn members(&self) -> &[usize] {
         match self {
             Self::One(place) => std::slice::from_ref(place),
@@ -101,7 +100,6 @@ impl RowSubject {
 }
 
 /// Returns the rows from top to bottom.
-#[must_use]
 pub fn rows(
     branches: &AgentHierarchy,
     look: &impl FoldSource,

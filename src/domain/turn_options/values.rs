@@ -31,7 +31,6 @@ pub enum EffortLevel {
 
 impl EffortLevel {
     /// Returns the name that Claude Code takes.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -69,13 +68,11 @@ impl PermissionMode {
     ];
 
     /// Returns the mode of a name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
     }
 
     /// Returns the place of the mode in the order of how much runs unasked, from `plan` on.
-    #[must_use]
     pub fn rank(self) -> u8 {
         match self {
             Self::Plan => 0,
@@ -88,7 +85,6 @@ impl PermissionMode {
     }
 
     /// Returns the name that every version of Claude Code takes.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -130,7 +126,6 @@ pub enum SettingSource {
 
 impl SettingSource {
     /// Returns the name that Claude Code takes.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -222,7 +217,6 @@ pub enum OnDenied {
 
 impl OnDenied {
     /// Returns whether it is the default.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Continue
     }

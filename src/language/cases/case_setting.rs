@@ -17,7 +17,6 @@ pub struct CaseSetting {
 
 impl CaseSetting {
     /// Returns what the setting permits, if it is a permission.
-    #[must_use]
     pub fn permission(&self) -> Option<CasePermission> {
         SETTINGS.iter().find(|(name, _)| *name == self.name).and_then(|(_, permission)| *permission)
     }

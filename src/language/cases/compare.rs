@@ -14,7 +14,6 @@ use crate::language::text_pattern::TextPattern;
 
 impl Expectation {
     /// Returns the file beside the case that it is about, and the text of the run that has to equal it.
-    #[must_use]
     pub fn golden<'run>(
         &'run self,
         run: &'run ObservedRun,
@@ -42,7 +41,6 @@ impl Expectation {
 
     /// Returns whether it is about what a run comes to, whatever happens to the program meanwhile: a turn that was
     /// begun may be taken twice then.
-    #[must_use]
     pub fn is_about_outcome(&self) -> bool {
         match self {
             Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning => false,
@@ -59,7 +57,6 @@ impl Expectation {
     }
 
     /// Returns the file of the working directory that it is about.
-    #[must_use]
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::FileExists(path, _) | Self::FileText(path, _) => Some(path.as_str()),
@@ -69,7 +66,6 @@ impl Expectation {
 }
 
 /// Returns the expectations that do not hold, in their order.
-#[must_use]
 pub fn mismatches(
     expected: &[PlacedExpectation],
     run: &ObservedRun,

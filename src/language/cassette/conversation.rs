@@ -36,13 +36,11 @@ struct ReplayedTurn {
 }
 
 /// Returns the message of a replayed turn.
-#[must_use]
 pub fn replayed_message(turn: &TurnId) -> MessageId {
     MessageId::new(&format!("{REPLAYED}{}", turn.stem()))
 }
 
 /// Returns the last replayed message of a session's history; `None` if the model knows the session, or it is fresh.
-#[must_use]
 pub fn replayed_history(session: &Session) -> Option<&MessageId> {
     last_message(session).filter(|message| message.as_str().starts_with(REPLAYED))
 }
@@ -63,7 +61,6 @@ impl ReplayedTurns {
     }
 
     /// Returns the turns of a conversation up to a message, in order.
-    #[must_use]
     pub fn up_to<'cassette>(
         &self,
         message: &MessageId,
@@ -81,7 +78,6 @@ impl ReplayedTurns {
 }
 
 /// Returns a prompt with a recorded conversation before it, as data between two lines that do not occur in it.
-#[must_use]
 pub fn with_conversation(
     turns: &[&PlayableTurn],
     filled: impl Fn(&str) -> String,
@@ -109,7 +105,6 @@ pub fn with_conversation(
 }
 
 /// Returns a prompt without the recorded conversation before it, if there is one.
-#[must_use]
 pub fn without_conversation(prompt: &str) -> &str {
     let fence = prompt.strip_prefix(OPENING).and_then(|rest| rest.split_once('"'));
     let Some((fence, rest)) = fence else { return prompt };

@@ -3,7 +3,6 @@
 use crate::language::line_difference::line_difference;
 
 /// Returns the difference of a recorded prompt from the one that is asked now, as a unified diff.
-#[must_use]
 pub fn difference(recorded: &str, asked: &str) -> String {
     if let Some(lines) = line_difference(recorded, asked) {
         return format!("--- recorded\n+++ asked now\n{lines}").trim_end().to_owned();

@@ -29,7 +29,6 @@ pub struct PortableMarks {
 
 impl PortableMarks {
     /// Returns the marks of a run.
-    #[must_use]
     pub fn of(run: &RunId, dir: &Path, cwd: &Path) -> Self {
         let path = |path: &Path| {
             path.to_str().filter(|path| path.len() >= MIN_PATH_BYTES).map(str::to_owned)
@@ -50,19 +49,16 @@ impl PortableMarks {
     }
 
     /// Returns a text with marks.
-    #[must_use]
     pub fn marked(&self, text: &str) -> String {
         self.marks.iter().fold(text.to_owned(), |text, (own, mark)| replaced(&text, own, mark))
     }
 
     /// Returns a text with the mark of the run wherever its id is no part of a longer name, even if it may be a word.
-    #[must_use]
     pub fn without_id(&self, text: &str) -> String {
         replaced(text, self.run.as_str(), RUN)
     }
 
     /// Returns a text with what the marks stand for.
-    #[must_use]
     pub fn filled(&self, text: &str) -> String {
         if !text.contains("[raymond:") {
             return text.to_owned();

@@ -7,7 +7,6 @@ use crate::language::program::checked_program::{Program, ProgramCondition, TextE
 const MAX_LABEL_CHARS: usize = 40;
 
 /// Returns a condition in few words.
-#[must_use]
 pub(super) fn condition_label(condition: &ProgramCondition, program: &Program) -> String {
     let all = |conditions: &[ProgramCondition], word: &str| {
         let parts: Vec<String> =
@@ -65,7 +64,6 @@ fn expression(said: &TextExpression, program: &Program) -> String {
 }
 
 /// Returns a text on one line, cut to the length of a label.
-#[must_use]
 pub(super) fn shortened(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MAX_LABEL_CHARS) {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
 
 /// Writes a picture as a directed graph.
-#[must_use]
 pub fn write(drawing: &WorkflowDrawing) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&drawing.title));
     text.push_str("    graph [bgcolor=transparent, rankdir=TB]\n");

@@ -20,7 +20,6 @@ const START: &str = "/start";
 const END: &str = "/end";
 
 /// Draws a folder.
-#[must_use]
 pub fn draw(workflow_map: &WorkflowMap, title: &str) -> WorkflowDrawing {
     let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);

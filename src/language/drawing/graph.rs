@@ -14,7 +14,6 @@ use crate::language::graph::ways::{GraphWayCase, flow_map, ways};
 const START: &str = "/start";
 
 /// Draws a graph.
-#[must_use]
 pub fn draw(program: &Graph, title: &str) -> WorkflowDrawing {
     let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);

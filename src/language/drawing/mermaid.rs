@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
 
 /// Writes a picture as a flowchart.
-#[must_use]
 pub fn write(drawing: &WorkflowDrawing) -> String {
     let mut text = format!("%% {}\nflowchart TD\n", comment(&drawing.title));
     for (index, node) in drawing.nodes.iter().enumerate() {

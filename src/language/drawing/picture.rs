@@ -127,7 +127,6 @@ impl WorkflowDrawing {
     }
 
     /// Returns the index of the node with an id, if there is one.
-    #[must_use]
     pub fn find(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
@@ -145,7 +144,6 @@ impl WorkflowDrawing {
 
     /// Returns the drawing with at most `max` nodes: the others, the far ones, become a single one that says how many
     /// they are.
-    #[must_use]
     pub fn folded(self, max: usize) -> Self {
         let max = max.max(1);
         if self.nodes.len() <= max {

@@ -57,7 +57,6 @@ pub struct PlacedEdge {
 
 impl PlacedDrawing {
     /// Lays out a picture, as in an SVG.
-    #[must_use]
     pub fn of(drawing: &WorkflowDrawing) -> Self {
         let link = |edge: &DrawingEdge| {
             let columns = shape::columns(&shape::shortened(&edge.label, MAX_LABEL_CHARS));

@@ -19,7 +19,6 @@ const END: &str = "/end";
 const FAILED: &str = "/failed";
 
 /// Draws a program.
-#[must_use]
 pub fn draw(program: &Program, title: &str) -> WorkflowDrawing {
     let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);

@@ -34,7 +34,6 @@ const STYLE: &str = "\
 .head.calls{fill:#8b5cf6}.head.forks{fill:#3b82f6}.head.fails{fill:#dc2626}";
 
 /// Writes a picture.
-#[must_use]
 pub fn write(drawing: &WorkflowDrawing) -> String {
     let link = |edge: &DrawingEdge| {
         let columns = shape::columns(&shape::shortened(&edge.label, MAX_LABEL_CHARS));

@@ -22,7 +22,6 @@ pub struct PathRead {
 impl Expression {
     /// Returns the paths it reads, such as `computed.config.sources`, without those of its own functions.
     /// A missing value in an expression is null, so all of them are optional.
-    #[must_use]
     pub fn reads(&self) -> Vec<PathRead> {
         let mut reads = BTreeSet::new();
         collect(&self.root, &mut Vec::new(), &mut reads);

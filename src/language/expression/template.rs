@@ -75,7 +75,6 @@ impl ValueTemplate {
     }
 
     /// Returns the value, if there is nothing to fill in it.
-    #[must_use]
     pub fn as_constant(&self) -> Option<&Value> {
         match &self.filling {
             TemplateNode::Constant(value) => Some(value),
@@ -97,13 +96,11 @@ impl ValueTemplate {
     }
 
     /// Returns the value with everything filled in that has a value; any other reference stays as it is written.
-    #[must_use]
     pub fn fill_known(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Value {
         self.filling.fill_known(scope, fuel)
     }
 
     /// Returns the paths it reads. A plain path has to exist; a missing value in an expression is null.
-    #[must_use]
     pub fn reads(&self) -> Vec<PathRead> {
         let mut reads = Vec::new();
         self.filling.reads(&mut reads);

@@ -10,7 +10,6 @@ use super::fuel::Fuel;
 use crate::domain::question::answer_text;
 
 /// Returns whether a value counts as true: all but null, false, 0 and what [is](as_text) the empty text.
-#[must_use]
 pub fn truth(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -34,14 +33,12 @@ pub(super) fn kind(value: &Value) -> &'static str {
 }
 
 /// Returns a value as text: what it [stands for](as_text), everything else as JSON.
-#[must_use]
 pub fn text(value: &Value) -> Cow<'_, str> {
     as_text(value).map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
 /// Returns the text that a value stands for wherever a text is used: a text itself, the output of a command without the
 /// line breaks at its end for the command's result, and the answer for a person's response. `None` for all others.
-#[must_use]
 pub fn as_text(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text),
@@ -62,7 +59,6 @@ fn command_output(map: &Map<String, Value>) -> Option<&str> {
 }
 
 /// Returns whether two values are equal, or one is the text that the other stands for.
-#[must_use]
 pub fn same(one: &Value, other: &Value) -> bool {
     one == other || as_text(one).is_some_and(|one| as_text(other) == Some(one))
 }

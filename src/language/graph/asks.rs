@@ -12,7 +12,6 @@ use crate::language::program;
 use crate::language::source::WorkflowSource;
 
 /// Returns whether a graph needs Claude Code. A script does not, and what cannot be told beforehand does.
-#[must_use]
 pub fn asks_claude(
     graph: &Graph,
     source: &dyn WorkflowSource,

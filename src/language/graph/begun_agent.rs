@@ -11,7 +11,6 @@ pub(super) const WORKTREE_KEYS: [&str; 2] = ["worktree", "snapshots"];
 pub(super) const HOST_KEY: &str = "host";
 
 /// Returns the options of the agent that begins in a graph with this text. A graph that cannot be read gives none.
-#[must_use]
 pub fn begun_agent_options(text: &str) -> AgentOptions {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = tree::parse(YamlFileKind::GRAPH, text).0;

@@ -22,7 +22,6 @@ const ENDING: &str = r#"When you are done, end your final message with exactly o
 const RESULT: &str = "When you are done, end your final message with your result between the tags <result> and </result>, and nothing after it.";
 
 /// Returns the prompt for a document, or a section of it.
-#[must_use]
 pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) -> String {
     let section = section.map(|section| format!(", section “{section}”")).unwrap_or_default();
     format!(
@@ -33,7 +32,6 @@ pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) 
 }
 
 /// Returns a document for a section that no heading of it has the title of.
-#[must_use]
 pub fn without_heading(text: &str, title: &str) -> String {
     format!(
         "(No heading here is “{title}”; carry out the part that is meant.)\n\n{}",
@@ -42,7 +40,6 @@ pub fn without_heading(text: &str, title: &str) -> String {
 }
 
 /// Returns the prompt for a skill.
-#[must_use]
 pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
     let arguments =
         arguments.map(|text| format!(" with the arguments: {text}")).unwrap_or_default();
@@ -50,7 +47,6 @@ pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
 }
 
 /// Returns a prompt with the instruction about the end of its reply, unless a schema says that.
-#[must_use]
 pub fn with_ending(prompt: &str, contract: OutputFormat) -> String {
     match contract {
         OutputFormat::Outputs => format!("{prompt}\n{ENDING}\n"),
@@ -60,7 +56,6 @@ pub fn with_ending(prompt: &str, contract: OutputFormat) -> String {
 }
 
 /// Returns the prompt about a page.
-#[must_use]
 pub fn page(prompt: &str, page: &Value) -> String {
     let content = page.get("content").and_then(Value::as_str).unwrap_or_default();
     let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
@@ -71,7 +66,6 @@ pub fn page(prompt: &str, page: &Value) -> String {
 const MAX_STATE_BYTES: usize = 64 * 1024;
 
 /// Returns the prompt about a value that comments describe, in a graph with this state.
-#[must_use]
 pub fn prose(description: &str, state: &Value) -> String {
     let lines = description.lines().map(|line| line.trim().trim_start_matches('#').trim_end());
     let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
@@ -85,7 +79,6 @@ pub fn prose(description: &str, state: &Value) -> String {
 }
 
 /// Returns the prompt of a further agent.
-#[must_use]
 pub fn agent(kind: Option<&str>, prompt: &str) -> String {
     let kind = kind.filter(|kind| *kind != "general-purpose");
     let kind = kind.map(|kind| format!("You act as the `{kind}` agent.\n\n")).unwrap_or_default();

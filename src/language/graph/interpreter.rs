@@ -112,7 +112,6 @@ enum ActionProgress {
 
 impl<'graph> GraphInterpreter<'graph> {
     /// Begins an advance at the beginning of a graph.
-    #[must_use]
     pub fn begin(graph: &'graph Graph, mut around: GraphEnvironment) -> Self {
         let mut fields = graph.initial.clone();
         let callers = std::mem::take(&mut around.variables);
@@ -150,7 +149,6 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Begins an advance at an agent's saved state.
-    #[must_use]
     pub fn resume(graph: &'graph Graph, around: GraphEnvironment, state: GraphState) -> Self {
         let names = history::names(graph, &state);
         Self::with_names(graph, around, state, names)
@@ -186,7 +184,6 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Returns whether everything so far is recorded. The world may be changed only then.
-    #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.entered.is_none()
             && self.visits.is_empty()
@@ -196,7 +193,6 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Returns whether the advance may end here although its need was not met; recorded nodes are not run again. The
     /// entry gate is always checked again from its beginning.
-    #[must_use]
     pub fn is_worth_keeping(&self) -> bool {
         !self.gate && !self.is_recorded()
     }
@@ -226,7 +222,6 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Returns the record of the advance.
-    #[must_use]
     pub fn finish(self, next: AdvanceNext) -> Advance {
         let progress = GraphProgress {
             entered: self.entered,

@@ -46,7 +46,6 @@ pub struct ParsedGraph {
 
 /// Reads a graph. `path` is its file as people see it. `directory` is the name of its directory, if the
 /// graph's name has to match it.
-#[must_use]
 pub fn read(
     path: &str,
     directory: Option<&str>,

@@ -9,7 +9,6 @@ struct DocumentHeading<'text> {
 
 /// Returns the section under a heading, with the heading. An exact match of the title is preferred to one
 /// in another case. Headings inside code fences do not count.
-#[must_use]
 pub fn section<'text>(text: &'text str, title: &str) -> Option<&'text str> {
     let headings = headings(text);
     let wanted = title.trim().trim_start_matches('#').trim();

@@ -7,7 +7,6 @@ use crate::domain::id::StateName;
 use crate::language::expression::{Fuel, NameScope, ValueTemplate};
 
 /// Returns the states of the scope itself that agents are spawned in, each once, in the order of the nodes.
-#[must_use]
 pub fn spawned(program: &Graph) -> Vec<StateName> {
     let mut states = Vec::new();
     for task in tasks(program) {
@@ -22,7 +21,6 @@ pub fn spawned(program: &Graph) -> Vec<StateName> {
 }
 
 /// Returns the tasks of all further agents, in the order of the nodes.
-#[must_use]
 pub fn tasks(program: &Graph) -> Vec<&SpawnTask> {
     let mut tasks = Vec::new();
     for node in program.nodes.values() {
@@ -38,7 +36,6 @@ pub fn tasks(program: &Graph) -> Vec<&SpawnTask> {
 }
 
 /// Returns all actions of a node in order, including those in loops.
-#[must_use]
 pub fn acts(node: &GraphNode) -> Vec<&ActionKind> {
     let mut acts = Vec::new();
     match node {
@@ -66,7 +63,6 @@ fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
 }
 
 /// Returns the text of a template that reads no variables.
-#[must_use]
 pub fn literal(template: &ValueTemplate) -> Option<String> {
     struct Nothing;
     impl NameScope for Nothing {

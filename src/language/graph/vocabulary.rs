@@ -131,7 +131,6 @@ pub struct GraphVocabulary {
 
 impl GraphVocabulary {
     /// Returns the built-in types.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -151,7 +150,6 @@ impl GraphVocabulary {
     }
 
     /// Returns a type that was added.
-    #[must_use]
     pub fn own(&self, role: TypeRole, name: &str) -> Option<&OwnTypeSpec> {
         self.own.get(name).filter(|own| own.role == role)
     }
@@ -172,7 +170,6 @@ impl GraphVocabulary {
     }
 
     /// Returns the names of all types by their kind, for an error.
-    #[must_use]
     pub fn listed(&self, role: TypeRole) -> String {
         let groups = groups::GROUPS.iter().filter(|(of, ..)| *of == role);
         let mut listed: Vec<String> =
@@ -199,7 +196,6 @@ impl GraphVocabulary {
     }
 
     /// Returns the names of all types.
-    #[must_use]
     pub fn names(&self, role: TypeRole) -> Vec<&str> {
         let own = self.own.iter().filter(|(_, own)| own.role == role);
         table(role).iter().map(|known| known.name).chain(own.map(|(name, _)| &**name)).collect()

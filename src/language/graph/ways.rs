@@ -41,7 +41,6 @@ pub enum GraphWayCase<'graph> {
 
 impl GraphWayCase<'_> {
     /// Returns the outcome of the node with which the way is taken, as it is recorded; `None` for any.
-    #[must_use]
     pub fn outcome(self) -> Option<String> {
         let word = match self {
             Self::Always => return None,
@@ -59,14 +58,12 @@ impl GraphWayCase<'_> {
 
 impl GraphWay<'_> {
     /// Returns whether its target is computed when it is taken.
-    #[must_use]
     pub fn is_computed(&self) -> bool {
         self.to.contains("${")
     }
 }
 
 /// Returns the ways from a node.
-#[must_use]
 pub fn ways(node: &GraphNode) -> Vec<GraphWay<'_>> {
     fn way<'graph>(case: GraphWayCase<'graph>, to: &'graph GraphNodeName) -> GraphWay<'graph> {
         GraphWay { to, case }
@@ -107,7 +104,6 @@ pub fn ways(node: &GraphNode) -> Vec<GraphWay<'_>> {
 }
 
 /// Returns the ways between the nodes and endings of a graph.
-#[must_use]
 pub fn flow_map(nodes: &BTreeMap<GraphNodeName, GraphNode>) -> FlowMap<&GraphNodeName> {
     let from = |(name, node)| ways(node).into_iter().map(move |way| (name, way.to));
     FlowMap::new([], nodes.iter().flat_map(from))

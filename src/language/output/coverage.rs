@@ -57,7 +57,6 @@ impl FieldSample {
 
 impl RuleGaps {
     /// Finds the mistakes and gaps of rules under a schema.
-    #[must_use]
     pub fn find(schema: &OutputSchema, rules: &[OutputRule]) -> Self {
         let mut gaps = Self::default();
         let mut tests: BTreeMap<&str, Vec<&FieldTest>> = BTreeMap::new();

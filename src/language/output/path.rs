@@ -8,14 +8,12 @@ use crate::domain::transition::Variables;
 use crate::domain::value_path::ValuePath;
 
 /// Returns the field of a value at a path; a number is an index of a list.
-#[must_use]
 pub fn field<'value>(value: &'value Value, path: &str) -> Option<&'value Value> {
     ValuePath::parse_or_names(path).value_in(value)
 }
 
 /// Returns the ways to divide the name of a placeholder into a variable and a path in its value, the longest variable
 /// first.
-#[must_use]
 pub fn divisions(name: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> {
     let ends = name.rmatch_indices(['.', '[']);
     ends.map(|(at, sign)| (&name[..at], &name[if sign == "." { at + 1 } else { at }..]))
@@ -23,7 +21,6 @@ pub fn divisions(name: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> {
 
 /// Returns the value of a placeholder: the variable of that name, or else the field of a variable that is JSON. A
 /// text is inserted as it is, anything else as JSON.
-#[must_use]
 pub fn placeholder<'values>(values: &'values Variables, name: &str) -> Option<Cow<'values, str>> {
     if let Some(value) = values.get(name) {
         return Some(Cow::Borrowed(value));

@@ -82,7 +82,6 @@ impl OutputRule {
     }
 
     /// Returns whether the rule holds for an answer.
-    #[must_use]
     pub fn holds(&self, answer: &Value) -> bool {
         let holds = |test: &FieldTest| {
             field(answer, &test.path).is_some_and(|value| test.accepts.accepts(value))
@@ -120,7 +119,6 @@ impl ValueTest {
     }
 
     /// Returns whether the test accepts a value.
-    #[must_use]
     pub fn accepts(&self, value: &Value) -> bool {
         match self {
             Self::OneOf(values) => values.iter().any(|known| is_same(known, value)),

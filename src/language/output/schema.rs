@@ -146,7 +146,6 @@ impl OutputSchema {
     }
 
     /// Returns the schema as JSON, its keys in the order in which they were written.
-    #[must_use]
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
@@ -183,7 +182,6 @@ impl OutputSchema {
     }
 
     /// Looks a field up by its path.
-    #[must_use]
     pub fn field(&self, path: &str) -> SchemaField<'_> {
         let (mut schema, mut is_required) = (&self.value, true);
         for segment in ValuePath::parse_or_names(path).segments() {

@@ -56,7 +56,6 @@ pub struct Program {
 
 impl Program {
     /// Returns the source that a run keeps of it, read from this file.
-    #[must_use]
     pub fn kept(
         &self,
         file: StateName,
@@ -73,7 +72,6 @@ impl Program {
     }
 
     /// Returns the words that answers to a request may have; empty if they may be any.
-    #[must_use]
     pub fn expected(&self, request: &str) -> &[String] {
         let all = self.states.iter().flat_map(|state| super::walk::instructions(&state.body));
         let mut sends = all.filter_map(|one| match &one.kind {
@@ -84,7 +82,6 @@ impl Program {
     }
 
     /// Returns whether it sends any request.
-    #[must_use]
     pub fn asks(&self) -> bool {
         self.states.iter().any(|state| asks(&state.body))
     }

@@ -21,7 +21,6 @@ pub struct ProgramFiles(Vec<(u64, String)>);
 
 impl ProgramFiles {
     /// Returns the path of the file that a place is in, `None` for the program's own, and the place there.
-    #[must_use]
     pub fn resolve(&self, at: SourcePlace) -> (Option<&str>, SourcePlace) {
         let number = self.0.partition_point(|(before, _)| *before < at.line).saturating_sub(1);
         let Some((before, path)) = self.0.get(number) else { return (None, at) };

@@ -69,7 +69,6 @@ pub struct ProgramEnvironment<'environment> {
 }
 
 /// Advances a program. `fetched` is the result of the activity that was due, or the error.
-#[must_use]
 pub fn advance(
     environment: &ProgramEnvironment<'_>,
     fetched: Option<Result<ActivityResult, String>>,

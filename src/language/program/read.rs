@@ -27,7 +27,6 @@ pub struct ParsedProgram {
 
 /// Reads a program. `path` is its file as people see it; the files it requires and the folders
 /// it runs are looked for in `source`.
-#[must_use]
 pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgram {
     read_and_check(path, text, source, true)
 }

@@ -37,7 +37,6 @@ pub struct TakenStateWays {
 
 impl ProgramStates {
     /// Returns the states of a program.
-    #[must_use]
     pub fn of(program: &Program) -> Self {
         let mut states = Self {
             names: program.states.iter().map(|state| state.name.clone()).collect(),
@@ -60,7 +59,6 @@ impl ProgramStates {
     }
 
     /// Returns the names of the two states of a way.
-    #[must_use]
     pub fn names_of(&self, (from, to): StateWay) -> (&str, &str) {
         let name = |number: usize| self.names.get(number).map_or("", |name| &**name);
         (name(from), name(to))

@@ -70,7 +70,6 @@ impl ProgramReader<'_> {
 
 impl UserInput {
     /// Returns the question with this text.
-    #[must_use]
     pub fn question(&self, text: String) -> Question {
         let option = |text: &String| QuestionOption {
             id: text.clone(),

@@ -6,7 +6,6 @@ use super::checked_program::{
 use crate::domain::id::{Folder, StateName};
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
-#[must_use]
 pub fn instructions(body: &[Instruction]) -> Vec<&Instruction> {
     let mut found = Vec::new();
     collect(body, &mut found);
@@ -90,7 +89,6 @@ pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextEx
 }
 
 /// Returns the states of the scope itself that a program starts agents or runs in, each once.
-#[must_use]
 pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
     for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
@@ -104,7 +102,6 @@ pub fn started(program: &Program) -> Vec<StateName> {
 }
 
 /// Returns the folder below and the state that an instruction starts an agent or a run in.
-#[must_use]
 pub fn started_in(kind: &InstructionKind) -> Option<(Option<Folder>, StateName)> {
     match kind {
         InstructionKind::RunFolder(run) => Some((run.folder.clone(), run.start.clone())),
@@ -114,7 +111,6 @@ pub fn started_in(kind: &InstructionKind) -> Option<(Option<Folder>, StateName)>
 }
 
 /// Returns whether the end of a body can be reached.
-#[must_use]
 pub fn falls_through(body: &[Instruction]) -> bool {
     body.iter().all(|instruction| match &instruction.kind {
         InstructionKind::Goto(_)
@@ -141,7 +137,6 @@ pub fn falls_through(body: &[Instruction]) -> bool {
 }
 
 /// Returns whether a `break` in the body of a loop leaves that loop.
-#[must_use]
 pub fn has_break(body: &[Instruction]) -> bool {
     body.iter().any(|instruction| match &instruction.kind {
         InstructionKind::Break => true,

@@ -31,7 +31,6 @@ pub enum ProgramWayCase<'program> {
 }
 
 /// Returns the ways from an instruction itself, without those of its blocks.
-#[must_use]
 pub fn ways(kind: &InstructionKind) -> Vec<ProgramWay<'_>> {
     let way = |to: Option<usize>, case| to.map(|to| ProgramWay { to, case });
     match kind {
@@ -69,7 +68,6 @@ pub fn ways(kind: &InstructionKind) -> Vec<ProgramWay<'_>> {
 }
 
 /// Returns the ways that a condition leads when a request has failed.
-#[must_use]
 pub fn failures(condition: &ProgramCondition) -> Vec<ProgramWay<'_>> {
     match condition {
         ProgramCondition::Response { request, on_error } => {

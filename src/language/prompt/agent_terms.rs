@@ -10,7 +10,6 @@ use crate::language::source::WorkflowSource;
 
 /// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
 /// agent that starts there fails by itself, with the reason.
-#[must_use]
 pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
     if state.is_graph() {
         let text = source.read(state).unwrap_or_default();
@@ -22,7 +21,6 @@ pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOpt
 }
 
 /// Returns the options of the agent that a transition forks, or default options if it forks none.
-#[must_use]
 pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> AgentOptions {
     match transition {
         Transition::Fork { target, scope, .. } => agent_options_at(scope.as_ref(), target, source),
@@ -31,7 +29,6 @@ pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> Ag
 }
 
 /// Returns the budget of the call that a transition makes, if it is a call and the called state gives one.
-#[must_use]
 pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
     match transition {
         Transition::Call { target, scope, .. } | Transition::Function { target, scope, .. } => {
@@ -46,7 +43,6 @@ pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Opti
 }
 
 /// Returns the options of an agent that begins in a state, which may be in another folder.
-#[must_use]
 pub fn agent_options_at(
     scope: Option<&ScopePath>,
     state: &StateName,

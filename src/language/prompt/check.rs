@@ -60,7 +60,6 @@ pub struct CheckFindings {
 }
 
 /// Checks a folder.
-#[must_use]
 pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
     report.graphs = Some(subject.graphs);
@@ -121,7 +120,6 @@ pub fn beginning(
 
 /// Returns the problems, before a run begins, of the states that policies lead to: those that will fail when they
 /// are reached. `by_text` also has the states that only texts name; frontmatter that has no effect is warned of there, too.
-#[must_use]
 pub(super) fn check_reachable(
     workflow_map: &WorkflowMap,
     by_text: &WorkflowMap,

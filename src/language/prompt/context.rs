@@ -42,7 +42,6 @@ pub struct PromptContext {
 
 impl PromptContext {
     /// Returns all placeholders' values: the run's, then the agent's, then the runtime's. Later ones override.
-    #[must_use]
     pub fn values(&self) -> Variables {
         let mut values = self.run_variables.clone();
         values.extend(self.variables.clone());

@@ -36,7 +36,6 @@ pub struct ExaminedDocument {
 }
 
 /// Takes a prompt file apart to its end, whatever is wrong with it.
-#[must_use]
 pub fn examine(text: &str) -> ExaminedDocument {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut errors = YamlErrors::default();

@@ -173,7 +173,6 @@ fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 /// Returns the transition that a pattern accepts instead of a requested one.
-#[must_use]
 pub fn judged_by_pattern(
     accepted: AcceptedTransition,
     reply: &str,
@@ -208,7 +207,6 @@ fn is_meant(entry: &Transition, asked: &Transition) -> bool {
 pub const EVALUATOR_PLACEHOLDERS: [&str; 2] = ["output", "transition"];
 
 /// Returns their values.
-#[must_use]
 pub fn values(proposal: &TransitionProposal) -> Variables {
     let values = [proposal.output.clone(), proposal.transition.to_string()];
     EVALUATOR_PLACEHOLDERS.map(str::to_owned).into_iter().zip(values).collect()
@@ -216,7 +214,6 @@ pub fn values(proposal: &TransitionProposal) -> Variables {
 
 /// Returns the result of an evaluator's answer to a proposal. The second value is the violation of an answer that
 /// tries to override and cannot.
-#[must_use]
 pub fn judged_by_prompt(
     proposal: &TransitionProposal,
     answer: Result<AcceptedTransition, ProtocolViolation>,

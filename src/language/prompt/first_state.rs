@@ -32,7 +32,6 @@ pub enum UsualFirstState {
 
 impl UsualFirstState {
     /// Returns the state that a folder begins with whose manifest names none.
-    #[must_use]
     pub fn find(source: &dyn WorkflowSource) -> Self {
         let mut starts = there(source, &STARTS);
         match (starts.next(), starts.next()) {
@@ -46,7 +45,6 @@ impl UsualFirstState {
 }
 
 /// Returns whether a state has a name that folders usually begin with.
-#[must_use]
 pub fn is_usual(name: &StateName) -> bool {
     let name = name.as_str();
     STARTS.contains(&name) || OTHERS.contains(&name)

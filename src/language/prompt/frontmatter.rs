@@ -166,7 +166,6 @@ pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
 }
 
 /// Reads frontmatter to its end, whatever is wrong with it.
-#[must_use]
 pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let mut examined = ExaminedFrontmatter::default();
     let ExaminedFrontmatter { frontmatter, places, errors } = &mut examined;

@@ -21,7 +21,6 @@ pub struct JoinableAgents<'a> {
 
 impl JoinableAgents<'_> {
     /// Returns whether there are no such agents.
-    #[must_use]
     pub fn is_nobody(&self) -> bool {
         self.born_in.is_empty() && !self.others
     }
@@ -36,7 +35,6 @@ impl JoinableAgents<'_> {
 }
 
 /// Returns the agents that each state may wait for, if it waits.
-#[must_use]
 pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
     let called = workflow_map.texts().flat_map(|(_, state)| &state.ways).filter_map(|way| {
         let is_call = way.transition.continuation().is_some_and(|_| !is_fork(&way.transition));

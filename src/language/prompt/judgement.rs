@@ -43,7 +43,6 @@ pub struct JudgedReply {
 
 impl ReplyRules {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
-    #[must_use]
     pub fn reminder(
         &self,
         violation: &ProtocolViolation,
@@ -56,20 +55,17 @@ impl ReplyRules {
     }
 
     /// Returns the policy as an agent is reminded of it: with the inputs that other folders require.
-    #[must_use]
     pub fn shown_policy(&self, source: &dyn WorkflowSource) -> TransitionPolicy {
         scopes::with_inputs_of_folders(&self.policy, source)
     }
 
     /// Returns the texts that a reply shows to people. Where it is an answer as it stands there are no tags.
-    #[must_use]
     pub fn shown(&self, reply: &TurnReply) -> Vec<String> {
         let has_tags = self.output.is_none() && self.proposal.is_none() && self.task.is_none();
         if has_tags { tag::find(&reply.text).shown } else { Vec::new() }
     }
 
     /// Returns the judgement on a reply that decides the agent's transition.
-    #[must_use]
     pub fn judge(&self, reply: &TurnReply, source: &dyn WorkflowSource) -> JudgedReply {
         if self.is_free() {
             return self.judge_free(&reply.text).into();
@@ -111,7 +107,6 @@ impl ReplyRules {
     }
 
     /// Returns the judgement on a reply that says nothing. Its agent is reminded, whatever the state allows.
-    #[must_use]
     pub fn judge_empty(&self, source: &dyn WorkflowSource) -> TurnJudgement {
         let violation = ProtocolViolation::Empty;
         let expect = self.task.as_ref().map(|task| task.expect.as_slice()).unwrap_or_default();

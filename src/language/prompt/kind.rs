@@ -6,7 +6,6 @@ pub use crate::domain::id::{StateKind, StateName};
 const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];
 
 /// Returns whether a file usually lies beside the prompts without being one.
-#[must_use]
 pub fn is_for_others(name: &StateName) -> bool {
     FOR_OTHERS.iter().any(|file| file.eq_ignore_ascii_case(name.as_str()))
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::domain::id::StateName;
 
 /// Returns the names in a text that a state could have, each once.
-#[must_use]
 pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
     let mut names = Vec::new();
     for (start, word) in words(text) {

@@ -9,7 +9,6 @@ use crate::domain::transition::Transition;
 use crate::language::source::WorkflowSource;
 
 /// Returns the states that a name without an ending fits.
-#[must_use]
 pub fn candidates(name: &StateName, source: &dyn WorkflowSource) -> Vec<StateName> {
     if name.as_str().contains('.') {
         return Vec::new();
@@ -21,7 +20,6 @@ pub fn candidates(name: &StateName, source: &dyn WorkflowSource) -> Vec<StateNam
 }
 
 /// Returns why a name without an ending fits no single state, if it fits several.
-#[must_use]
 pub fn ambiguity(name: &StateName, source: &dyn WorkflowSource) -> Option<String> {
     let fitting = candidates(name, source);
     let names: Vec<&str> = fitting.iter().map(StateName::as_str).collect();
@@ -84,7 +82,6 @@ fn named_folder(
 }
 
 /// Returns why a state of another folder cannot be entered, if it cannot.
-#[must_use]
 pub fn why_no_entry(
     path: &ScopePath,
     state: &StateName,
@@ -102,7 +99,6 @@ pub fn why_no_entry(
 }
 
 /// Returns why a state of the folder itself cannot be entered, if it cannot.
-#[must_use]
 pub fn why_no_state(state: &StateName, source: &dyn WorkflowSource) -> Option<String> {
     if let Some(why) = ambiguity(state, source) {
         return Some(why);

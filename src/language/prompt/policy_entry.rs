@@ -111,7 +111,6 @@ impl EntryPlace {
     }
 
     /// Returns the place of an entry, without places of its parts.
-    #[must_use]
     pub fn whole(entry: SourcePlace) -> Self {
         Self { entry, target: None, continuation: None, late: None }
     }

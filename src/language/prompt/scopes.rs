@@ -101,13 +101,11 @@ fn lacking(path: &ScopePath, name: &str, description: &str) -> String {
 }
 
 /// Returns the input that a transition leaves out although its folder needs it.
-#[must_use]
 pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Option<LackingInput> {
     missing_input(&mut transition.clone(), source)
 }
 
 /// Returns a transition as an agent has to write it: with the inputs that its folders require.
-#[must_use]
 pub fn with_required_inputs(transition: &Transition, source: &dyn WorkflowSource) -> Transition {
     let mut shown = transition.clone();
     shown.change_given(|scope, variables, has_list| {

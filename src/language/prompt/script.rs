@@ -56,7 +56,6 @@ impl PreparedScript {
     }
 
     /// Returns the operation that executes it, with these variables in its environment.
-    #[must_use]
     pub fn operation(&self, variables: &Variables, timeout_ms: u64) -> Operation {
         Operation::RunScript {
             file: self.file.clone(),
@@ -109,7 +108,6 @@ fn interpreter(name: &StateName, text: &str) -> Option<Vec<String>> {
 
 /// Returns the reply of a script: the tag that ends its output, which may take several lines, and the forks directly
 /// before a fork. Without such a tag it is the last line that is not blank. Texts to print count anywhere.
-#[must_use]
 pub fn reply(stdout: &str) -> String {
     let output = without_prints(stdout);
     let start = reply_start(output);
@@ -160,7 +158,6 @@ fn last_tag(text: &str) -> Option<(TagName, usize)> {
 }
 
 /// Returns whether a line has a tag with an attribute without quotes, as a shell prints it that has taken them.
-#[must_use]
 pub fn has_lost_quotes(line: &str) -> bool {
     line.split('<').skip(1).any(|tag| {
         let open = tag.split('>').next().unwrap_or_default();

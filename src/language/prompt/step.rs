@@ -67,7 +67,6 @@ pub struct OptionSite {
 
 impl OptionSite {
     /// Returns the place of a part of an option, as text. Other options stand in the workflow's manifest.
-    #[must_use]
     pub fn place_of(&self, key: &str, part: Option<&str>) -> String {
         match self.places.of(key, part) {
             Some(SourcePlace { line, column }) => format!("{}:{line}:{column}", self.path),

@@ -13,7 +13,6 @@ use crate::language::source::WorkflowSource;
 pub const MAX_SURVEYED_STATES: usize = 1000;
 
 /// Returns the problems of the states that policies lead to from `entry`, one text each.
-#[must_use]
 pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
     let reach =
         WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };

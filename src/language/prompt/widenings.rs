@@ -22,7 +22,6 @@ pub struct FoundWidening {
 }
 
 /// Finds them in all states of a map.
-#[must_use]
 pub fn in_outline(
     workflow_map: &WorkflowMap,
     source: &dyn WorkflowSource,
@@ -61,7 +60,6 @@ fn in_prompt(
 }
 
 /// Finds the widenings in the options of a file. A configuration that cannot be read may ask for anything.
-#[must_use]
 pub fn in_options(
     file: &StateName,
     options: &TurnOptions,
@@ -82,7 +80,6 @@ pub fn in_options(
 }
 
 /// Finds them in the nodes of a graph.
-#[must_use]
 pub fn in_graph(
     file: &StateName,
     graph: &graph::checked_graph::Graph,
@@ -100,7 +97,6 @@ pub fn in_graph(
 }
 
 /// Finds them in the roles of a program.
-#[must_use]
 pub fn in_program(
     file: &StateName,
     program: &Program,

@@ -90,7 +90,6 @@ pub struct WorkflowMapOptions<'a> {
 
 impl WorkflowMap {
     /// Returns the map of a folder, from a state on.
-    #[must_use]
     pub fn of(
         entry: &StateName,
         source: &dyn WorkflowSource,
@@ -141,7 +140,6 @@ impl WorkflowMap {
     }
 
     /// Returns the states that an agent reaches from these without calling, being called, or forgetting.
-    #[must_use]
     pub fn level<'a>(
         &'a self,
         from: impl IntoIterator<Item = &'a StateName>,
@@ -157,7 +155,6 @@ impl WorkflowMap {
     }
 
     /// Returns the states that an agent reaches which begins in one, without those of the agents it forks.
-    #[must_use]
     pub fn reached_by_one_agent(&self, first: &StateName) -> BTreeSet<&StateName> {
         let map = self.flow_map_by(|transition| {
             let entered = match transition {
@@ -170,7 +167,6 @@ impl WorkflowMap {
     }
 
     /// Returns whether a name is that of a state that can be entered, as far as is known.
-    #[must_use]
     pub fn is_usable(&self, name: &StateName) -> bool {
         !matches!(self.states.get(name), Some(FolderState::Unreadable(_) | FolderState::Other))
     }
@@ -224,7 +220,6 @@ fn read_text(kind: StateKind, text: &str, source: &dyn WorkflowSource) -> Folder
 
 impl FolderState {
     /// Returns the prompt, if the state is one.
-    #[must_use]
     pub fn prompt(&self) -> Option<&FolderPrompt> {
         match self {
             Self::Prompt(prompt) => Some(prompt),
@@ -233,7 +228,6 @@ impl FolderState {
     }
 
     /// Returns the text of a prompt or a script, taken apart.
-    #[must_use]
     pub fn text(&self) -> Option<&FolderPrompt> {
         match self {
             Self::Prompt(state) | Self::Script(state) => Some(state),
@@ -242,7 +236,6 @@ impl FolderState {
     }
 
     /// Returns the ways from a prompt or a script.
-    #[must_use]
     pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
         self.text().map(|state| &state.ways)
     }
@@ -275,7 +268,6 @@ impl FolderState {
 
 impl FolderProgram {
     /// Reads a program.
-    #[must_use]
     pub fn of(path: &str, text: &str, source: &dyn WorkflowSource) -> Self {
         let read::ParsedProgram { program, diagnostics } = read::read(path, text, source);
         Self { program, diagnostics }

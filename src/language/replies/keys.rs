@@ -10,7 +10,6 @@ use crate::language::yaml::content::YamlContent;
 use crate::language::yaml::tree::{self, YamlFileKind};
 
 /// Returns the name of a branch of a node, as the script lists it after the `#`.
-#[must_use]
 pub fn branch_key(node: &str, branch: &str) -> String {
     format!("{node}.{branch}")
 }
@@ -22,7 +21,6 @@ pub(super) fn node_of_branch(key: &str) -> Option<&str> {
 }
 
 /// Returns the states that a readable script answers for, each with its place.
-#[must_use]
 pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
     let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
     let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else { return Vec::new() };
@@ -30,7 +28,6 @@ pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
 }
 
 /// Returns the keys of a readable script, each with its list as JSON.
-#[must_use]
 pub fn as_json(yaml: &str) -> BTreeMap<String, String> {
     let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
     let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else {

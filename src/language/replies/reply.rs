@@ -70,7 +70,6 @@ impl FilePath {
     }
 
     /// Returns the path as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -53,7 +53,6 @@ pub struct WorkflowCache {
 impl WorkflowCache {
     /// Returns an empty cache. Graphs are read with these types; with `migrate`, one that was edited since an agent
     /// entered it is taken as it is now.
-    #[must_use]
     pub fn new(vocabulary: GraphVocabulary, migrate: bool) -> Self {
         Self { vocabulary, migrate, kept: RefCell::default() }
     }

@@ -83,7 +83,6 @@ impl fmt::Display for TagMistake {
 }
 
 /// Returns the near misses of tags in a text, in their order.
-#[must_use]
 pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
     let mut finder = TagFinder::new(text);
     let mut found = Vec::new();

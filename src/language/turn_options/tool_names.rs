@@ -48,7 +48,6 @@ const TOOLS: [&str; 38] = [
 ];
 
 /// Returns hints on misspelt names of Claude Code's tools, and on rules for tools that are not offered.
-#[must_use]
 pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
     let lists = [
         ("tools", &options.tools),

@@ -16,7 +16,6 @@ pub struct DesktopSink {
 
 impl DesktopSink {
     /// Returns the sink for a run.
-    #[must_use]
     pub fn new(terminal: Terminal, run: &RunId) -> Self {
         Self { terminal, title: format!("raymond {run}") }
     }

@@ -49,7 +49,6 @@ pub struct Notification {
 
 impl Notification {
     /// Returns it as one line of JSON, for a run in a directory of runs.
-    #[must_use]
     pub fn json(&self, run: &RunId, dir: &str) -> String {
         let mut value = serde_json::json!({
             "event": self.kind.name(),
@@ -86,7 +85,6 @@ pub struct NotificationTracker {
 
 impl NotificationTracker {
     /// Returns the tracker of a run as it stands.
-    #[must_use]
     pub fn new(run: &Run) -> Self {
         let failed = |ending: &AgentEnding| matches!(ending, AgentEnding::Error(_));
         Self {
@@ -201,7 +199,6 @@ impl NotificationTracker {
 
     /// Returns the notification that is due when no further record comes. Without the failures of the whole run,
     /// those that were seen count.
-    #[must_use]
     pub fn at_the_end(&self, failures: Option<&AgentFailures>) -> Option<Notification> {
         let Self { run, spent, .. } = self;
         if self.live > 0 {

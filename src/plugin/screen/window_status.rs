@@ -14,7 +14,6 @@ pub struct WindowStatus {
 
 impl WindowStatus {
     /// Returns the status of a run with these agents. Of a single agent nobody knows how far it is.
-    #[must_use]
     pub fn of(run: &str, agents: &FanOuts) -> Self {
         let (live, ended) = agents.sum();
         let all = live.running + live.queued + live.waiting + live.for_person + ended.ended;

@@ -11,19 +11,16 @@ use crate::domain::wait_reason::WaitReason;
 const MAX_REASON_BYTES: usize = 1000;
 
 /// Returns the work of an agent that advances by itself.
-#[must_use]
 pub fn own_work(agent: &Agent) -> Option<String> {
     agent.own_work().map(execution_sentence)
 }
 
 /// Returns the work of an agent in a state of this kind.
-#[must_use]
 pub fn execution_sentence(kind: StateKind) -> String {
     format!("executes the {}", kind.noun())
 }
 
 /// Returns why an agent waits, as a sentence about it. `when` gives the time of its next try in words.
-#[must_use]
 pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) -> String {
     match reason {
         WaitReason::Permit => "waits for a free process".to_owned(),
@@ -63,7 +60,6 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
 }
 
 /// Returns why several agents wait, to stand behind their number.
-#[must_use]
 pub fn waits_of_many(reason: &WaitReason) -> &'static str {
     match reason {
         WaitReason::Permit => "wait for a free process",

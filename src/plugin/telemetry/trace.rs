@@ -69,7 +69,6 @@ impl RunTrace {
     }
 
     /// Returns the number of live agents.
-    #[must_use]
     pub fn living(&self) -> usize {
         self.0.as_ref().map_or(0, |known| known.run.agents.len())
     }

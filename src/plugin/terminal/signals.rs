@@ -43,7 +43,6 @@ pub enum ShownProgress {
 
 impl TerminalSignals {
     /// Returns the signals of the terminal that environment variables name.
-    #[must_use]
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let named = |name: &str| variable(name).unwrap_or_default();
         let (term, program) = (named("TERM"), named("TERM_PROGRAM"));
@@ -66,7 +65,6 @@ impl TerminalSignals {
     }
 
     /// Returns the sequence of a desktop notification; nothing if the terminal has none.
-    #[must_use]
     pub fn notice(self, title: &str, text: &str) -> String {
         let (title, text) = (plain(title, MAX_TITLE_BYTES), plain(text, MAX_NOTICE_BYTES));
         match self.notice {
@@ -80,7 +78,6 @@ impl TerminalSignals {
     }
 
     /// Returns the sequence that shows progress.
-    #[must_use]
     pub fn progress(self, progress: ShownProgress) -> String {
         if !self.has_progress {
             return String::new();
@@ -94,13 +91,11 @@ impl TerminalSignals {
     }
 
     /// Returns the sequence that keeps the title of the window, to be put back at the end.
-    #[must_use]
     pub fn keep_title(self) -> &'static str {
         if self.has_title { "\u{1b}[22;2t" } else { "" }
     }
 
     /// Returns the sequence that sets the title of the window.
-    #[must_use]
     pub fn title(self, title: &str) -> String {
         if self.has_title {
             osc(&format!("2;{}", plain(title, MAX_TITLE_BYTES)))
@@ -110,7 +105,6 @@ impl TerminalSignals {
     }
 
     /// Returns the sequence that puts the kept title back.
-    #[must_use]
     pub fn put_title_back(self) -> &'static str {
         if self.has_title { "\u{1b}[23;2t" } else { "" }
     }

@@ -67,7 +67,6 @@ pub struct ProcessCgroup {
 
 impl RunGroups {
     /// Returns the groups of a run whose streams are in `steps`; none is made yet.
-    #[must_use]
     pub fn of(marker: &EnvironmentMarker, steps: &Path) -> Self {
         let identity = std::fs::metadata(&marker.dir).ok().filter(|_| may_use_cgroups());
         let name =
@@ -82,7 +81,6 @@ impl RunGroups {
 
     /// Puts a process that was just started into a group of its own, with all that it starts; returns the group, if
     /// there can be one. The first one after a while may take the system tens of milliseconds.
-    #[must_use]
     pub fn put(self: &Arc<Self>, started: ProcessGroup) -> Option<ProcessCgroup> {
         if self.is_refused.load(Ordering::Relaxed) {
             return None;
@@ -135,7 +133,6 @@ impl RunGroups {
     }
 
     /// Returns the group of this run that a process of an earlier raymond is in.
-    #[must_use]
     pub fn find(&self, pid: u32) -> Option<ProcessCgroup> {
         let path = group_of(&pid.to_string(), &mount()?)?;
         let is_own = self.known().iter().any(|run| path.parent() == Some(run));

@@ -10,13 +10,11 @@ pub struct ProcessGroup(u32);
 
 impl ProcessGroup {
     /// Returns the group that a process leads. One of number 0 or 1 has no process.
-    #[must_use]
     pub fn of(leader: u32) -> Self {
         Self(leader)
     }
 
     /// Returns the number of the process that leads it.
-    #[must_use]
     pub fn leader(self) -> u32 {
         self.0
     }
@@ -39,7 +37,6 @@ impl ProcessGroup {
     }
 
     /// Returns whether the group has a process left.
-    #[must_use]
     pub fn is_alive(self) -> bool {
         to_pid(self.0).is_some_and(|pid| test_kill_process_group(pid).is_ok())
     }

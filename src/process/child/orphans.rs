@@ -41,7 +41,6 @@ const PLUGIN_GRACE: Duration = Duration::from_secs(2);
 const STAT_BYTES: usize = 2048;
 
 /// Returns all processes of a run that belong to Claude Code.
-#[must_use]
 pub fn find(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
     search(|environment| marker.process_of(environment).map(str::to_owned))
 }
@@ -65,7 +64,6 @@ fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<OrphanProcess> {
 }
 
 /// Returns whether the process that was found still lives.
-#[must_use]
 pub fn is_alive(orphan: &OrphanProcess) -> bool {
     stat(orphan.pid).is_some_and(|now| now.started == orphan.started)
 }
@@ -86,7 +84,6 @@ pub fn terminate(orphan: &OrphanProcess) {
 }
 
 /// Returns whether a process has this file as its stdout.
-#[must_use]
 pub fn writes_to(orphan: &OrphanProcess, file: &Path) -> bool {
     let identity = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     let stdout = format!("/proc/{}/fd/1", orphan.pid);

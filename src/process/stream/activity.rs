@@ -84,19 +84,16 @@ struct MessageUsage {
 
 impl TurnActivity {
     /// Returns the activity of a turn before anything is read; `keep` is the number of the last items that are kept.
-    #[must_use]
     pub fn keeping(keep: usize) -> Self {
         Self { keep, ..Self::default() }
     }
 
     /// Returns this activity as it was before anything was read.
-    #[must_use]
     pub fn restarted(&self) -> Self {
         Self::keeping(self.keep)
     }
 
     /// Returns whether a tool is at work.
-    #[must_use]
     pub fn is_at_work(&self) -> bool {
         !self.open_tools.is_empty()
     }

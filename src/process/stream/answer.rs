@@ -23,7 +23,7 @@ pub struct AnswerTraces {
     pub runs_command: bool,
     /// The last text of the model that no tool call followed, or that requests a transition.
     last_text: Option<String>,
-    /// The last text that the program has written in the place of the model, if the model has written none since.
+    /// The last text that the program wrote on behalf of the model, if the model has written none since.
     synthetic: Option<String>,
     /// The words of the program about a hook that has stopped the prompt.
     stopped: Option<String>,
@@ -37,19 +37,16 @@ pub struct AnswerTraces {
 
 impl AnswerTraces {
     /// Returns the words about the hook that has stopped the prompt.
-    #[must_use]
     pub fn stopping_hook(&self) -> Option<&str> {
         self.stopped.as_deref()
     }
 
     /// Returns the words of the Stop hook that kept the turn from ending until the program gave up.
-    #[must_use]
     pub fn looping_hook(&self) -> Option<&str> {
         self.kept_open.as_deref().filter(|_| self.is_kept_open)
     }
 
     /// Returns what people should know about the turn, whatever its outcome is.
-    #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
@@ -61,7 +58,7 @@ impl AnswerTraces {
         self.last_text = written.filter(|text| !says_nothing(text)).or(self.last_text.take());
     }
 
-    /// Takes a text that the program has written in the place of the model.
+    /// Takes a text that the program wrote on behalf of the model.
     pub(super) fn wrote_itself(&mut self, written: Option<String>) {
         self.synthetic = written;
     }
@@ -135,13 +132,11 @@ pub fn without_prompt(words: &str) -> &str {
 
 impl TurnResult {
     /// Returns whether the model has ended the turn, as far as the program says.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.terminal_reason.as_deref().is_none_or(|reason| FINISHED.contains(&reason))
     }
 
     /// Returns whether it says that no model was asked.
-    #[must_use]
     pub fn asked_no_model(&self) -> bool {
         self.requests == Some(0)
     }

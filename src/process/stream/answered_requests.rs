@@ -24,13 +24,11 @@ impl AnsweredRequests {
     }
 
     /// Returns the reason for which a request was refused; `None` if it was granted or has no answer.
-    #[must_use]
     pub fn refusal(&self, id: &str) -> Option<&str> {
         self.0.iter().find(|answer| answer.id == id)?.refusal.as_deref()
     }
 
     /// Returns whether a request was granted.
-    #[must_use]
     pub fn has_granted(&self, id: &str) -> bool {
         self.0.iter().any(|answer| answer.id == id && answer.refusal.is_none())
     }

@@ -128,20 +128,17 @@ impl ApprovalCalls {
     }
 
     /// Returns whether a person is asked about a call.
-    #[must_use]
     pub fn are_held(&self) -> bool {
         self.calls.iter().any(|call| call.standing == CallStatus::Held)
     }
 
     /// Returns the ids of the calls that have no answer, and so have not run.
-    #[must_use]
     pub fn unanswered(&self) -> Vec<String> {
         let unanswered = self.calls.iter().filter(|call| call.is_unanswered());
         unanswered.map(|call| call.request.call.clone()).collect()
     }
 
     /// Returns whether a call has no answer.
-    #[must_use]
     pub fn is_unanswered(&self, id: &str) -> bool {
         self.calls.iter().any(|call| call.request.call == id && call.is_unanswered())
     }
@@ -157,7 +154,6 @@ impl ApprovalCalls {
     }
 
     /// Returns the line that tells the program the answer to a call; `None` if it waits for none.
-    #[must_use]
     pub fn answer_line(&self, call: &str, verdict: &ApprovalVerdict) -> Option<String> {
         let asked =
             self.calls.iter().find(|one| one.request.call == call && one.is_unanswered())?;

@@ -99,7 +99,6 @@ impl BackgroundTask {
 
 impl BackgroundTasks {
     /// Returns the tasks that are left for the next turn of the process.
-    #[must_use]
     pub fn left_running(&self) -> Self {
         let inherited = self.running.iter().map(|task| task.id.clone()).collect();
         Self {
@@ -111,25 +110,21 @@ impl BackgroundTasks {
     }
 
     /// Returns the tasks that run.
-    #[must_use]
     pub fn running(&self) -> &[BackgroundTask] {
         &self.running
     }
 
     /// Returns whether the session says that it is running.
-    #[must_use]
     pub fn session_runs(&self) -> bool {
         self.due.session_runs
     }
 
     /// Returns whether any task runs.
-    #[must_use]
     pub fn has_running(&self) -> bool {
         !self.running.is_empty()
     }
 
     /// Returns the running tasks for people; `None` if there are none.
-    #[must_use]
     pub fn names(&self) -> Option<String> {
         let name = |task: &BackgroundTask| {
             let kind = if task.is_agent { "sub-agent" } else { "background command" };
@@ -145,7 +140,6 @@ impl BackgroundTasks {
     }
 
     /// Returns whether a task runs that the turn waits for.
-    #[must_use]
     pub fn has_awaited(&self, background: BackgroundWork) -> bool {
         let is_awaited = |task: &BackgroundTask| match background {
             BackgroundWork::Wait => true,
@@ -157,7 +151,6 @@ impl BackgroundTasks {
     }
 
     /// Returns the rest of a turn after its result.
-    #[must_use]
     pub fn remainder(&self, background: BackgroundWork) -> TurnRemainder {
         if self.due.turn_runs {
             TurnRemainder::Turn

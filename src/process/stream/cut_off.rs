@@ -46,7 +46,6 @@ impl StreamParser {
     }
 
     /// Returns whether the cost of a turn that is cut off is known, including the cost of its last response.
-    #[must_use]
     pub fn has_settled(&self) -> bool {
         self.cut_off.as_ref().is_some_and(|cut_off| {
             let is_over = !cut_off.was_at_work || self.results > cut_off.results;
@@ -55,14 +54,12 @@ impl StreamParser {
     }
 
     /// Returns the tasks that are known to run, or ran when the turn was cut off, for people.
-    #[must_use]
     pub fn awaited_tasks(&self) -> Option<String> {
         let cut_off = self.cut_off.as_ref().and_then(|cut_off| cut_off.tasks.clone());
         cut_off.or_else(|| self.background.names())
     }
 
     /// Returns whether the cost was read when the turn was being ended.
-    #[must_use]
     pub fn has_final_cost(&self) -> bool {
         self.cost.is_read_at_the_end
     }
@@ -74,7 +71,6 @@ impl StreamParser {
 
     /// Returns whether the turn may have cost more than [`taken`](Self::taken) says: only newer versions report an
     /// estimate for a response that is cut off.
-    #[must_use]
     pub fn has_unknown_cost(&self) -> bool {
         let is_over =
             matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced))

@@ -23,7 +23,6 @@ pub(super) fn begins_as_partial(line: &[u8]) -> bool {
 }
 
 /// Returns whether a line is a part of a message.
-#[must_use]
 pub fn is_partial(line: &[u8]) -> bool {
     begins_as_partial(line)
         || (memmem::find(line, PARTIAL.as_bytes()).is_some()

@@ -65,7 +65,6 @@ struct PermissionDenial<'line> {
 
 impl RefusedTools {
     /// Returns the refused calls of the turn.
-    #[must_use]
     pub fn refusals(&self) -> ToolRefusals {
         let mut refusals = self.certain.clone();
         let presumed = self.calls.iter().filter(|call| call.standing == RefusalStatus::Presumed);
@@ -76,7 +75,6 @@ impl RefusedTools {
     }
 
     /// Returns the number of refusals that were seen as they happened, and the last of them.
-    #[must_use]
     pub fn latest(&self) -> Option<(u32, &ToolRefusal)> {
         self.latest.as_ref().map(|refusal| (self.seen, refusal))
     }

@@ -30,7 +30,6 @@ impl SteeringMessages {
     }
 
     /// Returns whether a message was written that the program has not read.
-    #[must_use]
     pub fn are_on_the_way(&self) -> bool {
         !self.on_the_way.is_empty()
     }

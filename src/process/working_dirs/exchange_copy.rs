@@ -21,31 +21,26 @@ pub struct ExchangeCopy {
 
 impl ExchangeCopy {
     /// Returns the repository that agents work in.
-    #[must_use]
     pub fn repository(&self) -> PathBuf {
         self.home.join("repository")
     }
 
     /// Returns the directory with which raymond reaches the exchange.
-    #[must_use]
     pub fn control(&self) -> PathBuf {
         self.home.join("control")
     }
 
     /// Returns the directory of the objects of both.
-    #[must_use]
     pub fn objects(&self) -> PathBuf {
         self.repository().join(".git/objects")
     }
 
     /// Returns the file with the number of the epoch.
-    #[must_use]
     pub fn epoch_file(&self) -> PathBuf {
         self.home.join("epoch")
     }
 
     /// Returns the directory of the run: the repository, or a directory below it.
-    #[must_use]
     pub fn root(&self) -> PathBuf {
         match &self.exchange.directory {
             Some(below) => self.repository().join(below.as_str()),
@@ -54,14 +49,12 @@ impl ExchangeCopy {
     }
 
     /// Returns the same clone as it is while it is made.
-    #[must_use]
     pub fn draft(&self) -> Self {
         Self { home: beside(&self.home, "draft"), ..self.clone() }
     }
 }
 
 /// Returns the path beside another one that no run has, because the name of none has this sign.
-#[must_use]
 fn beside(path: &Path, what: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push("~");

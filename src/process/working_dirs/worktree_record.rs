@@ -66,7 +66,6 @@ pub enum WorktreeStage {
 
 impl WorkingDirs {
     /// Returns the file of a record.
-    #[must_use]
     pub fn record_file(&self, agent: &AgentId) -> PathBuf {
         self.trees().join(format!("{}{ENDING}", agent.file_name()))
     }
@@ -119,7 +118,6 @@ impl WorkingDirs {
     }
 
     /// Returns the number of recorded worktrees.
-    #[must_use]
     pub fn count(&self) -> usize {
         let is_mark = |name: &OsStr| name.as_encoded_bytes().ends_with(ENDING.as_bytes());
         let entries = std::fs::read_dir(self.trees()).into_iter().flatten().flatten();

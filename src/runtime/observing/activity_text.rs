@@ -10,7 +10,6 @@ use crate::domain::time::Timestamp;
 use crate::plugin::sentence::wait::{own_work, wait_sentence};
 
 /// Returns the activity of an agent, or the reason why it waits; `until` words the time until which it does.
-#[must_use]
 pub fn activity(
     known: MonitoredRun<'_>,
     entry: &AgentEntry,
@@ -47,7 +46,6 @@ pub fn activity(
 }
 
 /// Returns the whole reason why an agent has failed or waits for a person; `None` if it does neither.
-#[must_use]
 pub fn whole_reason(known: MonitoredRun<'_>, agent: &AgentId) -> Option<String> {
     if let Some(agent) = known.run.agents.get(agent) {
         return agent.parked_reason().map(|reason| format!("waits for a person: {reason}"));

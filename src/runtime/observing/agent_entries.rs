@@ -83,7 +83,6 @@ pub enum StatusFilter {
 
 impl TopAgentStatus {
     /// Returns its kind.
-    #[must_use]
     pub fn kind(&self) -> StatusFilter {
         match self {
             Self::Silent => StatusFilter::Stuck,
@@ -98,7 +97,6 @@ impl TopAgentStatus {
     }
 
     /// Returns its rank: the stuck first, then the busy.
-    #[must_use]
     pub fn rank(&self) -> u8 {
         match self {
             Self::Silent => 0,
@@ -114,7 +112,6 @@ impl TopAgentStatus {
     }
 
     /// Returns whether the agent's next turn is due and waits for a process, a time or money, as in the live view of `run`.
-    #[must_use]
     pub fn is_queued(&self) -> bool {
         match self {
             Self::Live(AgentStatus::Waiting(reason)) => {
@@ -136,7 +133,6 @@ impl TopAgentStatus {
     }
 
     /// Returns the rank of its kind, if it must not be overlooked in a row of many.
-    #[must_use]
     pub fn stands_out(&self) -> Option<u8> {
         match self.kind() {
             StatusFilter::Stuck => Some(0),
@@ -167,7 +163,6 @@ pub struct AgentEntry {
 }
 
 /// Returns all agents of a run: the live ones in no order, then the ended ones.
-#[must_use]
 pub fn entries(known: MonitoredRun<'_>) -> Vec<AgentEntry> {
     let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
     let shortage = BudgetShortage::of(known.run, running);

@@ -36,7 +36,6 @@ pub enum InboxItem {
 
 impl InboxItem {
     /// Returns the answer that it is; `None` if it is none.
-    #[must_use]
     pub fn answer(self) -> Option<AcceptedAnswer> {
         match self {
             Self::Answer(answer) => Some(answer),
@@ -147,7 +146,6 @@ pub fn load_with_inbox(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
 
 /// Returns a run as it is once it has taken the commands in its inbox. One that somebody holds takes them soon, and an
 /// inbox that cannot be read hides nothing: in both cases the run is as its journal says.
-#[must_use]
 pub fn with_inbox<'run>(dir: &RunDir, run: &'run Run, held: bool) -> Cow<'run, Run> {
     let waiting = || -> Result<Vec<InboxCommand>, Error> {
         Ok(received_commands::waiting(dir, &directories::user_state()?.key()?)?)

@@ -4,7 +4,6 @@ use crate::domain::failures::fails_strictly;
 use crate::domain::run::{Run, RunStatus};
 
 /// Returns the word for a run and the lock.
-#[must_use]
 pub fn standing(run: &Run, held: bool) -> &'static str {
     match run.status {
         RunStatus::Running if held => "running",

@@ -91,7 +91,6 @@ impl RunWatcher {
     }
 
     /// Returns the current observation.
-    #[must_use]
     pub fn known(&self) -> MonitoredRun<'_> {
         let is_shared = self.note.is_some();
         let (run, held, seen) = (self.follow.run(), self.held, &self.seen);
@@ -99,13 +98,11 @@ impl RunWatcher {
     }
 
     /// Returns the run once it has taken the commands in its inbox.
-    #[must_use]
     pub fn expected(&self) -> &Run {
         self.expected.as_ref().unwrap_or(self.follow.run())
     }
 
     /// Returns the run's directory.
-    #[must_use]
     pub fn dir(&self) -> &RunDir {
         &self.dir
     }

@@ -67,7 +67,6 @@ impl ClaimedRun {
     }
 
     /// Returns the right to supervise the run.
-    #[must_use]
     pub fn held(&self) -> &HeldRun {
         &self.held
     }

@@ -26,7 +26,6 @@ struct EngineFacts {
 }
 
 /// Returns the dataspace of a directory: with an engine, the copy of the facts that all runs of the engine share.
-#[must_use]
 pub fn facts_of(root: &RunsRoot, key: &ProofKey, engine: Option<&Arc<dyn Engine>>) -> Dataspace {
     shared_facts(root, key, engine, None)
 }

@@ -28,7 +28,6 @@ struct EngineLog {
 
 impl HeldRun {
     /// Returns the log of the run.
-    #[must_use]
     pub fn log(&self) -> Box<dyn RunLog> {
         Box::new(EngineLog { held: self.clone(), is_reached: true })
     }

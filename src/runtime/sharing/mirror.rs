@@ -40,7 +40,6 @@ pub struct EngineMirror {
 
 impl EngineMirror {
     /// Returns the copies in a directory.
-    #[must_use]
     pub fn new(engine: Arc<dyn Engine>, root: RunsRoot, state: UserState) -> Self {
         Self { engine, root, state }
     }
@@ -115,7 +114,6 @@ impl EngineMirror {
     }
 
     /// Returns the directory of the copies.
-    #[must_use]
     pub fn root(&self) -> &RunsRoot {
         &self.root
     }
@@ -182,7 +180,6 @@ impl EngineMirror {
     }
 
     /// Keeps all copies up to date on a thread of its own, until the result is dropped.
-    #[must_use]
     pub fn follow(&self) -> MirrorThread {
         let (mirror, ends) = (self.clone(), Arc::new(AtomicBool::new(false)));
         let end = Arc::clone(&ends);

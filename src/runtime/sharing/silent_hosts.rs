@@ -81,7 +81,6 @@ fn silence(host: &RegisteredHost) -> String {
 }
 
 /// Returns a sentence about each host that is silent now while it is waited for.
-#[must_use]
 pub fn silences(seen: &[RegisteredHost], is_waited_for: impl Fn(&HostName) -> bool) -> Vec<String> {
     let is_silent = |host: &&RegisteredHost| {
         host.standing != HostStanding::Lost && !host.is_alive() && is_waited_for(&host.host)

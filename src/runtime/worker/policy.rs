@@ -34,7 +34,6 @@ type Need = (bool, &'static str, &'static str);
 
 impl HostPolicy {
     /// Returns why a run with these settings may not be supervised here; `None` if it may.
-    #[must_use]
     pub fn refusal_to_supervise(&self, settings: &Settings) -> Option<String> {
         let plugins = refused_by([(
             !settings.plugins.is_empty() && !self.plugins,
@@ -46,7 +45,6 @@ impl HostPolicy {
     }
 
     /// Returns why a run with these settings may not work here; `None` if it may.
-    #[must_use]
     pub fn refusal(&self, settings: &Settings) -> Option<String> {
         let is_claude = settings.answerer == AnswererKind::Claude;
         let consent = &settings.consent;
@@ -88,7 +86,6 @@ impl HostPolicy {
 
     /// Returns why a request of a run with these settings is not carried out here; `None` if it is. Whoever can write to
     /// the engine can make requests that the run's own terms do not allow.
-    #[must_use]
     pub fn refusal_of(&self, work: &HostWork, settings: &Settings) -> Option<String> {
         match work {
             HostWork::Turn { input } => {

@@ -34,7 +34,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl Dataspace {
     /// Returns the dataspace as a copy of facts that several machines share.
-    #[must_use]
     pub fn shared_by(self, shared: Arc<dyn SharedFacts>) -> Self {
         Self { shared: Some(shared), ..self }
     }

@@ -56,7 +56,6 @@ enum DueFacts {
 
 impl DataspaceWatcher {
     /// Begins to watch: the first read is of all facts.
-    #[must_use]
     pub fn new(space: Dataspace) -> Self {
         Self { space, listed: FactSelection::default(), reading: None }
     }

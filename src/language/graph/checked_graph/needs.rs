@@ -4,7 +4,6 @@ use super::{ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, ParallelNode,
 
 impl Graph {
     /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
-    #[must_use]
     pub fn starts_agents(&self) -> bool {
         let starts = |act: &ActionKind| {
             matches!(act, ActionKind::Spawn(AgentSpawn { task: SpawnTask::State { .. }, .. }))
@@ -22,7 +21,6 @@ impl Graph {
 impl GraphNode {
     /// Returns whether it has Claude turns of its own. The turns of an agent that it starts in a state do
     /// not count.
-    #[must_use]
     pub fn asks_claude(&self) -> bool {
         let asks = |act: &ActionKind| {
             matches!(

@@ -6,13 +6,11 @@ use super::{GraphInterpreter, MAX_NODES_PER_ADVANCE};
 
 impl GraphInterpreter<'_> {
     /// Has the advance cut as soon as its result is taken.
-    #[must_use]
     pub fn stopping_after_result(self) -> Self {
         Self { stops_after_result: true, ..self }
     }
 
     /// Returns whether the walk begins with a result that must not be lost.
-    #[must_use]
     pub fn keeps_result(&self) -> bool {
         self.keeps_result
     }

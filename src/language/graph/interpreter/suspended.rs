@@ -29,7 +29,6 @@ pub struct SuspendedWalk {
 
 impl<'graph> GraphInterpreter<'graph> {
     /// Takes the walk apart from its graph while an operation is performed for it.
-    #[must_use]
     pub fn suspend(self, operation: &Operation) -> SuspendedWalk {
         SuspendedWalk {
             around: self.around,
@@ -48,7 +47,6 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Continues a suspended walk over the same graph.
-    #[must_use]
     pub fn continue_with(graph: &'graph Graph, walk: SuspendedWalk) -> Self {
         let SuspendedWalk {
             around,

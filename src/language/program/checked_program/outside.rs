@@ -58,7 +58,6 @@ pub struct StartWorkflow {
 
 impl StartWorkflow {
     /// Returns the folder below and the file of the program; `None` for one that is named by its name.
-    #[must_use]
     pub fn file(&self) -> Option<(Option<Folder>, StateName)> {
         if !is_program_file(&self.program) {
             return None;

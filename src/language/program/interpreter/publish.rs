@@ -21,7 +21,6 @@ const INSTANCE_MARK: &str = "instance";
 
 /// Returns the labels and the values of the facts that tell of an execution at its position, as far as it has
 /// published them.
-#[must_use]
 pub fn published_facts(execution: &ProgramExecution) -> Vec<(&'static str, String)> {
     let Some(published) = &execution.position.published else { return Vec::new() };
     let state = (published != INSTANCE_MARK).then(|| (STATE_LABEL, published.clone()));

@@ -58,7 +58,6 @@ fn known_before_execution(expression: &TextExpression, run: &str) -> Option<Stri
 }
 
 /// Returns the facts that the programs of a run can match at their positions. `program_of` reads what a run has kept.
-#[must_use]
 pub fn sought_facts<P: Deref<Target = Program>>(
     run: &Run,
     program_of: impl Fn(&ProgramSource) -> Option<P>,

@@ -232,7 +232,6 @@ impl<'environment> ProgramInterpreter<'environment> {
 
 impl Program {
     /// Returns the directory a role works in, below that of the run. The empty path is the run's own.
-    #[must_use]
     pub fn directory_of(&self, role: usize) -> String {
         self.roles[role].cwd.as_ref().map(ToString::to_string).unwrap_or_default()
     }

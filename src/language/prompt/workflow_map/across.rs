@@ -13,7 +13,6 @@ const MAX_STATES: usize = 10_000;
 
 impl WorkflowMap {
     /// Returns the map of a folder and of all other folders that are reached from a state of it.
-    #[must_use]
     pub fn across(
         entry: &StateName,
         source: &dyn WorkflowSource,

@@ -7,7 +7,6 @@ use crate::language::flow_map::FlowMap;
 
 impl WorkflowMap {
     /// Returns the ways between the states.
-    #[must_use]
     pub fn flow_map(&self) -> FlowMap<&StateName> {
         self.flow_map_by(Transition::states)
     }

@@ -95,7 +95,6 @@ pub struct ShownTag {
 
 impl FolderPrompt {
     /// Takes a prompt file apart.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         let ExaminedDocument { document, places, errors } = document::examine(text);
         let body = document.body.as_str();
@@ -156,7 +155,6 @@ impl FolderPrompt {
 
     /// Takes a script apart: the tags in its text are transitions that it may ask for. A tag whose target is computed
     /// is none of them, nor is one in a comment.
-    #[must_use]
     pub fn of_script(text: &str) -> Self {
         let plain = script_text::plain(text);
         let mut script = Self::of(&plain);
@@ -191,19 +189,16 @@ impl FolderPrompt {
     }
 
     /// Returns whether the state may lead anywhere. Mistakes count too: they leave the policy unknown.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.frontmatter.policy.is_open() || !self.errors.is_empty()
     }
 
     /// Returns whether the state may give a result.
-    #[must_use]
     pub fn may_end(&self) -> bool {
         self.is_open() || self.ways.iter().any(|way| way.transition.tag() == TagName::Result)
     }
 
     /// Returns the prompt of the evaluator, if it is one.
-    #[must_use]
     pub fn evaluator(&self) -> Option<&StateName> {
         match &self.frontmatter.evaluator {
             Some(Evaluator::Prompt { file, .. }) => Some(file),
@@ -264,13 +259,11 @@ impl FolderPrompt {
 
 impl TransitionEdge {
     /// Returns whether the way comes from more than a tag in a text.
-    #[must_use]
     pub fn is_certain(&self) -> bool {
         self.origin != TransitionOrigin::Text
     }
 
     /// Returns whether the way is taken without the agent, because a join was not met.
-    #[must_use]
     pub fn is_of_join(&self) -> bool {
         matches!(self.origin, TransitionOrigin::Failure | TransitionOrigin::Timeout)
     }

@@ -28,7 +28,6 @@ pub enum NotificationKind {
 
 impl NotificationKind {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

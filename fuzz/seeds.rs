@@ -76,12 +76,12 @@ pub(crate) const WORDS: [&str; 64] = [
     "\n",
 ];
 
-/// Configurations of git.
+/// Settings as git lists them.
 const GIT_CONFIGS: [&str; 4] = [
-    "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = git@x:y.git\n",
-    "[filter \"e\\\"=.f\"] clean = \"id > pwned; cat\" x # y\n[filter.e]\nsmudge=a\\\n b\nrequired\n",
-    "[includeIf \"onbranch:**\"]\r\n path = ~/x ; z\r\n[include]path=y",
-    "\u{feff}[credential \"https://x\"]\n helper = !id\n[hook \"x\"]\n command = \"a\\tb\\n\"\n",
+    "core.repositoryformatversion\n0\0core.bare\nfalse\0remote.origin.url\ngit@x:y.git\0",
+    "filter.e\"=.f.clean\nid > pwned; cat\0filter.e.smudge\na\nb\0filter.e.required\0",
+    "includeif.onbranch:**.path\n~/x\0include.path\ny\0",
+    "credential.https://x.helper\n!id\0hook.x.command\na\tb\n\0",
 ];
 
 /// Returns the first inputs of a target.

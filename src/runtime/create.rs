@@ -106,10 +106,8 @@ pub fn create(
         variables,
         settings,
     };
-    let placed = match &request.engine {
-        Some(to) => first_home(to, label.as_ref(), is_shared_dir, answerer)?,
-        None => Vec::new(),
-    };
+    let home = |to| first_home(to, label.as_ref(), is_shared_dir, answerer);
+    let placed = request.engine.as_ref().map(home).transpose()?.unwrap_or_default();
     let first = Record {
         seq: 1,
         at: now(),

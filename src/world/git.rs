@@ -116,7 +116,7 @@ pub(super) struct GitCall<'op> {
     kept: usize,
 }
 
-impl<'op> GitCall<'op> {
+impl GitCall<'_> {
     /// Adds a variable.
     pub(super) fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.variables.retain(|(known, _)| known != name);

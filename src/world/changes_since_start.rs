@@ -14,10 +14,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::context::{OperationContext, blocking};
-use super::git::{Git, GitCall, NO_WORDS, is_object, left_out, succeeded};
+use super::git::{
+    Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded, unless_missing,
+};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
-use super::worktrees::{copy_index, unless_missing};
 use crate::domain::activity::ActivityResult;
 use crate::process::captured_output::CapturedOutput;
 use crate::process::child::exit::ProcessExit;

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::{Error, ErrorKind, Result as IoResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -458,4 +459,24 @@ impl<'op> Git<'op> {
         let mut commits = output.lines();
         Ok(Value::Bool(commits.next() != commits.next()))
     }
+}
+
+/// Makes a missing file a success.
+pub(super) fn unless_missing(error: Error) -> IoResult<()> {
+    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
+pub(super) fn copy_index(index: Option<&Path>, own: &Path) -> IoResult<()> {
+    std::fs::remove_file(own).or_else(unless_missing)?;
+    let mut lock = own.as_os_str().to_owned();
+    lock.push(".lock");
+    std::fs::remove_file(lock).or_else(unless_missing)?;
+    let Some(index) = index else { return Ok(()) };
+    let copied = || {
+        let modified = index.metadata()?.modified()?;
+        std::fs::copy(index, own)?;
+        std::fs::File::options().write(true).open(own)?.set_modified(modified)
+    };
+    copied().or_else(unless_missing)
 }

@@ -14,7 +14,7 @@ mod repository;
 mod restore;
 mod snapshot;
 
-use std::io::{Error, ErrorKind, Result as IoResult};
+use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Path, PathBuf};
 
 use tokio::task::JoinSet;
@@ -22,7 +22,6 @@ use tokio::task::JoinSet;
 pub use self::changes::WorktreeChanges;
 pub use self::inspect::WorktreeInspection;
 use self::inspect::WorktreeInspector;
-pub(super) use self::keep::copy_index;
 use self::make::WorktreeCreator;
 pub use self::remove::RemovedWorktree;
 use self::remove::WorktreeRemover;
@@ -157,11 +156,6 @@ impl WorkspaceExecutor {
 
 /// The name under which git inspects worktrees.
 const INSPECTION_NAME: &str = "worktrees";
-
-/// Makes a missing file a success.
-pub(super) fn unless_missing(error: Error) -> IoResult<()> {
-    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
-}
 
 /// Returns git's directories for the linked worktrees of the repository with this common directory.
 fn entries(common: &Path) -> IoResult<Vec<PathBuf>> {

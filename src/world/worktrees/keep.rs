@@ -3,14 +3,13 @@
 //! The commit is made with an index of its own, so the worktree stays unchanged. Changes that were staged and then
 //! changed again are kept too, as that commit's second parent.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::unless_missing;
 use crate::domain::worktree::backup_ref;
 use crate::process::child::exit::ProcessExit;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::world::context::blocking;
-use crate::world::git::{CEILING, Git, GitCall, NO_WORDS, link, succeeded};
+use crate::world::git::{CEILING, Git, GitCall, NO_WORDS, copy_index, link, succeeded};
 use crate::world::outcome::OperationError;
 
 /// The number of bytes that are kept of git's output.
@@ -176,19 +175,4 @@ pub(super) fn as_raymond(git: GitCall<'_>) -> GitCall<'_> {
         git.with(&format!("GIT_{role}_NAME"), "raymond")
             .with(&format!("GIT_{role}_EMAIL"), "raymond@localhost")
     })
-}
-
-/// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
-pub(in crate::world) fn copy_index(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
-    std::fs::remove_file(own).or_else(unless_missing)?;
-    let mut lock = own.as_os_str().to_owned();
-    lock.push(".lock");
-    std::fs::remove_file(lock).or_else(unless_missing)?;
-    let Some(index) = index else { return Ok(()) };
-    let copied = || {
-        let modified = index.metadata()?.modified()?;
-        std::fs::copy(index, own)?;
-        std::fs::File::options().write(true).open(own)?.set_modified(modified)
-    };
-    copied().or_else(unless_missing)
 }

@@ -9,14 +9,14 @@ use std::path::Path;
 use super::pushed_work::{PushedWork, pushed_work};
 use super::repository::GitRepository;
 use super::restore::{restore, snapshot_of};
-use super::{entries, is_entry_of, note, reason, unless_missing};
+use super::{entries, is_entry_of, note, reason};
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
-use crate::world::git::{Git, is_object};
+use crate::world::git::{Git, is_object, unless_missing};
 use crate::world::outcome::OperationError;
 
 /// The settings for it, which override all configurations.

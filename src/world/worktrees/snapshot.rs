@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::entry_of;
-use super::keep::{as_raymond, copy_index};
+use super::keep::as_raymond;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::worktree::snapshot_ref;
@@ -21,7 +21,7 @@ use crate::fault::point;
 use crate::process::child::exit::ProcessExit;
 use crate::process::child::orphans;
 use crate::world::context::blocking;
-use crate::world::git::{Git, GitCall, NO_WORDS, is_object, left_out, succeeded};
+use crate::world::git::{Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded};
 use crate::world::git_place::GitPlace;
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;

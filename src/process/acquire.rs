@@ -52,17 +52,16 @@ impl ClaudeRunner {
             }
             None => None,
         };
-        let turn = match turn {
-            Some(turn) => turn,
-            None => {
-                if let Some(session) = input.session.history()
-                    && has_lost_writes(&self.steps, input, session)
-                {
-                    let why = "Claude Code could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far";
-                    return Err(TurnFailure::new(FailureCause::SessionLost, why));
-                }
-                self.start(input, stop).await?
+        let turn = if let Some(turn) = turn {
+            turn
+        } else {
+            if let Some(session) = input.session.history()
+                && has_lost_writes(&self.steps, input, session)
+            {
+                let why = "Claude Code could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far";
+                return Err(TurnFailure::new(FailureCause::SessionLost, why));
             }
+            self.start(input, stop).await?
         };
         self.start_ahead().await;
         Ok(turn)

@@ -211,8 +211,8 @@ impl ProcessRegistry {
 impl ProcessEntry {
     fn of(pid: u32, stat: ProcessStat, kind: EntryKind) -> Self {
         let (run, agent, turn, namespace, proof) = Default::default();
-        let ProcessStat { started: start, group, .. } = stat;
-        Self { pid, start, group, kind, run, agent, turn, namespace, proof }
+        let ProcessStat { started, group, .. } = stat;
+        Self { pid, start: started, group, kind, run, agent, turn, namespace, proof }
     }
 
     fn by(mut self, acting: Option<&ActingAgent>) -> Self {

@@ -58,13 +58,12 @@ impl DraftMaker {
 
     /// Returns whether it is known to have died.
     fn has_died(&self) -> bool {
-        let may_live = match start_of(self.pid) {
-            Ok(start) => start == Some(self.start),
+        let may_live = if let Ok(start) = start_of(self.pid) {
+            start == Some(self.start)
+        } else {
             // Processes of other users may be hidden there, but not from a signal.
-            Err(_) => {
-                let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-                pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
-            }
+            let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+            pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
         };
         self.machine == *MACHINE && self.start != 0 && !may_live
     }

@@ -62,8 +62,8 @@ impl StreamParser {
         };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             self.result_written = event.written_at();
-            let texts = message.content.into_iter().filter(|content| content.kind == "text");
-            self.traces.wrote_itself(texts.filter_map(|content| text(content.text)).last());
+            let written = message.content.into_iter().rfind(|content| content.kind == "text");
+            self.traces.wrote_itself(written.and_then(|content| text(content.text)));
             return;
         }
         self.authentication_refusals = 0;

@@ -46,7 +46,7 @@ fn tag_of_script_may_take_several_lines_and_texts_to_print_stand_anywhere() {
 fn fork_tags_of_a_script_are_one_step() {
     let fork =
         |item: &str| format!("echo '<fork next=\"NEXT.sh\" item=\"{item}\">WORK.sh</fork>'\n");
-    let two = fork("a") + &fork("b");
+    let two = fork("a") + "echo 'one has begun'\n" + &fork("b");
     let apart = fork("a") + "echo '<fork next=\"WORK.sh\">WORK.sh</fork>'\n";
     let test = folder(&[
         ("START.sh", two.as_str()),
@@ -62,6 +62,13 @@ fn fork_tags_of_a_script_are_one_step() {
     ]);
     let outcome = run(&other, "START.sh", &[]);
     assert!(outcome.code(1).failed("main").contains("START.sh"));
+    let lost = folder(&[
+        ("START.sh", "echo '<fork>WORK.sh</fork>'\necho '<goto>NEXT.sh</goto>'\n"),
+        ("NEXT.sh", "echo '<result>all</result>'\n"),
+        ("WORK.sh", "echo '<result>x</result>'\n"),
+    ]);
+    let outcome = run(&lost, "START.sh", &[]);
+    assert!(outcome.code(1).failed("main").contains("<fork> needs the attribute next"));
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn interpreter(name: &StateName, text: &str) -> Option<Vec<String>> {
     Some(vec![program.to_owned()])
 }
 
-/// Returns the reply of a script: the tag that ends its output, which may take several lines, and the forks directly
-/// before a fork. Without such a tag it is the last line that is not blank. Texts to print count anywhere.
+/// Returns the reply of a script: the tag that ends its output, which may take several lines, and the forks
+/// before a fork or directly before a goto. Without such a tag it is the last line that is not blank. Texts to print count anywhere.
 pub fn reply(stdout: &str) -> String {
     let output = without_prints(stdout);
     let start = reply_start(output);
@@ -132,9 +132,15 @@ fn reply_start(text: &str) -> usize {
     let line_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let Some((tag, open)) = last_tag(text) else { return line_of(text.len()) };
     let start = line_of(open);
-    let before = without_prints(&text[..start]);
+    let mut before = without_prints(&text[..start]);
+    // A script may report on its work between its forks.
+    if let Some(close) = before.rfind("</fork").filter(|_| tag == TagName::Fork) {
+        before = &before[..before[close..].find('\n').map_or(before.len(), |end| close + end)];
+    }
     match last_tag(before) {
-        Some((TagName::Fork, _)) if tag == TagName::Fork => reply_start(before),
+        Some((TagName::Fork, _)) if matches!(tag, TagName::Fork | TagName::Goto) => {
+            reply_start(before)
+        }
         _ => start,
     }
 }
@@ -212,13 +218,17 @@ mod tests {
     }
 
     #[test]
-    fn forks_on_lines_after_each_other_are_one_reply() {
+    fn forks_of_a_script_are_one_reply() {
         let fork = |item: &str| format!("<fork next=\"N.md\" item=\"{item}\">W.md</fork>");
         let forks = format!("{}\n\n{}", fork("1"), fork("2"));
         assert_eq!(reply(&format!("log\n{forks}\n")), forks);
         assert_eq!(reply(&format!("<goto>A.md</goto>\n{forks}")), forks);
-        assert_eq!(reply(&format!("{}\nlog\n{}", fork("1"), fork("2"))), fork("2"));
-        assert_eq!(reply(&format!("{}\n<goto>A.md</goto>", fork("1"))), "<goto>A.md</goto>");
+        for text in [
+            format!("{}\nlog\n{}", fork("1"), fork("2")),
+            format!("{}\n<goto>A.md</goto>", fork("1")),
+        ] {
+            assert_eq!(reply(&text), text, "no fork is lost");
+        }
     }
 
     #[test]

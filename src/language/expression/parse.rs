@@ -62,7 +62,10 @@ impl Expression {
 /// Returns a text with blanks instead of the lines at its beginning that are comments, if anything follows them. All
 /// places stay the same.
 fn without_comments(text: &str) -> Cow<'_, str> {
-    let is_comment = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let is_comment = |line: &&str| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#') || line.starts_with("//")
+    };
     let lines = text.split_inclusive('\n').take_while(is_comment);
     let (comments, rest) = text.split_at(lines.map(str::len).sum());
     if rest.trim().is_empty() || comments.trim().is_empty() {

@@ -226,7 +226,8 @@ fn statement_outside_of_a_function_is_named() {
 
 #[test]
 fn comment_lines_before_an_expression_are_skipped() {
-    for text in ["# keep a note\n1 + 1", "\n  # a\n\n# ü\n  1 + 1\n", "# a\r\n1 + 1"] {
+    for text in ["# keep a note\n1 + 1", "\n  # a\n\n# ü\n  1 + 1\n", "# a\r\n1 + 1", "// a\n1 + 1"]
+    {
         let value = super::evaluate(text);
         assert_eq!(value, Ok(2.into()), "{text:?}");
     }

@@ -3,6 +3,7 @@
 //! A text may speak of `<goto>`, and may have tags of other kinds. Therefore a near miss counts only where it is
 //! written like a tag that leads somewhere: around a file name, or with a close of its own.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -127,8 +128,12 @@ fn with_target(text: &str, start: usize, name: &str) -> Option<MisspeltTag> {
     let leads_on = |tag: &TagName| !matches!(tag, TagName::Result | TagName::Ask);
     let tag = TagName::from_name(name).filter(leads_on)?;
     let rest = &text[start..];
-    let close = open::end(rest, name.len())?;
-    let (_, target) = open::attributes(rest, name.len()).find(|(key, _)| key == "target")?;
+    let closes_itself = open::end(rest, name.len()).is_none();
+    // `<goto target="A.md"/>` is read as if its slash were a blank.
+    let open = rest.split_inclusive('>').next().filter(|_| closes_itself);
+    let open = open.map_or(Cow::Borrowed(rest), |open| Cow::Owned(open.replace("/>", " >")));
+    let close = open::end(&open, name.len())?;
+    let (_, target) = open::attributes(&open, name.len()).find(|(key, _)| key == "target")?;
     let follows = rest[close..].chars().next();
     if follows.is_some_and(|next| !next.is_whitespace() && next != '<') {
         return None;
@@ -230,6 +235,7 @@ mod tests {
                 "0 A <call target=\"A\">, which is not a tag; the state stands between the tags: <call>A</call>"
             ]
         );
+        assert!(found("<goto target=\"A.md\"/>")[0].starts_with("0 A.md <goto target=\"A.md\">"));
         let two = found("<gotto>A.md</gotto> or <goto>B.md<goto>, <result>x</result>");
         assert_eq!(two.len(), 2, "{two:?}");
     }

@@ -143,11 +143,12 @@ impl WorkflowDir {
         if is_beside && below.root == self.root {
             return Ok(self.clone());
         }
-        let may_enter = match is_beside {
-            true => may_enter(&self.root, folder, &below.root),
-            false => below.root.starts_with(&self.root),
+        let is_within = if is_beside {
+            may_enter(&self.root, folder, &below.root)
+        } else {
+            below.root.starts_with(&self.root)
         };
-        if !may_enter {
+        if !is_within {
             return Err(Error::Outside { path: name() });
         }
         let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());

@@ -71,12 +71,12 @@ impl TagName {
             return Cow::Borrowed(body);
         }
         let path = body.trim().trim_start_matches("./");
-        match is_explicit {
-            true if path.starts_with("../") => Cow::Owned(format!("./{path}")),
-            true if !path.is_empty() && !path.contains(['/', '\\']) => {
+        match (is_explicit, path.starts_with("../")) {
+            (true, true) => Cow::Owned(format!("./{path}")),
+            (false, true) => Cow::Borrowed(path),
+            (true, false) if !path.is_empty() && !path.contains(['/', '\\']) => {
                 Cow::Owned(format!("{path}/"))
             }
-            _ if path.starts_with("../") => Cow::Borrowed(path),
             _ => Cow::Borrowed(body),
         }
     }

@@ -15,23 +15,18 @@ mod groups;
 /// that is one `${…}` may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::language) enum ParameterKind {
-    /// A text.
     Text,
     /// A text that is not empty: a path, an address, an id, a name.
     Filled,
-    /// A boolean.
     Boolean,
     /// The path of a value, not empty.
     Path,
-    /// A number.
     Number,
-    /// A list.
     List,
     /// A mapping.
     Map,
     /// Any value.
     Any,
-    /// An expression.
     Expression,
     /// Preconditions.
     Conditions,

@@ -31,11 +31,14 @@ impl GraphInterpreter<'_> {
             }
             ReferenceText::Document { path, choose: Some(choose), text, .. } => {
                 let title = self.text(choose)?;
-                let part = section(text, &title).map(Cow::Borrowed).unwrap_or_else(|| {
-                    let lost = format!("warning: WF321 {path} has no section `{title}`");
-                    self.shown.push(format!("{lost}; Claude Code gets the whole document"));
-                    Cow::Owned(contract::without_heading(text, &title))
-                });
+                let part = section(text, &title).map_or_else(
+                    || {
+                        let lost = format!("warning: WF321 {path} has no section `{title}`");
+                        self.shown.push(format!("{lost}; Claude Code gets the whole document"));
+                        Cow::Owned(contract::without_heading(text, &title))
+                    },
+                    Cow::Borrowed,
+                );
                 contract::document(path, Some(&title), &part, &context)
             }
             ReferenceText::Skill { name, arguments } => {

@@ -280,8 +280,8 @@ mod tests {
         super::decide(chain, WHOLE)
     }
 
-    fn of_unknown_run() -> Option<ActingAgent> {
-        Some(ActingAgent::new("", UNKNOWN))
+    fn of_unknown_run() -> ActingAgent {
+        ActingAgent::new("", UNKNOWN)
     }
 
     fn registered(registered: Registered) -> ProcessMarks {
@@ -350,16 +350,16 @@ mod tests {
     #[test]
     fn raymond_without_entry_counts_as_supervisor() {
         let orphan = || process(None);
-        assert_eq!(decide(&[orphan(), orphan(), unentered(None)]), of_unknown_run());
-        assert_eq!(decide(&[orphan(), unentered(None), orphan()]), of_unknown_run());
+        assert_eq!(decide(&[orphan(), orphan(), unentered(None)]), Some(of_unknown_run()));
+        assert_eq!(decide(&[orphan(), unentered(None), orphan()]), Some(of_unknown_run()));
         let own_program = ProcessMarks { is_raymond: true, ..unentered(None) };
-        assert_eq!(decide(&[orphan(), own_program]), of_unknown_run());
+        assert_eq!(decide(&[orphan(), own_program]), Some(of_unknown_run()));
         let persons = Registered { is_persons: true, ..Registered::default() };
         let hook = || registered(persons.clone());
         assert_eq!(decide(&[orphan(), hook(), unentered(None)]), None, "it is proven");
         assert_eq!(decide(&[orphan(), orphan(), raymond(None)]), None, "an editor of a person");
         let edited = [orphan(), raymond(None), orphan(), unentered(None)];
-        assert_eq!(decide(&edited), of_unknown_run(), "an agent has started the editor");
+        assert_eq!(decide(&edited), Some(of_unknown_run()), "an agent has started the editor");
     }
 
     #[test]

@@ -240,9 +240,10 @@ fn command_that_has_left_its_ancestors_and_environment_is_refused() {
     let mut script = format!("export HOME={}/home; ", test.root().display());
     for (kind, before, by) in HIDING {
         let tries = trying(&test, kind);
-        script.push_str(&format!(
+        let _ = write!(
+            script,
             "{before}\n(env -i PATH=\"$PATH\" setsid {by} sh -c '{tries}; echo > {gate}' &); cat {gate}\n"
-        ));
+        );
     }
     let test = test
         .prompt("START.md", "start")

@@ -137,6 +137,10 @@ pub(super) fn may_give(command: &CliCommand) -> Result<(), Error> {
 
 fn must_act(what: &'static str) -> Result<(), Error> {
     let Some(ActingAgent { run, agent, advice }) = acting_agent() else { return Ok(()) };
+    if run.is_empty() {
+        // Where the user's state cannot be read, nobody is known, and the reason is what helps.
+        directories::user_state()?.key()?;
+    }
     let agent =
         if run.is_empty() { "of an unknown run".to_owned() } else { format!("{run}/{agent}") };
     Err(Error::NotAPerson { agent, what, advice })

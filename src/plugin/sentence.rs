@@ -202,11 +202,11 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Timeout
         | FailureCause::Stall
         | FailureCause::Throttle
-        | FailureCause::Network
         | FailureCause::Panic
         | FailureCause::Poisoned
         | FailureCause::Uncertain
         | FailureCause::Lost => "; it is run again",
+        FailureCause::Network => "; raymond waits until the API can be reached",
         FailureCause::SessionLost => "; it begins again in a fresh session",
         FailureCause::UsageLimit
         | FailureCause::Interrupted

@@ -147,7 +147,6 @@ const ROWS: &[ErrorRow] = &[
         with: With::NoneOr(&[]),
         unless: "cert|certificate|ssl|tls",
         cause: FailureCause::Network,
-        advice: "; raymond waits until the API can be reached",
         ..ROW
     },
     ErrorRow {

@@ -45,6 +45,7 @@ pub mod recording;
 pub mod replay;
 mod request;
 mod resume;
+mod root_capture;
 pub mod run_facts;
 mod run_launcher;
 pub mod run_root;

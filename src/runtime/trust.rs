@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::root_capture::capture_root;
 use super::settings::settings_of;
 use super::workflow::{Workflow, manifest_of};
 use crate::actor::clock::now;
@@ -22,7 +23,6 @@ use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
-use crate::store::root_capture::capture_root;
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
 use crate::store::user_state::UserState;
 

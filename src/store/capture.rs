@@ -79,7 +79,7 @@ impl WorkflowCapture {
     }
 
     /// Adds the files of a folder, given by its real path.
-    pub(super) fn read(&mut self, root: &Path, prefix: &str, apart: &Path) {
+    pub fn read(&mut self, root: &Path, prefix: &str, apart: &Path) {
         let mut seen = BTreeSet::from([root.to_owned()]);
         let mut folders = VecDeque::from([(root.to_owned(), prefix.to_owned(), 0)]);
         while let Some((folder, prefix, depth)) = folders.pop_front() {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, getpgid};
 
 use super::Error;
 use crate::language::checksum::short_name;
@@ -61,9 +61,9 @@ impl DraftMaker {
         let may_live = if let Ok(start) = start_of(self.pid) {
             start == Some(self.start)
         } else {
-            // Processes of other users may be hidden there, but not from a signal.
+            // Processes of other users may be hidden there, but not from this call.
             let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-            pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+            pid.is_some_and(|pid| getpgid(Some(pid)) != Err(Errno::SRCH))
         };
         self.machine == *MACHINE && self.start != 0 && !may_live
     }

@@ -207,7 +207,7 @@ fn io_hint(error: &io::Error) -> &'static str {
             "; choose another directory (that of the runs: --dir)"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space and resume: all acknowledged records are kept"
+            "; free some space: what was done is kept"
         }
         io::ErrorKind::ReadOnlyFilesystem => {
             "; choose a directory on a writable disk (that of the runs: --dir)"

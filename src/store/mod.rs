@@ -32,7 +32,6 @@ pub mod received_commands;
 pub mod record;
 pub mod removal;
 mod replay;
-pub mod root_capture;
 pub mod run_store;
 pub mod seal;
 pub mod shared_copy;

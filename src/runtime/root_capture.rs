@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::Error;
-use super::capture::WorkflowCapture;
-use super::workflow::WorkflowDir;
 use crate::domain::id::{Folder, StateKind, StateName};
 use crate::domain::transition::Transition;
 use crate::language::prompt::named::why_no_entry;
 use crate::language::prompt::workflow_map::FolderPrompt;
+use crate::store::Error;
+use crate::store::capture::WorkflowCapture;
+use crate::store::workflow::WorkflowDir;
 
 /// Reads the root of a run, with the folders beside it that explicit tags in the files lead to.
 ///
 /// # Errors
 /// As [`WorkflowCapture::of`].
-pub fn capture_root(root: &Path, apart: &Path) -> Result<WorkflowCapture, Error> {
+pub(super) fn capture_root(root: &Path, apart: &Path) -> Result<WorkflowCapture, Error> {
     let mut capture = WorkflowCapture::of(root, apart)?;
     let Ok(top) = WorkflowDir::open(root) else { return Ok(capture) };
     let mut seen = BTreeSet::new();

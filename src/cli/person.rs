@@ -135,7 +135,11 @@ pub(super) fn may_give(command: &CliCommand) -> Result<(), Error> {
     Ok(())
 }
 
-fn must_act(what: &'static str) -> Result<(), Error> {
+/// Refuses an act of a person to an agent.
+///
+/// # Errors
+/// [`Error::NotAPerson`].
+pub(super) fn must_act(what: &'static str) -> Result<(), Error> {
     let Some(ActingAgent { run, agent, advice }) = acting_agent() else { return Ok(()) };
     if run.is_empty() {
         // Where the user's state cannot be read, nobody is known, and the reason is what helps.

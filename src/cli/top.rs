@@ -31,7 +31,7 @@ use self::text::headlines;
 use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
-use super::stop;
+use super::{person, stop};
 use crate::domain::tree::fold::TreeRow;
 use crate::plugin::styled::TextTone;
 use crate::runtime::directories;
@@ -169,6 +169,7 @@ impl TopApp {
         if !self.watch.known().held {
             return Ok("it is not live, so there is nothing to stop".to_owned());
         }
+        person::must_act("stop a run")?;
         let said = match stop::ask(self.watch.dir(), &directories::user_state()?.key()?)? {
             Some(_) => "it stops once its running turns have finished",
             None => "it ended before it could be stopped",

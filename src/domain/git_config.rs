@@ -30,8 +30,8 @@ pub const FIXED_SETTINGS: [(&str, &str); 9] = [
 const PROGRAM_PARTS: &str = "\
     askpass cmd command difffilter driver editor external helper hook pager program textconv vcs";
 
-/// Whole names of such keys.
-const PROGRAM_NAMES: &str = "clean gitproxy path process smudge";
+/// Whole names of such keys, and of one that names a file which git writes.
+const PROGRAM_NAMES: &str = "clean cookiefile gitproxy path process smudge";
 
 /// Names whose value is a program, with the one that git uses without them.
 const PROGRAM_DEFAULTS: [(&str, &str); 4] = [
@@ -67,6 +67,9 @@ impl GitSetting {
     pub fn neutral(&self) -> Option<&'static str> {
         let value = self.value.as_deref().unwrap_or(b"true");
         let (section, name) = (self.section(), self.name());
+        if name == b"savecookies" {
+            return Some("false");
+        }
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let is_switch = is_number || matches!(value, b"true" | b"false");
         if is_switch || is_one(OVERRIDDEN, name) || self.included().is_some() {

@@ -139,7 +139,7 @@ impl ProcessRegistry {
     /// Returns what is known of a process; `None` without an entry. An entry that cannot be read is that of an agent.
     pub(super) fn find(&self, pid: u32, start: u64) -> Option<Registered> {
         let bytes = match plain_file::read(&self.path(pid, start), MAX_ENTRY) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) if is_absent(&error) => return None,
             read => read.unwrap_or_default(),
         };
         let entry = serde_json::from_slice::<ProcessEntry>(&bytes).ok();
@@ -243,8 +243,13 @@ fn living_process(path: &Path) -> Option<(u32, u64)> {
 fn is_locked(path: &Path) -> bool {
     match plain_file::open(path) {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_err(),
-        Err(error) => error.kind() != ErrorKind::NotFound,
+        Err(error) => !is_absent(&error),
     }
+}
+
+/// Returns whether there is no such file, also because there is no directory for it.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The registry in which this process enters what it starts.

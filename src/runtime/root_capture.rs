@@ -27,7 +27,7 @@ pub(super) fn capture_root(root: &Path, apart: &Path) -> Result<WorkflowCapture,
             return Ok(capture);
         };
         if let Ok(folder) = top.below(&sibling) {
-            capture.read(folder.root(), &format!("{sibling}/"), apart);
+            capture.read(folder.root(), &format!("{sibling}/"), apart)?;
         }
         seen.insert(sibling);
     }

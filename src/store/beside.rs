@@ -11,7 +11,11 @@ use crate::domain::id::{BESIDE, Folder};
 
 /// Returns the place of a file or folder, by its path below a root that is not a copy.
 pub(super) fn on_disk(root: &Path, below: &str) -> PathBuf {
-    root.join(Folder::parse(below).map_or_else(|_| below.to_owned(), |folder| folder.on_disk()))
+    let path = Folder::parse(below).map_or_else(|_| below.to_owned(), |folder| folder.on_disk());
+    match (path.strip_prefix("../"), root.parent()) {
+        (Some(beside), Some(parent)) => parent.join(beside),
+        _ => root.join(path),
+    }
 }
 
 /// Returns the path of a file below a root, or of one beside it.

@@ -74,24 +74,27 @@ impl WorkflowCapture {
     pub fn of(folder: &Path, apart: &Path) -> Result<Self, Error> {
         let root = folder.canonicalize().map_err(Error::io("read the folder", folder))?;
         let mut capture = Self::default();
-        capture.read(&root, "", apart);
+        capture.read(&root, "", apart)?;
         Ok(capture)
     }
 
     /// Adds the files of a folder, given by its real path.
-    pub fn read(&mut self, root: &Path, prefix: &str, apart: &Path) {
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the machine has no room to read them; a file that cannot be read otherwise is left out.
+    pub fn read(&mut self, root: &Path, prefix: &str, apart: &Path) -> Result<(), Error> {
         let mut seen = BTreeSet::from([root.to_owned()]);
         let mut folders = VecDeque::from([(root.to_owned(), prefix.to_owned(), 0)]);
         while let Some((folder, prefix, depth)) = folders.pop_front() {
-            for (name, path) in entries(&folder) {
-                let Ok(real) = path.canonicalize() else { continue };
-                let Ok(metadata) = real.metadata() else { continue };
+            for (name, path) in readable(&folder, entries(&folder))?.unwrap_or_default() {
+                let Some(real) = readable(&path, path.canonicalize())? else { continue };
+                let Some(metadata) = readable(&real, real.metadata())? else { continue };
                 if !real.starts_with(root) || real == apart {
                     continue;
                 }
                 let below = format!("{prefix}{name}");
                 if metadata.is_file() {
-                    self.add(below, &real, &metadata);
+                    self.add(below, &real, &metadata)?;
                 } else if metadata.is_dir()
                     && is_part(&name)
                     && depth < MAX_DEPTH
@@ -101,6 +104,7 @@ impl WorkflowCapture {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns files with these contents, by their paths; true stands for a file that can be executed.
@@ -115,10 +119,12 @@ impl WorkflowCapture {
         Self { files, ..Self::default() }
     }
 
-    fn add(&mut self, path: String, real: &Path, metadata: &Metadata) {
+    fn add(&mut self, path: String, real: &Path, metadata: &Metadata) -> Result<(), Error> {
         let size = metadata.len();
-        let fits = size <= MAX_FILE && self.total + size <= MAX_TOTAL;
-        match (fits && self.files.len() < MAX_FILES).then(|| content_of(real)).flatten() {
+        let fits =
+            size <= MAX_FILE && self.total + size <= MAX_TOTAL && self.files.len() < MAX_FILES;
+        let read = fits.then(|| readable(real, plain_file::read(real, MAX_FILE))).transpose()?;
+        match read.flatten() {
             Some(content) => {
                 self.total += content.len() as u64;
                 let is_executable = metadata.permissions().mode() & 0o100 != 0;
@@ -127,6 +133,7 @@ impl WorkflowCapture {
             }
             None => self.left_out += 1,
         }
+        Ok(())
     }
 
     /// Returns the warning about files beyond the bounds, if there are any.
@@ -203,13 +210,22 @@ impl WorkflowCapture {
 }
 
 /// Returns the entries of a folder whose names are text, in order.
-fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
-    let read = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let named =
-        read.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
-    let mut entries: Vec<_> = named.collect();
+fn entries(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        entries.extend(entry.file_name().into_string().ok().map(|name| (name, entry.path())));
+    }
     entries.sort();
-    entries
+    Ok(entries)
+}
+
+/// Returns what was read; `None` if it cannot be, unless the machine has no room for it.
+fn readable<T>(path: &Path, read: std::io::Result<T>) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if plain_file::is_out_of_room(&error) => Err(Error::io("read", path)(error)),
+        read => Ok(read.ok()),
+    }
 }
 
 /// Returns whether a file of that size is flushed by itself.

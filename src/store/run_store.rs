@@ -278,13 +278,21 @@ impl LockedRun {
         inbox::list(&self.dir.inbox(), self.keys.as_ref().map(|keys| &keys.commands))
     }
 
+    /// Waits until all records and snapshots are written, and ends the thread.
+    ///
+    /// # Errors
+    /// The error that kept the thread from writing.
+    pub fn end_journal(&mut self) -> Result<(), Error> {
+        self.writer.take().map_or(Ok(()), JournalWriter::finish)
+    }
+
     /// Waits until all records and snapshots are written, and ends the thread. No request to stop is taken from
     /// then on.
     ///
     /// # Errors
     /// The error that kept the thread from writing.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let written = self.writer.take().map_or(Ok(()), JournalWriter::finish);
+        let written = self.end_journal();
         // If the inbox cannot be closed, the sender of a request removes it once nobody holds the run.
         let _ = stop_request::close(&self.dir.inbox());
         written

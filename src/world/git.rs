@@ -438,14 +438,16 @@ impl<'op> Git<'op> {
         let own = directory(&path);
         let common = common(&own)?;
         let _lock = self.shared.lock_path(&common).await?;
+        let git = self.only_at(&path);
         if again {
+            // Nothing is removed in a repository that git is not run in.
+            git.judged().await?;
             // A lock that several worktrees share may belong to another one.
             let shared = COMMON_LOCKS.iter().filter(|_| common == own);
             for lock in LOCKS.iter().chain(shared) {
                 let _ = std::fs::remove_file(own.join(lock));
             }
         }
-        let git = self.only_at(&path);
         git.output("pull --quiet --ff-only --no-rebase", NO_WORDS).await?;
         Ok(Value::String(git.text("rev-parse HEAD", NO_WORDS).await?))
     }

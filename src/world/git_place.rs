@@ -238,7 +238,8 @@ impl GitGround {
             return Ok(GitJudgement { variables, neutral });
         }
         let unplain = settings.iter().find(|(_, one)| !one.is_plain());
-        let why = if !git.is_dir() && !is_known && is_tree != Some(true) {
+        let is_directory = git.symlink_metadata().is_ok_and(|found| found.is_dir());
+        let why = if !is_directory && !is_known && is_tree != Some(true) {
             format!("leads to {}, which does not name it", directory.display())
         } else if let Some((file, setting)) = unplain {
             format!(

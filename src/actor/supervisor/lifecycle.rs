@@ -173,7 +173,7 @@ impl Supervisor {
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
         self.admission.close();
         self.context.performer.begin_no_commands();
-        let reason = self.store.finish().err().or(known);
+        let reason = self.store.end_journal().err().or(known);
         let error = reason.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
         if self.hosts.is_some() {
             self.performing.clear();
@@ -194,6 +194,7 @@ impl Supervisor {
         }
         let phase = std::mem::replace(&mut self.shutdown, ShutdownPhase::Over);
         let ShutdownPhase::GivingUp(error) = phase else { return };
+        let _ = self.store.finish();
         let Some(done) = self.done.take() else {
             // It comes to its end already, with an outcome that is about to be told.
             return tracing::error!("{error}");

@@ -148,7 +148,13 @@ impl WorktreeRemover<'_> {
         if kept.found_by.is_some() {
             self.set_head(&tree, &kept.commit).await?;
         }
-        let git = self.git.at(&self.repository.at).set("status.showUntrackedFiles=normal");
+        // In the worktree itself, so that its own configuration (`config.worktree`) is judged as well.
+        let git = if tree.join(".git").is_file() {
+            self.git.only_at(&tree)
+        } else {
+            self.git.at(&self.repository.at)
+        };
+        let git = git.set("status.showUntrackedFiles=normal");
         git.text("worktree remove", [&tree]).await?;
         point("worktree.removed");
         Ok(())

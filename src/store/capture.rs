@@ -123,8 +123,8 @@ impl WorkflowCapture {
         let size = metadata.len();
         let fits =
             size <= MAX_FILE && self.total + size <= MAX_TOTAL && self.files.len() < MAX_FILES;
-        let read = fits.then(|| readable(real, plain_file::read(real, MAX_FILE))).transpose()?;
-        match read.flatten() {
+        let content = fits.then(|| readable(real, plain_file::read(real, MAX_FILE))).transpose()?;
+        match content.flatten() {
             Some(content) => {
                 self.total += content.len() as u64;
                 let is_executable = metadata.permissions().mode() & 0o100 != 0;

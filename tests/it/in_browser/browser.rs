@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 /// The time after which something counts as lost.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Starts Chromium with its pipes at the descriptors that it wants. Its sandbox needs rights that a container lacks.
 const SCRIPT: &str = "exec chromium --headless=new --remote-debugging-pipe --no-sandbox --disable-gpu --disable-dev-shm-usage \

@@ -37,7 +37,7 @@ const WITHOUT_AGENTS: [&str; 7] =
 struct ProcessMarks {
     /// True if the process runs the program of this process.
     is_raymond: bool,
-    /// True if the process is raymond by its program or by its name.
+    /// True if the process is raymond by its program or by its name, or holds the lock of a supervisor.
     is_named_raymond: bool,
     /// True if its command starts no agents.
     is_without_agents: bool,
@@ -80,7 +80,12 @@ pub fn acting_agent(
     let (pids, has_root) = chain_of_pids();
     let find = |pid: &u32| registry?.find(*pid, read_stat(*pid)?.started);
     let exe = own_exe();
-    let entered = |pid| ProcessMarks { registered: find(pid), ..marks_of(*pid, exe.as_deref()) };
+    let supervisors = registry.map(ProcessRegistry::key_holders).unwrap_or_default();
+    let entered = |pid: &u32| {
+        let marks = marks_of(*pid, exe.as_deref());
+        let is_named_raymond = marks.is_named_raymond || supervisors.contains(pid);
+        ProcessMarks { is_named_raymond, registered: find(pid), ..marks }
+    };
     let mut chain: Vec<ProcessMarks> = pids.iter().map(entered).collect();
     chain.resize_with(pids.len().max(1), ProcessMarks::default);
     chain[0].marked = marked(own);

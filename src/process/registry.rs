@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -173,6 +173,19 @@ impl ProcessRegistry {
         let mut found = files_of(&self.dir).filter_map(find);
         is_locked(&self.key_file)
             && !found.any(|known| known.is_persons && known.supervises.is_some())
+    }
+
+    /// Returns the processes that hold the lock of the user's key, as supervisors do, whatever their program is called.
+    pub(super) fn key_holders(&self) -> Vec<u32> {
+        let Ok(key) = self.key_file.metadata() else { return Vec::new() };
+        let inode = format!(":{}", key.ino());
+        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        let holder = |line: &str| {
+            let mut words = line.split_whitespace().skip_while(|word| *word != "FLOCK").skip(3);
+            let pid = words.next()?.parse().ok()?;
+            words.next()?.ends_with(&inode).then_some(pid)
+        };
+        locks.lines().filter_map(holder).collect()
     }
 
     /// Writes an entry and locks it.

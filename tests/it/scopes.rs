@@ -284,6 +284,62 @@ fn only_an_explicit_tag_of_a_file_leads_to_a_plain_folder_beside_the_root() {
 }
 
 #[test]
+fn folder_beside_the_root_is_named_with_a_dot_and_without_a_slash() {
+    let named = |name: &str| {
+        let tag = format!("<call-workflow return=\"BACK.md\">../{name}</call-workflow>");
+        Test::new()
+            .prompt("main/START.md", &format!("start\n{tag}"))
+            .prompt("main/BACK.md", "back\n<result>x</result>")
+            .prompt("review.v2/START.md", "look\n<result>x</result>")
+            .rule(when("start").reply(&tag))
+            .rule(when("look").reply("<result>seen</result>"))
+            .rule(when("back").reply("<result>done</result>"))
+    };
+    for name in ["review.v2", "review.v2/"] {
+        let test = named(name);
+        test.raymond(&["check", "main"]).ok();
+        test.run(&["main"]).ok().ended("main", "done");
+    }
+    for name in ["reviw", "reviw/"] {
+        let outcome = named(name).raymond(&["check", "main"]);
+        outcome.code(65).says("../reviw: there is no such folder");
+    }
+}
+
+#[test]
+fn command_beside_the_root_names_a_file_of_its_own_folder() {
+    let graph = r#"
+name: review
+version: "1.0.0"
+description: Runs a tool.
+entry_preconditions: []
+initial_state: { flags: {}, computed: {} }
+start_node: a
+nodes:
+  a:
+    type: action
+    actions: [{ type: bash_exec, command: "sh review/tool.sh" }]
+    on_success: done
+    on_failure: failed
+endings:
+  done: { type: success, message: Done }
+  failed: { type: error, message: "${computed.last_error}" }
+"#;
+    let tag = "<call-workflow return=\"BACK.md\">../review/</call-workflow>";
+    let test = Test::new()
+        .prompt("main/START.md", &format!("start\n{tag}"))
+        .prompt("main/BACK.md", "back\n<result>x</result>")
+        .file("review/workflow.yaml", graph.as_bytes())
+        .file("review/tool.sh", b"echo tool\n")
+        .rule(when("start").reply(tag))
+        .rule(when("back").reply("<result>done</result>"));
+    let outcome = test.run(&["main", "--trust"]);
+    outcome.ok().ended("main", "done");
+    assert!(test.events("agent_failed").is_empty());
+    outcome.assert(!outcome.stdout.contains("was changed"), "the file is as it was");
+}
+
+#[test]
 fn script_beside_the_root_needs_trust_and_runs_from_the_copy() {
     let fork = "<fork-workflow next=\"BACK.md\" word=\"hi\">../work</fork-workflow>";
     let test = Test::new()

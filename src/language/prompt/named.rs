@@ -89,7 +89,12 @@ pub fn why_no_entry(
 ) -> Option<String> {
     let there = match source.scope(path) {
         Ok(there) => there,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => {
+            // `../review` names a folder also where it is none, or none that may be entered.
+            let folder = Folder::parse(state.as_str()).ok().filter(|_| path.is_explicit());
+            let named = folder.and_then(|folder| source.scope(&path.join(&folder)).err());
+            return Some(named.unwrap_or(error).to_string());
+        }
     };
     if state.is_entry() {
         let why = first_state(&*there).err()?;

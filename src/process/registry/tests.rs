@@ -173,3 +173,16 @@ fn program_that_cannot_be_executed_is_refused_before_it_is_launched() {
     let is_refused = other.is_err_and(|error| error.raw_os_error() == Some(8));
     assert_eq!(is_refused, !Path::new(FURTHER_FORMATS).exists());
 }
+
+#[test]
+fn supervisor_is_known_by_its_lock_on_the_key() {
+    let place = tempfile::tempdir().expect("a directory");
+    let registry = registry(place.path(), Some(key()));
+    assert!(registry.key_holders().is_empty(), "there is no key");
+    let file = File::create(&registry.key_file).expect("made");
+    assert!(registry.key_holders().is_empty());
+    flock(&file, FlockOperation::NonBlockingLockShared).expect("locked");
+    if Path::new("/proc/locks").exists() {
+        assert_eq!(registry.key_holders(), [std::process::id()]);
+    }
+}

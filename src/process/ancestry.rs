@@ -1,7 +1,7 @@
 //! Finds the agent in whose turn this process runs.
 //!
 //! It checks all ancestors of this process, because a command can set the environment as it likes, and start a raymond to
-//! command below it. What it cannot see counts against the command: see [`Sight`].
+//! command below it. What it cannot see counts against the command: see `Sight`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -11,7 +11,6 @@ use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::fs::OFlags;
 #[cfg(target_os = "linux")]
@@ -97,10 +96,6 @@ pub fn open(path: &Path) -> Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// The number of further tries to open a file while too many are open, and the pause before each.
-const OPEN_RETRIES: u32 = 20;
-const OPEN_PAUSE: Duration = Duration::from_millis(10);
-
 /// Opens a plain file with some options: no link is followed, and nothing is waited for. `options` must not
 /// truncate.
 ///
@@ -109,16 +104,7 @@ const OPEN_PAUSE: Duration = Duration::from_millis(10);
 pub fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let options = options.custom_flags(flags.bits().cast_signed());
-    let mut opened = options.open(path);
-    for _ in 0..OPEN_RETRIES {
-        let number = opened.as_ref().err().and_then(Error::raw_os_error);
-        if ![Errno::MFILE, Errno::NFILE].iter().any(|errno| number == Some(errno.raw_os_error())) {
-            break;
-        }
-        // Other files are closed soon.
-        std::thread::sleep(OPEN_PAUSE);
-        opened = options.open(path);
-    }
+    let opened = options.open(path);
     let file = opened.map_err(|error| named(path, error))?;
     match other_kind(file.metadata()?.file_type()) {
         Some(kind) => Err(UnfitFile::NotPlain(kind).into()),

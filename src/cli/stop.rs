@@ -71,7 +71,11 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         engine::mirror(connected)?.leave_stopped(id)?;
         state = StopRequestState::LeftStopped;
     }
-    let after = load_view(&root, id)?;
+    let mut after = load_view(&root, id)?;
+    while args.wait && after.held && state == StopRequestState::Made {
+        std::thread::sleep(POLL_INTERVAL);
+        after = load_view(&root, id)?;
+    }
     if args.one.json {
         let asked = match state {
             StopRequestState::Made | StopRequestState::LeftStopped => true,

@@ -2,10 +2,15 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
 use super::capture::MAX_FILE;
 use crate::language::source::Error;
 use crate::plain_file;
+
+/// The number of further tries to open a file while too many are open, and the pause before each.
+const OPEN_RETRIES: u32 = 20;
+const OPEN_PAUSE: Duration = Duration::from_millis(10);
 
 /// Returns the text of a regular file, which is shown to people as `shown`.
 pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
@@ -13,7 +18,15 @@ pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
     let unreadable =
         |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };
     let mut bytes = Vec::new();
-    let file = plain_file::open(real).map_err(unreadable)?;
+    let mut file = plain_file::open(real);
+    for _ in 0..OPEN_RETRIES {
+        if !file.as_ref().is_err_and(plain_file::is_out_of_room) {
+            break;
+        }
+        std::thread::sleep(OPEN_PAUSE);
+        file = plain_file::open(real);
+    }
+    let file = file.map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?.len();
     if size > MAX_FILE {
         return Err(Error::TooLong { path: path(), size, limit: MAX_FILE });

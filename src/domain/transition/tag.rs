@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-use crate::domain::id::{ScopePath, StateKind, StateName};
+use crate::domain::id::ScopePath;
 
 /// The ending of a tag's name that leads to a folder: `call-workflow` is `call`.
 const WORKFLOW: &str = "-workflow";
@@ -72,13 +72,7 @@ impl TagName {
         }
         let path = body.trim().trim_start_matches("./");
         match (is_explicit, path.starts_with("../")) {
-            (true, true) => {
-                let name = path.trim_start_matches("../");
-                let kind = StateName::parse(name).ok().and_then(|name| StateKind::of(&name));
-                let is_folder = kind.is_none() && name.contains('.') && name != "..";
-                let end = if is_folder && !name.contains('/') { "/" } else { "" };
-                Cow::Owned(format!("./{path}{end}"))
-            }
+            (true, true) => Cow::Owned(format!("./{path}")),
             (false, true) => Cow::Borrowed(path),
             (true, false) if !path.is_empty() && !path.contains(['/', '\\']) => {
                 Cow::Owned(format!("{path}/"))

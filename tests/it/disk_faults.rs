@@ -273,5 +273,5 @@ endings:
     std::fs::write(log.with_extension("now"), "").expect("the disk is full from now on");
     test.release("fast");
     test.raymond(&["stop", "t", "--wait"]).ok();
-    running.wait().code(74).stderr_has("cannot be written");
+    running.wait().code(74).stderr_has("raymond waits for running operations (1)");
 }

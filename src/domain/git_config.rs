@@ -1,8 +1,8 @@
 //! What the configuration of a git repository can make git execute, and the values that take it back. Pure.
 //!
-//! Whoever can write files can write a repository. So a setting of a repository that names a program is overridden, and
-//! a repository that was made during a run may have no such setting at all. A key counts by the form of its name, because
-//! a newer git has settings that are not known here.
+//! Anyone who can write files can create a repository. So raymond overrides a repository's settings that name programs,
+//! and refuses a repository with such settings if the run did not begin in it. The form of a key's name decides, because
+//! a newer git has further settings.
 
 /// A setting in a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub const FIXED_SETTINGS: [(&str, &str); 9] = [
 const PROGRAM_PARTS: &str = "\
     askpass cmd command difffilter driver editor external helper hook pager program textconv vcs";
 
-/// Whole names of such keys, and of one that names a file which git writes.
+/// Whole names of such keys. `cookiefile` names a file that git writes.
 const PROGRAM_NAMES: &str = "clean cookiefile gitproxy path process smudge";
 
 /// Names whose value is a program, with the one that git uses without them.

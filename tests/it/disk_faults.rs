@@ -87,9 +87,13 @@ fn calls(test: &Test) -> usize {
 
 /// Returns the calls that fail, out of so many: some that are spread evenly, or all.
 fn chosen(calls: usize) -> Vec<usize> {
+    (1..=calls).rev().step_by(step(calls)).collect()
+}
+
+/// Returns the distance from one call that fails to the next.
+fn step(calls: usize) -> usize {
     let all = std::env::var_os("RAYMOND_TEST_FAULTS").is_some();
-    let step = if all { 1 } else { calls.div_ceil(SAMPLES).max(1) };
-    (1..=calls).rev().step_by(step).collect()
+    if all { 1 } else { calls.div_ceil(SAMPLES).max(1) }
 }
 
 /// Returns a workflow of prompts with a fork and a call.
@@ -205,7 +209,7 @@ fn no_fault_of_a_resume_repeats_anything() {
             if reached < at {
                 break;
             }
-            at += reached.div_ceil(SAMPLES).max(1);
+            at += step(reached);
         }
     }
 }

@@ -402,16 +402,20 @@ fn random_repositories_of_plain_files_execute_nothing() {
         prop::collection::vec(0..SETTINGS.len(), 0..5),
         prop::collection::vec(0..FILES.len(), 0..8),
         any::<(bool, bool, bool)>(),
+        any::<bool>(),
     );
     let config = ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() };
     let ran = TestRunner::new(config).run(
         &repository,
-        |(place, head, settings, files, (led, attributes, young))| {
+        |(place, head, settings, files, (led, attributes, young), staged)| {
             let mut trap = Trap::new();
+            let (below, directory) = PLACES[place];
+            if staged && below.starts_with(".git/") {
+                stage_repository_with_filter(&trap, "root");
+            }
             if young {
                 trap.ground.begin(&[]);
             }
-            let (below, directory) = PLACES[place];
             let config: String = settings.iter().map(|&setting| SETTINGS[setting]).collect();
             let was =
                 if below == ".git/" { trap.ground.text(".git/config") } else { String::new() };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{FakeCall, RunningRaymond, Test, wait_until, when};
 
 /// The commands of a person.
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 28] = [
     "answer ask1 DONE.md=stolen",
     "stop ask1",
     "stop ask1 --agent main",
@@ -35,6 +35,8 @@ const COMMANDS: [&str; 26] = [
     "worker",
     "hosts drain here",
     "hosts lost here",
+    "hosts remove here",
+    "worktrees ask1 --prune",
     "trust .",
     "trust . --remove",
     "run ../other/COMMAND.yaml --id trusted --trust",
@@ -317,6 +319,38 @@ fn forged_entry_of_a_shell_counts_only_while_its_lock_is_held_and_is_named() {
         flock "$entry" "$0" release ask1 main
         test $? = 77 && rm "$entry" && exec "$0" release ask1 main"#;
     test.shell(script).wait().ok().stderr_has("the agent r/main may not").stderr_has("remove /");
+}
+
+/// The proof by which `raymond test` resumes the runs of its cases, made with a key of the agent's.
+const FORGED_TEST: &str = r#"
+    mkdir -m 700 $HOME/own
+    env XDG_STATE_HOME=$HOME/own "$RAYMOND" run INNER.md --id own --dir $HOME/runs
+    proof=$(python3 -c '
+import hashlib, hmac, sys
+key = open(sys.argv[1]).read().strip().encode()
+print(hmac.new(key, b"RAYMOND_TEST\0" + sys.argv[2].encode(), hashlib.sha256).hexdigest())' \
+        $HOME/own/raymond/key "$RAYMOND_DIR/runs")
+    for own in $HOME/own $HOME/.local/state; do
+        env XDG_STATE_HOME=$own RAYMOND_TEST=$proof "$RAYMOND" resume ask1 --trust
+        echo "$own: $?" >> $HOME/tried
+    done
+"#;
+
+#[test]
+fn proof_of_a_test_that_an_agent_has_made_resumes_no_run_of_a_person() {
+    let test = attempts();
+    let script = format!(
+        "export HOME={}/home RAYMOND_DIR={} RAYMOND={RAYMOND}; cd {}; {FORGED_TEST}",
+        test.root().display(),
+        test.dir().display(),
+        test.flow().display(),
+    );
+    let test = test
+        .prompt("START.md", "start")
+        .rule(when("start").runs(&script).reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    let tried = std::fs::read_to_string(test.root().join("home/tried")).expect("it was tried");
+    assert_eq!(tried.lines().filter(|line| line.ends_with(": 77")).count(), 2, "{tried}");
 }
 
 #[test]

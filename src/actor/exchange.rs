@@ -100,7 +100,7 @@ async fn exchanged(
             | (ExchangeOutcome::Failed(why), _) => why,
         };
         if told.as_ref() != Some(&why) {
-            tracing::warn!(%agent, "it waits, and this is tried again until it succeeds: host {host}: {why}");
+            tracing::warn!(%agent, "it waits, and raymond retries until this succeeds: host {host}: {why}");
             told = Some(why);
         }
         tokio::time::sleep(pause).await;

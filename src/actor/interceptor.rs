@@ -73,7 +73,7 @@ impl PluginInterceptor {
                 self.silent.set(true);
                 if !self.required {
                     tracing::warn!(
-                        "the plug-in {} did not answer within {deadline}: the run continues without it, and asks it again once it has answered",
+                        "the plug-in {} did not answer within {deadline}: the run continues without it until it answers",
                         self.name
                     );
                 }

@@ -47,7 +47,7 @@ impl ReplayUntilRunner {
             let count = turns.len();
             tracing::warn!(
                 agent = %input.turn.agent,
-                "{}: nobody has the replayed session, so a new one begins with a transcript of it (turns: {count}); so it is with all replayed sessions",
+                "{}: the replayed session does not exist, so a new session begins with its transcript (turns: {count}); this holds for all replayed sessions",
                 input.turn
             );
         }

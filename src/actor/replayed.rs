@@ -160,13 +160,13 @@ impl ReplayRunner {
         match shown {
             Some(shown) if self.is_strict => {
                 let why = format!(
-                    "the prompt is not the recorded one, of {origin}; record the run anew, or replay it without --strict-replay:\n{shown}"
+                    "the prompt differs from the recorded one, of {origin}; record the run again, or replay it without --strict-replay:\n{shown}"
                 );
                 Err(TurnFailure::new(FailureCause::Workflow, why))
             }
             None if self.is_strict => {
                 let why =
-                    format!("no turn of this agent is recorded here; there is one of {origin}");
+                    format!("no turn of this agent is recorded here, but a turn of {origin} is");
                 Err(TurnFailure::new(FailureCause::Workflow, why))
             }
             Some(shown) => {

@@ -236,10 +236,7 @@ impl Supervisor {
         if self.is_over() {
             // A timer can be due once more after the handler that has ended the run, although the context waits. The journal
             // is closed, so nothing happens any more.
-            tracing::debug!(
-                "{} events came after the end of the run, and are left out",
-                events.len()
-            );
+            tracing::debug!("ignored {} events that came after the end of the run", events.len());
             return;
         }
         let FirstRecordParts { snapshot, mut kept_session, mut placed } = first;

@@ -37,7 +37,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Tell(AgentMessage { agent: args.agent.clone(), text });
     let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
     let with = if given.has_turn { "next request to the model" } else { "next prompt" };
-    given.print(args.json, |agent| format!("{agent} is told with its {with}"))
+    given.print(args.json, |agent| format!("{agent} gets the message with its {with}"))
 }
 
 /// Runs `raymond hold`.
@@ -52,7 +52,7 @@ pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
         HeldAgents::None | HeldAgents::Some => "",
     };
     given.print(args.json, |agent| {
-        format!("{agent}{already} begins nothing more until it is released; what runs already ends as usual")
+        format!("{agent}{already} starts nothing new until it is released; what already runs finishes as usual")
     })
 }
 
@@ -68,7 +68,7 @@ pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
             output::print(&format!("{} is not held, so nothing changes\n", given.order.family))
         }
         HeldAgents::None | HeldAgents::Some | HeldAgents::All => {
-            given.print(args.json, |agent| format!("{agent} goes on"))
+            given.print(args.json, |agent| format!("{agent} continues"))
         }
     }
 }
@@ -86,7 +86,9 @@ pub(super) fn stop_agent(
     let command = RunCommand::StopAgent { agent: agent.clone() };
     let given = put_order((&dir.root(), dir), &run, &command)?;
     given.print(json, |agent| {
-        format!("{agent} ends as failed, and whoever waits for it is told; `raymond retry` lets it live again")
+        format!(
+            "{agent} ends as failed, and waiting agents are notified; `raymond retry` retries it"
+        )
     })
 }
 
@@ -128,7 +130,9 @@ impl GivenOrder {
         if *is_live {
             return String::new();
         }
-        format!("; nobody runs {run} now, so that is once it is resumed: raymond resume {run}")
+        format!(
+            "; {run} is not live, so this takes effect when it is resumed: raymond resume {run}"
+        )
     }
 
     fn print(
@@ -197,7 +201,7 @@ pub(super) fn put_order(
     run: &RunId,
     command: &RunCommand,
 ) -> Result<GivenOrder, Error> {
-    let no_order = || Error::Usage("this is no order to an agent".to_owned());
+    let no_order = || Error::Usage("this is not an order to an agent".to_owned());
     let order = AgentOrder::of(command).ok_or_else(no_order)?;
     if let RunCommand::Tell(AgentMessage { text, .. }) = command
         && text.trim().is_empty()
@@ -229,6 +233,6 @@ pub(super) fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> 
     }
     let id = &run.workflow_id;
     Err(Error::Usage(format!(
-        "{family} has ended, so nothing can be done with it; `raymond tree {id}` shows the live agents"
+        "{family} has already ended; `raymond tree {id}` shows the live agents"
     )))
 }

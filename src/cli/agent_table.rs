@@ -56,7 +56,7 @@ impl<'run> AgentTable<'run> {
     /// Returns a hint that names the command for folded agents; empty if no agent is folded.
     pub(super) fn hint(rows: &[TreeRow], run: &RunId) -> String {
         let folded = rows.iter().any(|row| row.cut || matches!(row.of, RowSubject::Many { .. }));
-        let hint = format!("each agent in a line of its own: raymond tree {run} --all\n");
+        let hint = format!("one line per agent: raymond tree {run} --all\n");
         if folded { hint } else { String::new() }
     }
 

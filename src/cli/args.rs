@@ -11,6 +11,7 @@ pub mod facts;
 pub mod hosts;
 pub mod import;
 pub mod live_cases;
+pub mod new;
 mod new_run;
 pub mod orders;
 pub mod programs;
@@ -37,6 +38,7 @@ use self::examples::{
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
 use self::import::{IMPORT_HELP, ImportArgs};
+use self::new::{NEW_HELP, NewArgs};
 pub use self::new_run::NewRunArgs;
 use self::new_run::variable;
 use self::orders::{ATTACH_HELP, EDIT_HELP, HOLD_HELP, HoldArgs, TELL_HELP, TellArgs, VisitArgs};
@@ -89,19 +91,22 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
+    /// Create a folder with a workflow to start from
+    #[command(after_help = NEW_HELP)]
+    New(NewArgs),
     /// Run a workflow, or resume a run
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Resume a run that was paused, interrupted or killed
     #[command(after_help = RESUME_HELP)]
     Resume(ResumeArgs),
-    /// Let failed agents of a run live again where they failed
+    /// Retry failed agents of a run where they failed
     #[command(after_help = RETRY_HELP)]
     Retry(RetryArgs),
-    /// Start a run that shares the records of another up to a place, and continues differently
+    /// Start a new run from a step or record of another run
     #[command(after_help = BRANCH_HELP)]
     Branch(BranchArgs),
-    /// Start a run that continues from an earlier place of another, and takes its label
+    /// Start a new run from an earlier point of another run, and take over its label
     #[command(after_help = REWIND_HELP)]
     Rewind(RewindArgs),
     /// Run in the background; prints the run's id
@@ -110,13 +115,13 @@ pub enum CliCommand {
     /// Answer the questions of a run, or show the open ones
     #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
-    /// Show the rules that were given with answers to tool calls
+    /// Show the tool rules that a run got from answers to tool calls
     #[command(after_help = RULES_HELP)]
     Rules(OneRunArgs),
     /// Assert a fact that programs wait for, or retract it
     #[command(after_help = SIGNAL_HELP)]
     Signal(SignalArgs),
-    /// Show the current facts, or those that a run has seen
+    /// Show the current facts, or the facts that a run has seen
     #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
     /// Show the status of a run and its agents
@@ -125,7 +130,7 @@ pub enum CliCommand {
     /// Show all runs, the newest first
     #[command(after_help = LIST_HELP)]
     List(ListArgs),
-    /// Show all that waits for a person, in all runs
+    /// Show everything that waits for a person, in all runs
     #[command(after_help = WAITS_HELP)]
     Waits(AllRunsArgs),
     /// Show what happened in a run
@@ -140,34 +145,34 @@ pub enum CliCommand {
     /// Show the costs of a run by state, model and agent
     #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
-    /// Show where two runs differ first, and their transitions, results, costs and files
+    /// Show where two runs first differ, and compare their transitions, results, costs and files
     #[command(after_help = DIFF_HELP)]
     Diff(DiffArgs),
-    /// Record the turns of a run as a cassette, which answers in the place of Claude Code
+    /// Record the turns of a run as a cassette, to replay them without Claude Code
     #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),
     /// Watch all agents of a run, full screen
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
-    /// Serve a page for the browser: all runs, live, and the questions that wait for a person
+    /// Serve a web page with all runs, live, and the questions that wait for a person
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Show the git worktrees of a run's agents, or remove unneeded ones
     #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
-    /// Tell an agent something: in its running turn, or with its next prompt
+    /// Send an agent a message, in its running turn or with its next prompt
     #[command(after_help = TELL_HELP)]
     Tell(TellArgs),
-    /// Let nothing of an agent begin until it is released
+    /// Pause an agent until it is released
     #[command(after_help = HOLD_HELP)]
     Hold(HoldArgs),
-    /// Let an agent go on that is held
+    /// Release an agent that is held
     #[command(after_help = HOLD_HELP)]
     Release(HoldArgs),
-    /// Edit the prompt that is due of an agent
+    /// Edit the next prompt of an agent
     #[command(after_help = EDIT_HELP)]
     Edit(VisitArgs),
-    /// Speak with an agent in Claude Code; it goes on with what was said
+    /// Talk to an agent in Claude Code; it continues with what was said
     #[command(after_help = ATTACH_HELP)]
     Attach(VisitArgs),
     /// Stop a run; it can be resumed later
@@ -197,16 +202,16 @@ pub enum CliCommand {
     /// Draw a workflow as Mermaid, DOT or SVG
     #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),
-    /// Make a folder of prompts of a workflow in one file, YAML or zip
+    /// Create a folder of prompts from a workflow in one file, YAML or zip
     #[command(after_help = IMPORT_HELP)]
     Import(ImportArgs),
     /// Define, start, watch and list programs: conversations of several agents
     #[command(subcommand, after_help = WORKFLOW_HELP)]
     Workflow(WorkflowCommand),
-    /// Print the protocol of plug-ins, or a kind of file of workflows, as JSON Schema
+    /// Print the plug-in protocol, or the format of a workflow file, as JSON Schema
     #[command(after_help = SCHEMA_HELP)]
     Schema(SchemaArgs),
-    /// Print a script that completes commands and options in a shell
+    /// Print a shell completion script
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
         /// The shell.
@@ -245,15 +250,15 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour -- --effort low        pass arguments to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
-A run that only waits for answers ends with exit 2, unless a terminal is there to ask on, or with --on-wait stay.
-Its last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`.
+A run that only waits for answers exits with 2, unless it can ask on a terminal, or has --on-wait stay.
+The last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`.
 
 Events of --on-event: paused, question (a question waits for an answer), approval (a tool call needs approval),
 signal (a program waits for a signal), agent_parked (an agent waits for a person), agent_failed, limit_reached,
 ended, and broken (the run could not be recorded any longer). The command
 gets RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and RAYMOND_MESSAGE in its environment, and the whole event with
-its record as a line of JSON on stdin. After 10s it is ended with everything it has started. Its environment
-holds what programs need (PATH, HOME, LANG and the like) and the variables that `env` in raymond.yaml names.";
+its record as a line of JSON on stdin. After 10s raymond ends it and everything it has started. Its environment
+contains what programs need (PATH, HOME, LANG and the like) and the variables that `env` in raymond.yaml names.";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
@@ -266,7 +271,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub dir: DirArgs,
 
-    /// Print what a start would do, and start nothing
+    /// Show what a start would do, and start nothing
     #[arg(long)]
     pub dry_run: bool,
 
@@ -286,7 +291,7 @@ pub struct ResumeArgs {
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<String>,
 
-    /// Take the run that was started last
+    /// Use the most recently started run
     #[arg(long, conflicts_with = "run")]
     pub last: bool,
 

@@ -33,7 +33,7 @@ pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> 
     let Arrivals { inbox, facts, .. } = found(root, view)?;
     let mut lines = [inbox, facts].concat();
     if !lines.is_empty() {
-        lines.push(format!("it goes on with: raymond resume {}", view.run.workflow_id));
+        lines.push(format!("to continue: raymond resume {}", view.run.workflow_id));
     }
     Ok(lines.into_iter().map(|line| line + "\n").collect())
 }

@@ -46,11 +46,11 @@ fn order(
             let messages =
                 if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
             Ok(format!(
-                "{agent} knows what was said ({messages}), whose cost is not among the costs of the run; "
+                "{agent} has what was said ({messages}) in its history; the costs of the run do not include it; "
             ))
         }
         OrderState::Refused => Err(Error::Usage(format!(
-            "{agent} has gone on meanwhile, so what was said is not in its history; it is in the session {session}"
+            "{agent} continued in the meantime, so what was said is not in its history, but in the session {session}"
         ))),
     }
 }

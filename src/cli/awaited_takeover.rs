@@ -37,7 +37,7 @@ impl AwaitedTakeover {
         let is_due = since.elapsed() < TAKEOVER_TIMEOUT;
         if !is_due {
             output::tell(
-                "no raymond has taken the run over: `raymond resume` continues it, or a worker with --takes-runs",
+                "no other raymond has taken over the run: continue it with `raymond resume`, or start a worker with --takes-runs",
             );
         }
         Ok(is_due)

@@ -64,7 +64,7 @@ fn branch_at(
     dry_run: bool,
 ) -> Result<CliExitCode, Error> {
     if options.answers.migrate {
-        let why = "--migrate is for resume and retry; a branch takes each file as it is now that you name: raymond branch RUN --edit FILE";
+        let why = "--migrate is for resume and retry; a branch uses the current version of each file that you name: raymond branch RUN --edit FILE";
         return Err(Error::Usage(why.to_owned()));
     }
     let before = found.cut.run.settings.clone();
@@ -114,12 +114,12 @@ fn as_text(found: &FoundBranch, request: &BranchRequest) -> String {
         seq => format!("{seq} records are shared"),
     };
     lines.push(format!(
-        "{shared_records}; of the later ones {} stay and {} are left out",
+        "{shared_records}; {} of the later records stay and {} are dropped",
         found.kept(),
         found.left_out()
     ));
     if request.takes_label {
-        lines.push(format!("it takes the label {}", found.cut.run.label()));
+        lines.push(format!("it takes over the label {}", found.cut.run.label()));
     }
     let agents = found.cut.run.agents.values();
     lines.extend(agents.take(MAX_SHOWN).map(|agent| agent_line(agent, found, request)));

@@ -57,14 +57,14 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
         return cleaner.print(&report);
     }
     if !cleaner.is_confirmed(&removable)? {
-        output::tell("no run is removed");
+        output::tell("no run was removed");
         return Ok(CliExitCode::Success);
     }
     for run in removable {
         match cleaner.remove(&run.id) {
             Ok(bytes) => report.removed.push(RemovedRun { bytes, ..run }),
             Err(_) if !root.run(&run.id).path().exists() => {
-                output::tell(&format!("{} was removed by another process meanwhile", run.id));
+                output::tell(&format!("another process has removed {} in the meantime", run.id));
             }
             Err(refusal) => report.kept.push((run.id, refusal)),
         }
@@ -111,7 +111,7 @@ enum CleanRefusal {
     Locked,
     #[error("its directory is a symbolic link")]
     Link,
-    #[error("processes of it are left; `raymond resume {0}` ends them")]
+    #[error("some of its processes are left; `raymond resume {0}` ends them")]
     Processes(RunId),
     #[error("{0}")]
     Other(Error),
@@ -211,7 +211,7 @@ impl RunCleaner<'_> {
         }
         if !(stdin().is_terminal() && stderr().is_terminal()) {
             return Err(Error::Usage(format!(
-                "there is no terminal to ask on whether to remove {}; --yes removes without a question, --dry-run only shows",
+                "cannot ask whether to remove {} without a terminal; use --yes to remove without asking, or --dry-run to only show",
                 amount(runs)
             )));
         }
@@ -262,7 +262,7 @@ impl RunCleaner<'_> {
             output::tell(&format!("{id} stays: {why}"));
         }
         let said = match (report.removed.as_slice(), self.args.dry_run) {
-            ([], _) => "no run is removed".to_owned(),
+            ([], _) => "no run was removed".to_owned(),
             (runs, true) => format!("{} would be removed", amount(runs)),
             (runs, false) => format!("{} removed", amount(runs)),
         };

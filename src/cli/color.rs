@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 pub struct ColorArgs {
     /// When there are colours [default: auto: on a terminal, unless `NO_COLOR` or `FORCE_COLOR` says otherwise]
     #[arg(long, value_enum, value_name = "WHEN", global = true, hide_possible_values = true)]
-    #[arg(help = "Whether there are colours: auto (default), always or never")]
+    #[arg(help = "When to use colours: auto (default), always or never")]
     pub color: Option<ColorChoice>,
 }
 

@@ -1,22 +1,21 @@
 //! The way from arguments to a command, and from its result to an exit code.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
 
-use super::args::{Cli, CliCommand};
+use super::args::{Cli, CliCommand, DirArgs};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, attach, branch, check, clean, completions, costs, diagnostics, diff,
-    edit, engine, facts, graph, help, hosts, import, list, log, man, output, person, record,
-    recover, retry, rules, run, schema, serve, show, signal, start, status, stop, target, test,
-    top, tree, trust, waits, worker, workflow, worktrees,
+    edit, engine, facts, graph, help, hosts, import, list, log, man, new, output, person, record,
+    recover, retry, rules, run, schema, serve, show, signal, start, status, stop, test, top, tree,
+    trust, waits, worker, workflow, worktrees,
 };
-use crate::language::hint::is_slip;
 use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
 use crate::process::{owner, registry};
@@ -41,32 +40,29 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     }
     let colours = ColorChoice::in_arguments(&arguments);
     colours.apply();
-    let first = arguments.get(color::first_other(&arguments)).cloned();
-    let misspelt = first.as_ref().and_then(|first| misspelt(first));
     let words: Vec<String> = arguments
         .iter()
         .skip(color::first_other(&arguments))
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(overview) = help::overview(&Cli::command(), &words) {
+        let printed = output::print(&overview).map_or_else(|error| error.exit(), |exit| exit);
+        return if words.is_empty() { CliExitCode::Usage.into() } else { printed.into() };
+    }
     let cli = match read(arguments, colours) {
         Ok(cli) => cli,
-        Err(error) => {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            if let Some(advice) =
-                help::misspelling(&Cli::command(), &words).filter(|_| error.use_stderr())
-            {
-                output::complain(&advice);
-                return CliExitCode::Usage.into();
-            }
-            if let Some(command) = misspelt.filter(|_| error.use_stderr()) {
-                output::complain(&format!(
-                    "{}: there is no such command, file or run; did you mean `raymond {command}`?",
-                    first.unwrap_or_default().to_string_lossy()
-                ));
-                return CliExitCode::Usage.into();
-            }
+        Err(error) if !error.use_stderr() => {
             output::print_help(&error);
-            return if error.use_stderr() { CliExitCode::Usage.into() } else { ExitCode::SUCCESS };
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            let advice = help::misspelling(&Cli::command(), &words);
+            match advice.or_else(|| unknown_command(&words)) {
+                Some(advice) => output::complain(&advice),
+                None => output::print_help(&error),
+            }
+            return CliExitCode::Usage.into();
         }
     };
     let exit =
@@ -89,19 +85,33 @@ fn launch(arguments: Vec<OsString>) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-/// Returns the command that a first argument means which is neither a command nor a path.
-fn misspelt(first: &OsStr) -> Option<String> {
-    let word = first.to_str().filter(|word| !word.starts_with('-') && !word.is_empty())?;
-    let is_command = Cli::command().get_subcommands().any(|known| known.get_name() == word);
-    let is_known = is_command || word == "help" || Path::new(word).symlink_metadata().is_ok();
-    let command = target::misspelt_command(word).filter(|command| is_slip(word, command));
-    command.filter(|_| !is_known)
+/// Returns the error for a first word that is neither a command nor a path, and not the id of a run.
+fn unknown_command(words: &[&str]) -> Option<String> {
+    let grammar = Cli::command();
+    let word = *words.first().filter(|word| !word.starts_with('-') && !word.is_empty())?;
+    let is_known = grammar.find_subcommand(word).is_some()
+        || Path::new(word).symlink_metadata().is_ok()
+        || DirArgs::default().is_run(word);
+    if is_known {
+        return None;
+    }
+    let advice = help::meant_command(&grammar, word).map_or_else(
+        || "`raymond help --all` lists the commands".to_owned(),
+        |command| format!("did you mean `raymond {command}`?"),
+    );
+    Some(format!("{word}: no such command, file or run; {advice}"))
 }
 
 /// Parses the command line by a grammar that is made only once, because it is large.
 fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
     let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
-    let arguments = with_default_command(&grammar, arguments);
+    let first = color::first_other(&arguments);
+    let words: Vec<&str> = arguments.iter().skip(first).filter_map(|word| word.to_str()).collect();
+    let arguments = if help::asks_for_all(&words) {
+        vec!["raymond".into(), "--help".into()]
+    } else {
+        help::chosen(&grammar, with_default_command(&grammar, arguments), first)
+    };
     let mut matches = grammar.try_get_matches_from_mut(arguments).map_err(without_trailing_tip)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
 }
@@ -156,6 +166,7 @@ fn on_engine(mut command: CliCommand) -> Result<CliExitCode, Error> {
 
 fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
     match command {
+        CliCommand::New(args) => new::new(&args),
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Resume(args) => run::resume(&args),
         CliCommand::Retry(args) => retry::retry(&args),

@@ -92,7 +92,7 @@ fn least_cost(plan: &StartPlan) -> Option<LeastCost> {
 }
 
 fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
-    let mut text = String::from("nothing is started; a run would do this\n\nfirst\n");
+    let mut text = String::from("nothing was started; a run would do this\n\nfirst\n");
     let _ = writeln!(text, "  state     {} ({})", plan.first.name, plan.first.kind);
     let _ = writeln!(text, "  answerer  {}", answerer(plan));
     match &plan.prompt {
@@ -139,7 +139,7 @@ fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
 
 fn cost_sentence(plan: &StartPlan) -> String {
     if plan.settings.replayed_part().is_some() {
-        return "nothing for the turns that the cassette answers; what the others cost is not known before".to_owned();
+        return "nothing for the turns that the cassette answers; the cost of the other turns is not known in advance".to_owned();
     }
     let Some(LeastCost { model, tokens, cost }) = least_cost(plan) else {
         return plan.settings.answerer.note_on_costs().map_or_else(
@@ -149,7 +149,7 @@ fn cost_sentence(plan: &StartPlan) -> String {
     };
     match cost {
         Some(cost) => format!(
-            "at least {cost}: about {tokens} input tokens of the first prompt with {model}, by the prices of {PRICES_OF}; the system prompt, tools, answers and all further turns come on top"
+            "at least {cost}: about {tokens} input tokens of the first prompt with {model}, by the prices of {PRICES_OF}; the system prompt, tools, answers and all further turns cost extra"
         ),
         None => format!(
             "at least something: the price of {model} is not in the table of {PRICES_OF}; the first prompt has about {tokens} tokens"

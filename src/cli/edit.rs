@@ -49,7 +49,7 @@ fn order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> 
     match visited.order(&RunCommand::Edit(edit), has_effect)? {
         OrderState::Taken | OrderState::Waiting => Ok(format!("{agent} is asked:\n\n{text}\n\n")),
         OrderState::Refused => Err(Error::Usage(format!(
-            "{agent} has gone on meanwhile, so its prompt was not edited"
+            "{agent} continued in the meantime, so its prompt was not edited"
         ))),
     }
 }
@@ -106,7 +106,7 @@ fn editor(file: &Path) -> Result<(OsString, ForegroundProgram), Error> {
     let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let named = ["VISUAL", "EDITOR"].into_iter().find_map(named);
     if named.is_none() && !(stdin().is_terminal() && stdout().is_terminal()) {
-        let why = "there is no terminal for an editor; set VISUAL or EDITOR to one that needs none";
+        let why = "no terminal for an editor; set VISUAL or EDITOR to an editor that does not need a terminal";
         return Err(Error::Usage(why.to_owned()));
     }
     let editor = named.unwrap_or_else(|| USUAL_EDITOR.into());

@@ -88,6 +88,7 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         | CliCommand::Check(_)
         | CliCommand::Test(_)
         | CliCommand::Graph(_)
+        | CliCommand::New(_)
         | CliCommand::Import(_)
         | CliCommand::Schema(_)
         | CliCommand::Completions { .. }
@@ -160,7 +161,7 @@ pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>,
     let path = copies(dir.dir.as_ref(), engine.address(), &state);
     let mirror = EngineMirror::new(engine, directories::root(&path)?, state);
     for (run, error) in mirror.refresh_all()? {
-        output::tell(&format!("the run {run} is not shown as it is now: {error}"));
+        output::tell(&format!("the run {run} may be out of date: {error}"));
     }
     dir.dir = Some(path);
     // A change of a fact is in the engine when it is made, so nothing is left to be done, and nothing more can fail.
@@ -221,7 +222,7 @@ fn refuse_agents(root: &RunsRoot) -> Result<(), Error> {
     let Ok(id) = RunId::parse(&run) else { return Ok(()) };
     match EngineNote::of(root.run(&id).path())? {
         Some(EngineNote { engine, .. }) => Err(Error::Usage(format!(
-            "the facts of the run {run} are in the engine {engine}, and agents do not have its address: say in the reply what is to be asserted, so that the program or a person does it"
+            "the facts of the run {run} are in the engine {engine}, and agents do not have its address: write in the reply what to assert, so that the program or a person can do it"
         ))),
         None => Ok(()),
     }

@@ -108,6 +108,6 @@ fn nothing(run: Option<&RunId>, label: Option<&str>) -> String {
         Some(run) => format!(
             "{run} has seen no current facts{of_label}; a live run sees the facts that its program reads; `raymond workflow watch {run}` also shows those that were taken or retracted"
         ),
-        None => format!("there are no facts{of_label}; assert one: raymond signal LABEL --key KEY"),
+        None => format!("no facts{of_label}; assert one: raymond signal LABEL --key KEY"),
     }
 }

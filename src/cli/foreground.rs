@@ -66,7 +66,9 @@ pub(super) fn supervise_here(
         let times =
             || counted.and_then(|counted| counted.take()).unwrap_or_else(|| turn_times(root, &run));
         let mut last = if json { String::new() } else { summary::results(&run, verbosity, times) };
-        last.push_str(&questions::document(&run));
+        if json || verbosity != Verbosity::Quiet {
+            last.push_str(&questions::document(&run));
+        }
         print_patiently(last, &mut interrupts).await?;
         Ok::<Run, Error>(run)
     })?;

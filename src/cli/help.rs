@@ -1,18 +1,221 @@
-//! The help texts at the width of the terminal.
+//! The help: the common commands and options at first, all of them with `--all`, at the width of the terminal.
 
+use std::ffi::OsString;
+use std::fmt::Write;
 use std::io::{IsTerminal, stdout};
 
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 
 use crate::language::hint::{closest, closest_slip};
 
 /// The width where there is no terminal, in columns.
 const PLAIN_WIDTH: usize = 120;
 
+/// The option that shows all of the help.
+const ALL: &str = "--all";
+
+/// The commands that a new user needs.
+const COMMON_COMMANDS: [&str; 9] =
+    ["new", "run", "status", "answer", "resume", "retry", "stop", "show", "serve"];
+
+/// The other commands by subject.
+const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "runs",
+        &[
+            "start",
+            "list",
+            "log",
+            "tree",
+            "top",
+            "costs",
+            "diff",
+            "record",
+            "branch",
+            "rewind",
+            "recover",
+            "worktrees",
+            "clean",
+        ],
+    ),
+    ("workflows", &["check", "test", "graph", "import", "trust", "workflow", "schema"]),
+    ("agents", &["tell", "hold", "release", "edit", "attach"]),
+    ("people", &["waits", "rules", "signal", "facts"]),
+    ("machines", &["worker", "hosts"]),
+    ("shell", &["completions", "man"]),
+];
+
+/// The number of options from which the help of a command shows only the common ones.
+const MANY_OPTIONS: usize = 25;
+
+/// The options that the short help of a command with many options shows.
+const COMMON_OPTIONS: [&str; 18] = [
+    "answer",
+    "agent",
+    "at",
+    "budget",
+    "cwd",
+    "dry_run",
+    "id",
+    "input",
+    "json",
+    "last",
+    "max_procs",
+    "model",
+    "permissions",
+    "quiet",
+    "to",
+    "trust",
+    "variables",
+    "verbose",
+];
+
 /// Returns a grammar whose help is as wide as the terminal.
 pub(super) fn fitted(grammar: Command) -> Command {
-    let grammar = with_whole_paragraphs(grammar);
+    let grammar = with_whole_paragraphs(with_short_help(grammar));
     if stdout().is_terminal() { grammar } else { grammar.term_width(PLAIN_WIDTH) }
+}
+
+/// Hides the options that few need from the short help of the commands with many.
+fn with_short_help(command: Command) -> Command {
+    let command = command.mut_subcommands(with_short_help);
+    let options = command.get_arguments().filter(|option| !option.is_positional()).count();
+    if options < MANY_OPTIONS {
+        return command;
+    }
+    let name = command.get_name().to_owned();
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    // The examples come first.
+    let examples = after.split("\n\n").next().unwrap_or_default();
+    let hint = format!("`raymond help {name} --all` shows all {options} options.");
+    let help =
+        Arg::new("help").help_heading("Options").short('h').long("help").action(ArgAction::Help);
+    let command = command
+        .after_help(format!("{hint}\n\n{examples}"))
+        .after_long_help(after)
+        .disable_help_flag(true)
+        .arg(help.help("Print help; with --all, all options"));
+    command.mut_args(|option| {
+        let id = option.get_id().as_str();
+        let is_common = option.is_positional() || id == "help" || COMMON_OPTIONS.contains(&id);
+        option.hide_short_help(!is_common)
+    })
+}
+
+/// Returns the arguments for the grammar: the short help of a command with many options, unless all of it is asked for.
+/// `first` is the place of the first argument that is not the option for colours.
+pub(super) fn chosen(
+    grammar: &Command,
+    mut arguments: Vec<OsString>,
+    first: usize,
+) -> Vec<OsString> {
+    let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let at = |word: &str, arguments: &[OsString]| {
+        arguments.iter().take(end).position(|one| one == word).filter(|&at| at >= first)
+    };
+    let Some(command) = arguments.get(first).and_then(|word| word.to_str()) else {
+        return arguments;
+    };
+    let is_help = command == "help";
+    let named = if is_help { arguments.get(first + 1) } else { Some(&arguments[first]) };
+    let known = named.and_then(|name| grammar.find_subcommand(name));
+    let asked = at("--help", &arguments);
+    if !known.is_some_and(has_short_help) || !(is_help || asked.is_some()) {
+        return arguments;
+    }
+    let all = at(ALL, &arguments);
+    if is_help {
+        arguments.remove(first);
+    }
+    let position =
+        |word: &str, arguments: &[OsString]| arguments.iter().position(|one| one == word);
+    if let Some(all) = all.and_then(|_| position(ALL, &arguments)) {
+        arguments.remove(all);
+    }
+    let wanted = if all.is_some() { "--help" } else { "-h" };
+    match position("--help", &arguments) {
+        Some(asked) => arguments[asked] = wanted.into(),
+        None => arguments.insert(first + 1, wanted.into()),
+    }
+    arguments
+}
+
+fn has_short_help(command: &Command) -> bool {
+    command.get_arguments().any(clap::Arg::is_hide_short_help_set)
+}
+
+/// Returns the help of raymond itself, if the words after the program's name ask for no more than the common commands.
+pub(super) fn overview(grammar: &Command, words: &[&str]) -> Option<String> {
+    if !matches!(words, [] | ["help" | "-h" | "--help"]) {
+        return None;
+    }
+    let about = |name: &str| {
+        let command = grammar.find_subcommand(name);
+        command.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default()
+    };
+    let mut text = format!("{}\n\n", grammar.get_about()?);
+    text.push_str("Usage: raymond COMMAND [OPTIONS]\n       raymond PATH       the same as `raymond run PATH`\n\nCommands:\n");
+    for name in COMMON_COMMANDS {
+        let _ = writeln!(text, "  {name:<10} {}", about(name));
+    }
+    text.push_str("\nMore commands:\n");
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "  {group:<10} {}", names.join(", "));
+    }
+    text.push_str("\n`raymond help COMMAND` shows the options of a command, `raymond help --all` what each command does.\n");
+    Some(text)
+}
+
+/// Returns whether the words after the program's name ask for all commands.
+pub(super) fn asks_for_all(words: &[&str]) -> bool {
+    matches!(words, ["help" | "-h" | "--help", ALL] | [ALL, "help" | "-h" | "--help"])
+}
+
+/// The commands that other programs call by another name.
+const OTHER_NAMES: [(&str, &str); 35] = [
+    ("abort", "stop"),
+    ("approve", "answer"),
+    ("cancel", "stop"),
+    ("continue", "resume"),
+    ("cost", "costs"),
+    ("delete", "clean"),
+    ("deny", "answer"),
+    ("describe", "show"),
+    ("draw", "graph"),
+    ("end", "stop"),
+    ("exec", "run"),
+    ("execute", "run"),
+    ("gc", "clean"),
+    ("history", "log"),
+    ("info", "status"),
+    ("inspect", "show"),
+    ("kill", "stop"),
+    ("launch", "run"),
+    ("lint", "check"),
+    ("logs", "log"),
+    ("ls", "list"),
+    ("init", "new"),
+    ("message", "tell"),
+    ("pause", "hold"),
+    ("ps", "list"),
+    ("prune", "clean"),
+    ("remove", "clean"),
+    ("restart", "retry"),
+    ("rm", "clean"),
+    ("runs", "list"),
+    ("say", "tell"),
+    ("spawn", "start"),
+    ("ui", "serve"),
+    ("validate", "check"),
+    ("web", "serve"),
+];
+
+/// Returns the command that a word means which is not one: by its name in other programs, or as a misspelling.
+pub(super) fn meant_command(grammar: &Command, word: &str) -> Option<String> {
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == word).map(|&(_, command)| command);
+    let names = || grammar.get_subcommands().map(Command::get_name);
+    let similar = || closest(word, names()).or_else(|| closest_slip(word, names()));
+    other.or_else(similar).map(str::to_owned)
 }
 
 /// Makes each paragraph after the options of a command and its subcommands one line, which clap wraps.
@@ -65,11 +268,11 @@ pub(super) fn misspelling(grammar: &Command, words: &[&str]) -> Option<String> {
         if !known.has_subcommands() {
             return None;
         }
-        let similar = closest(word, known.get_subcommands().map(Command::get_name));
-        let tip = match similar {
-            Some(similar) => format!("did you mean `raymond help{path} {similar}`?"),
-            None => format!("`raymond{path} --help` lists all"),
-        };
+        let tip =
+            match meant_command(known, word).filter(|name| known.find_subcommand(name).is_some()) {
+                Some(similar) => format!("did you mean `raymond help{path} {similar}`?"),
+                None => format!("`raymond{path} --help` lists all"),
+            };
         return Some(format!("{word}: there is no such command; {tip}"));
     }
     None
@@ -117,6 +320,50 @@ mod tests {
         ] {
             assert_eq!(advice(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn overview_names_each_command_once() {
+        let grammar = crate::cli::args::Cli::command();
+        let mut named: Vec<&str> = COMMON_COMMANDS.to_vec();
+        named.extend(GROUPS.iter().flat_map(|(_, names)| *names));
+        named.sort_unstable();
+        let mut known: Vec<&str> = grammar.get_subcommands().map(Command::get_name).collect();
+        known.sort_unstable();
+        assert_eq!(named, known);
+        for (name, command) in OTHER_NAMES {
+            assert!(grammar.find_subcommand(name).is_none(), "{name} is a command");
+            assert!(grammar.find_subcommand(command).is_some(), "{command} is not a command");
+        }
+        assert_eq!(meant_command(&grammar, "kill").as_deref(), Some("stop"));
+        assert_eq!(meant_command(&grammar, "rnu").as_deref(), Some("run"));
+        assert_eq!(meant_command(&grammar, "frobnicate"), None);
+    }
+
+    #[test]
+    fn command_with_many_options_has_a_short_help_unless_all_is_asked_for() {
+        let grammar = with_short_help(crate::cli::args::Cli::command());
+        let after = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            chosen(&grammar, words, 1).join(&OsString::from(" ")).into_string().expect("text")
+        };
+        for (line, expected) in [
+            ("raymond run --help", "raymond run -h"),
+            ("raymond run flow --help", "raymond run flow -h"),
+            ("raymond run --help --all", "raymond run --help"),
+            ("raymond help run", "raymond run -h"),
+            ("raymond help run --all", "raymond run --help"),
+            ("raymond check --help", "raymond check --help"),
+            ("raymond help check", "raymond help check"),
+            ("raymond run flow", "raymond run flow"),
+            ("raymond run flow -- --help", "raymond run flow -- --help"),
+            ("raymond recover --all", "raymond recover --all"),
+        ] {
+            assert_eq!(after(line), expected, "{line}");
+        }
+        let run = grammar.find_subcommand("run").expect("a command");
+        let shown = run.get_arguments().filter(|option| !option.is_hide_short_help_set()).count();
+        assert!(shown < 20, "{shown} options are common");
     }
 
     #[test]

@@ -40,12 +40,12 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             let is_lost = |host: &RegisteredHost| host.standing == HostStanding::Lost;
             if hosts.iter().any(|host| host.host == one.host && is_lost(host)) {
                 return Err(Error::Usage(format!(
-                    "the host {} was declared lost, so its agents go on elsewhere: there is nothing to drain",
+                    "the host {} was declared lost, so its agents continue on other hosts: nothing to drain",
                     one.host
                 )));
             }
             connected.set_standing(&one.host, HostStanding::Draining).map_err(refused)?;
-            format!("{} keeps its agents, and gets no others", one.host)
+            format!("{} keeps its agents, and gets no new ones", one.host)
         }
         Some(HostsCommand::Lost(one)) => {
             let hosts = connected.hosts().map_err(refused)?;
@@ -53,12 +53,12 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
             connected.set_standing(&one.host, HostStanding::Lost).map_err(refused)?;
             if was_alive {
                 output::tell(&format!(
-                    "{} was alive: its worker ends what it runs, and can be started again",
+                    "{} was alive: its worker stops what it runs, and can be started again",
                     one.host
                 ));
             }
             format!(
-                "{} is declared lost: its agents go on elsewhere, with the sessions that the engine keeps; a turn that it had begun may be paid for twice",
+                "{} is declared lost: its agents continue on other hosts, with the sessions that the engine keeps; a turn that it had begun may be paid for twice",
                 one.host
             )
         }
@@ -110,7 +110,7 @@ fn list(
         return output::print_json(&Value::from(hosts));
     }
     if hosts.is_empty() {
-        return output::print("there is no host; start `raymond worker` on one\n");
+        return output::print("no hosts; start `raymond worker` on one\n");
     }
     let head = ["HOST", "STATE", "BUSY", "SLOTS", "AGENTS", "LABELS", "RAYMOND", "CLAUDE"];
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();

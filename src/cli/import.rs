@@ -41,15 +41,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
         Some(folder) => folder.clone(),
         None => path.file_stem().map(PathBuf::from).unwrap_or_default(),
     };
-    if folder.symlink_metadata().is_ok() {
-        return Err(fail("make this new folder", &folder, ErrorKind::AlreadyExists.into()));
-    }
-    let draft = DirectoryDraft::begin(&folder, 0o777)?;
-    for (name, bytes) in &files {
-        let file = draft.path().join(name);
-        write(&file, bytes).map_err(|error| fail("write this file", &folder.join(name), error))?;
-    }
-    draft.publish(&folder)?;
+    none_yet(&folder)?;
+    make_folder(&folder, &files)?;
     for note in notes {
         output::warn(&printable_line(&note));
     }
@@ -59,6 +52,32 @@ pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
         folder.display()
     ));
     output::print(&format!("{}\n", printable_line(&folder.display().to_string())))
+}
+
+/// Refuses a folder that is there already.
+///
+/// # Errors
+/// [`Error::Io`] that says so.
+pub(super) fn none_yet(folder: &Path) -> Result<(), Error> {
+    if folder.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let error = ErrorKind::AlreadyExists.into();
+    Err(Error::Io { doing: "make this new folder", path: folder.to_owned(), error })
+}
+
+/// Makes a folder with these files. It gets its name once all of them are in it.
+///
+/// # Errors
+/// [`Error`] if a file cannot be written.
+pub(super) fn make_folder(folder: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Error> {
+    let draft = DirectoryDraft::begin(folder, 0o777)?;
+    for (name, bytes) in files {
+        let file = draft.path().join(name);
+        let path = folder.join(name);
+        write(&file, bytes).map_err(|error| Error::Io { doing: "write this file", path, error })?;
+    }
+    Ok(draft.publish(folder)?)
 }
 
 /// The files of a folder with their paths, and the notes about them.

@@ -63,13 +63,13 @@ impl LeftProcess {
                 "{count} of its processes still run; {resume} takes them over, and ends them if it is interrupted"
             ),
             Self::RepeatedScript => format!(
-                "{count} of its scripts still run; {resume} ends them and runs them again, as the restart policy says"
+                "{count} of its scripts still run; {resume} ends them and runs them again, according to the restart policy"
             ),
             Self::LastScript => format!(
-                "{count} of its scripts still run; {resume} ends them, and their agents fail, as the restart policy says"
+                "{count} of its scripts still run; {resume} ends them, and their agents fail, according to the restart policy"
             ),
             Self::Operation => format!(
-                "{count} of its operations still run; {resume} does those again that may be done twice, and ends the others, whose effect is then uncertain"
+                "{count} of its operations still run; {resume} repeats those that are safe to repeat, and ends the others, whose effect is then uncertain"
             ),
         };
         (count > 0).then_some(text + "\n")

@@ -44,6 +44,7 @@ mod log_line;
 pub mod logging;
 pub mod man;
 mod named_value;
+mod new;
 pub mod on_event;
 mod opened_run;
 mod options;

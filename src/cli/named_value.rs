@@ -32,7 +32,7 @@ impl ValueEnum for NamedValue<RestartPolicy> {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
-            "after results and failures; it begins again in its first state",
+            "after results and failures; it starts over in its first state",
             "after failures only",
             "never",
         ];
@@ -77,7 +77,7 @@ impl ValueEnum for NamedValue<TurnOrder> {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
-            "agents that have begun come first, so that each is soon finished",
+            "run agents that have already started first (depth-first)",
             "first come, first served",
         ];
         possible_value(&choices(&TurnOrder::ALL, help), &self.0)
@@ -107,7 +107,7 @@ impl ValueEnum for NamedValue<OnBudget> {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = [
             "the run pauses (exit 75), and can be resumed with more",
-            "each agent fails when its next turn is due",
+            "each agent fails before its next turn",
         ];
         possible_value(&choices(&ON_BUDGET, help), &self.0)
     }

@@ -53,7 +53,7 @@ impl OnEventCommand {
         let path = locate(&self.program, search.as_deref()).ok_or_else(|| {
             let place = if self.program.contains('/') { "" } else { " on the PATH" };
             Error::Usage(format!(
-                "--on-event: there is no executable program `{}`{place}; shell syntax needs a shell: --on-event \"sh -c '…'\"",
+                "--on-event: no executable program `{}`{place}; shell syntax needs a shell: --on-event \"sh -c '…'\"",
                 self.program
             ))
         })?;
@@ -135,9 +135,6 @@ mod tests {
         let command: OnEventCommand = "/nowhere/hook x".parse().expect("a command");
         let error =
             command.program(&NamedVariables::default()).expect_err("it is not there").to_string();
-        assert!(
-            error.starts_with("--on-event: there is no executable program `/nowhere/hook`"),
-            "{error}"
-        );
+        assert!(error.starts_with("--on-event: no executable program `/nowhere/hook`"), "{error}");
     }
 }

@@ -26,26 +26,26 @@ use crate::plugin::line_choice::Verbosity;
 use crate::plugin::telemetry::config::url as collector;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
-    the usual OTEL_ variables ask for it too. Not stored with the run: give it each time";
+    the standard OTEL_ variables enable it as well. Not stored with the run: give it each time";
 
 /// Options that each resume of a run may change.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct RunOptions {
-    /// Model of the states that name none: a name or alias that Claude Code accepts, such as opus,
+    /// Model of states that name none: a name or alias that Claude Code accepts, such as opus,
     /// sonnet or haiku
     #[arg(long, value_parser = model)]
     pub model: Option<ModelName>,
 
-    /// Budget of the whole run in US dollars; `budget` in a prompt's frontmatter gives the agents that
-    /// begin there, and their forks, a share of it
+    /// Budget of the whole run in US dollars; `budget` in a prompt's frontmatter gives a share of it
+    /// to the agents that begin there and their forks
     #[arg(long, value_name = "USD", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
-    /// The consequence of a used-up budget [default: pause]
+    /// What to do when the budget is used up [default: pause]
     #[arg(long, value_name = "WHAT")]
     pub on_budget: Option<NamedValue<OnBudget>>,
-    /// The consequence of the account's usage limit [default: wait]
+    /// What to do when the account's usage limit is reached [default: wait]
     #[arg(long, value_name = "WHAT")]
     pub on_limit: Option<NamedValue<OnLimit>>,
 
@@ -57,12 +57,12 @@ pub struct RunOptions {
     #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
 
-    /// The fate of a tool call that Claude Code would ask a person about, where the state does not say [default: refuse]
+    /// What to do when a tool call needs approval and the state does not say [default: refuse]
     #[arg(long, value_name = "WHAT")]
     pub permissions: Option<NamedValue<ApprovalPolicy>>,
 
-    /// Time for which a process waits until a person approves a tool call; after that it ends, and the turn goes on
-    /// after the answer [default: 2m]
+    /// How long a process waits for a person to approve a tool call. After that it exits, and the turn continues once
+    /// the call is answered [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub approval_hold: Option<u64>,
 
@@ -70,12 +70,12 @@ pub struct RunOptions {
     #[command(flatten)]
     pub consent: ConsentArgs,
 
-    /// Read prompts anew at each turn, for writing a workflow. Graphs, programs and keys that widen
+    /// Read prompts again at each turn, while you write a workflow. Graphs, programs and keys that widen
     /// permissions stay as they were when the run started; stored with the run
     #[arg(long)]
     pub live: bool,
 
-    /// Exit 1 at the end if any tool was refused in the run, or a join kept a failure, also before a resume;
+    /// Exit 1 at the end if any tool was refused in the run, or a join kept a failure, even before a resume;
     /// stored with the run
     #[arg(long)]
     pub strict: bool,
@@ -84,12 +84,12 @@ pub struct RunOptions {
     #[arg(long)]
     pub debug: bool,
 
-    /// Print each record as a line of JSON, and last the open questions, if there are any
+    /// Print each record as a line of JSON, followed by the open questions, if any
     #[arg(long)]
     pub json: bool,
 
     /// Run this command when the run needs a person or ends. It is split into words as in a shell, but
-    /// runs without one. Neither stored with the run nor read from raymond.yaml: give it each time
+    /// runs without a shell. Not stored with the run, and not read from raymond.yaml: give it each time
     #[arg(long, value_name = "CMD")]
     pub on_event: Option<OnEventCommand>,
 
@@ -97,13 +97,13 @@ pub struct RunOptions {
     #[arg(long, value_name = "URL", value_parser = collector, help = OTLP)]
     pub otlp: Option<String>,
 
+    /// Additional arguments for Claude Code; stored with the run, so pass no secrets
+    #[arg(last = true, value_name = "CLAUDE ARGS")]
+    pub claude_args: Vec<String>,
+
     /// The programs that run as plug-ins.
     #[command(flatten)]
     pub plugins: PluginArgs,
-
-    /// Further arguments for Claude Code; stored with the run, so pass no secrets
-    #[arg(last = true, value_name = "CLAUDE ARGS")]
-    pub claude_args: Vec<String>,
 
     /// Answers ahead of time, and the other options about questions and graphs.
     #[command(flatten)]
@@ -154,12 +154,13 @@ impl RunOptions {
 
 /// The amount that is printed about a run.
 #[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub struct VerbosityArgs {
-    /// Print each step, and the result of each agent at the end, however many there are
+    /// Print each step, and the result of every agent at the end
     #[arg(long, short)]
     pub verbose: bool,
 
-    /// Print no progress: only failures, the result of the first agent, and how the run ends
+    /// Print only the result of the first agent on stdout, unchanged; failures and how the run ends go to stderr
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
 }
@@ -190,7 +191,7 @@ pub struct ConsentArgs {
 
     /// Trust the workflow's folder as it is now, or the run as its directory describes it: commands,
     /// plug-ins, rules, settings, servers, environment. Remembered: see `raymond trust`.
-    /// `RAYMOND_TRUST=true` trusts the folder too
+    /// `RAYMOND_TRUST=true` also trusts the folder
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
 
@@ -225,7 +226,7 @@ pub struct ProcessArgs {
     #[arg(long, value_name = "N", value_parser = how_many_agents)]
     pub max_agents: Option<u32>,
 
-    /// Head start of the first of several agents that one reply forks, which fills the model's prompt cache
+    /// Head start for the first of several agents that one reply forks, to fill the model's prompt cache
     /// for the others; 0s for none [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub stagger: Option<u64>,
@@ -234,8 +235,8 @@ pub struct ProcessArgs {
     #[arg(long, value_name = "ORDER")]
     pub order: Option<NamedValue<TurnOrder>>,
 
-    /// Time after which the next agent of a line goes before all others, so that agents that loop keep none waiting
-    /// forever [default: 10m]
+    /// Waiting time after which an agent gets the next process before all others, so that looping agents do not
+    /// starve it [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub patience: Option<u64>,
 
@@ -243,7 +244,7 @@ pub struct ProcessArgs {
     #[arg(long)]
     pub no_warm: bool,
 
-    /// Time that an idle process is kept for its next turn [default: 5m]
+    /// How long to keep an idle process for its next turn [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = millis, conflicts_with = "no_warm")]
     pub warm_for: Option<u64>,
 
@@ -281,7 +282,7 @@ pub struct SupervisionArgs {
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub shutdown: Option<u64>,
 
-    /// The consequence of used-up restarts [default: fail-agent]
+    /// What to do when the restarts are used up [default: fail-agent]
     #[arg(long, value_name = "WHAT")]
     pub on_exhausted: Option<NamedValue<OnExhausted>>,
 }
@@ -289,7 +290,7 @@ pub struct SupervisionArgs {
 /// Reads a budget: an amount with which at least one turn can start.
 pub(super) fn budget(text: &str) -> Result<Usd, String> {
     match dollars(text)? {
-        Usd::ZERO => Err("a run can do nothing with it; give an amount above 0, or try the workflow without a model: --agent scripted".to_owned()),
+        Usd::ZERO => Err("a run cannot do anything with a budget of 0; give a larger amount, or try the workflow without a model: --agent scripted".to_owned()),
         amount => Ok(amount),
     }
 }
@@ -300,7 +301,7 @@ fn backoff(text: &str) -> Result<(u64, u64), String> {
     if min <= max {
         Ok((min, max))
     } else {
-        Err("the first time must be the shorter one".to_owned())
+        Err("the first time must not be longer than the second".to_owned())
     }
 }
 

@@ -74,11 +74,11 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
             unless(is_question, "answer a question of a run")
         }
         CliCommand::Facts(args) => unless(!args.prune, "prune facts"),
-        CliCommand::Tell(_) => Some("tell an agent something"),
+        CliCommand::Tell(_) => Some("send an agent a message"),
         CliCommand::Hold(_) => Some("hold an agent"),
         CliCommand::Release(_) => Some("release an agent"),
         CliCommand::Edit(_) => Some("edit the prompt of an agent"),
-        CliCommand::Attach(_) => Some("speak with an agent"),
+        CliCommand::Attach(_) => Some("talk to an agent"),
         CliCommand::Clean(args) => unless(args.dry_run, "remove a run"),
         CliCommand::Stop(args) if args.agent.is_some() => Some("stop an agent"),
         CliCommand::Stop(_) => Some("stop a run"),
@@ -93,7 +93,8 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
         CliCommand::Worktrees(args) => unless(!args.prune, "remove worktrees"),
         CliCommand::Trust(args) => unless(args.list || args.show, "say what is trusted"),
         CliCommand::Workflow(WorkflowCommand::Define(_)) => Some("define a program"),
-        CliCommand::Run(_)
+        CliCommand::New(_)
+        | CliCommand::Run(_)
         | CliCommand::Start(_)
         | CliCommand::Resume(_)
         | CliCommand::Workflow(

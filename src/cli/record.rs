@@ -62,7 +62,7 @@ fn summary(id: &RunId, path: &Path, header: &CassetteHeader) -> String {
     let mut text =
         format!("recorded {} of {id} in {}\n", plural(header.turns, "turn"), path.display());
     if header.unfinished {
-        text.push_str("the run is not over; what comes later is not in it\n");
+        text.push_str("the run has not ended; the cassette does not contain later turns\n");
     }
     text.push_str("scrubbed:\n");
     for ScrubbedCount { rule, hits } in &header.scrubbed {
@@ -77,13 +77,13 @@ fn summary(id: &RunId, path: &Path, header: &CassetteHeader) -> String {
         ),
         (
             left_out.outside_files,
-            "change of a file outside of the working directory",
-            "changes of files outside of the working directory",
+            "change of a file outside the working directory",
+            "changes of files outside the working directory",
         ),
         (
             left_out.unknown_changes,
-            "change that the stream does not tell in full",
-            "changes that the stream does not tell in full",
+            "change that the stream does not contain in full",
+            "changes that the stream does not contain in full",
         ),
         (
             left_out.commands,

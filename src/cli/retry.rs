@@ -145,7 +145,7 @@ fn ask_holder(
         return output::print_json(&as_json(id, plan, None));
     }
     let plan = as_text(id, plan);
-    output::print(&format!("{plan}{id} is running, and takes it up: raymond log {id} --follow\n"))
+    output::print(&format!("{plan}{id} is running, and retries them: raymond log {id} --follow\n"))
 }
 
 /// Returns the edits of the workflow's files that a retry would take up.
@@ -163,11 +163,11 @@ fn as_text(id: &RunId, plan: &RetryPlan) -> String {
     lines.extend((more > 0).then(|| format!("and {more} more agents")));
     lines.extend(plan.continued.iter().take(MAX_SHOWN).map(continued_line));
     let more = plan.continued.len().saturating_sub(MAX_SHOWN);
-    lines.extend((more > 0).then(|| format!("and {more} more results that nobody waits for")));
+    lines.extend((more > 0).then(|| format!("and {more} more results that no agent waits for")));
     let (count, cost) = (plan.agents.len(), plan.estimated_cost);
-    let agents = if count == 1 { "agent lives" } else { "agents live" };
+    let agents = if count == 1 { "agent continues" } else { "agents continue" };
     lines.push(format!(
-        "{count} {agents} again in {id}; their next turns cost up to about {cost}, by the most such turns have cost"
+        "{count} {agents} in {id}; the next turns cost up to about {cost}, judging by the most expensive turns so far"
     ));
     lines.join("\n") + "\n"
 }

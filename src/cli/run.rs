@@ -133,7 +133,7 @@ fn resume_target(
         let failed = recovered.run.status == RunStatus::Failed;
         let advice =
             if failed { format!("; `raymond retry {id}` retries it") } else { String::new() };
-        output::tell_fitted(&format!("nothing is left to do: {closing}{advice}"));
+        output::tell_fitted(&format!("nothing to do: {closing}{advice}"));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
             output::tell_fitted(&refused);
         }

@@ -33,7 +33,7 @@ pub(super) fn chosen(named: &NamedRunArgs, root: &RunsRoot) -> Result<RunId, Err
         return ask(root, &runs);
     }
     Err(Error::Usage(
-        "name a run, or give --last for the one that was started last; `raymond list` shows all runs".to_owned(),
+        "name a run, or give --last for the run that was started last; `raymond list` shows all runs".to_owned(),
     ))
 }
 
@@ -51,10 +51,7 @@ pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
 
 /// Returns the error for a directory without runs.
 pub(super) fn no_runs(root: &RunsRoot) -> Error {
-    Error::Usage(format!(
-        "there is no run in {}; start one: raymond run PATH",
-        root.runs().display()
-    ))
+    Error::Usage(format!("no runs in {}; start one: raymond run PATH", root.runs().display()))
 }
 
 fn ambiguous(beginning: &RunId, candidates: &[RunId]) -> String {

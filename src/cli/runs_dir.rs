@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::exit::Error;
 use super::output;
+use crate::domain::id::RunId;
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 
@@ -17,7 +18,7 @@ use crate::store::layout::RunsRoot;
 const NAME: &str = ".raymond";
 
 /// The option for the directory of the runs.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct DirArgs {
     /// The directory of all runs [default: the nearest .raymond, in the current directory or above]
     #[arg(long, env = "RAYMOND_DIR", hide_env_values = true)]
@@ -31,6 +32,12 @@ impl DirArgs {
     /// Returns the same directory, for what stays on this machine.
     pub(super) fn without_engine(&self) -> Self {
         Self { dir: self.dir.clone(), engine: None }
+    }
+
+    /// Returns whether a word is the id of a run here.
+    pub(super) fn is_run(&self, word: &str) -> bool {
+        let path = self.found().usable();
+        RunId::parse(word).is_ok_and(|id| RunsRoot::new(path).run(&id).path().is_dir())
     }
 
     /// Returns the directory of all runs as it was given or found, to read in it. Says which directories of others were

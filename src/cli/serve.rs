@@ -43,7 +43,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
     let address = server.address();
     if !address.ip().is_loopback() {
         output::warn(&format!(
-            "{address} can be reached from other machines, and nothing on the way is encrypted: who reads along gets the key to your runs"
+            "other machines can reach {address}, and the connection is not encrypted: anyone who listens in gets the key to your runs"
         ));
     }
     let shown = if address.ip().is_unspecified() {
@@ -54,7 +54,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
     let first = format!("http://{shown}/?token={token}");
     output::print(&format!("{first}\n"))?;
     output::tell(&format!(
-        "the runs in {}; Ctrl-C ends the page and no run",
+        "the runs in {}; Ctrl-C stops the page, but no run",
         root.path().display()
     ));
     let opened = args.open.then(|| BrowserPage::open(state.path(), &first));

@@ -149,7 +149,7 @@ pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Resul
     let id = &run.workflow_id;
     let given = if run.given_usd.is_zero() { "" } else { " or given to runs that it has started" };
     Err(Error::Usage(format!(
-        "--budget {budget} is less than the {spent} that the run {id} has spent already{given}, so it could not go on; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
+        "--budget {budget} is less than the {spent} that the run {id} has spent already{given}, so it could not continue; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
     )))
 }
 

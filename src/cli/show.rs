@@ -185,7 +185,7 @@ impl AgentDetails<'_> {
             (None, None) => text.push('\n'),
         }
         for message in self.ended().iter().flat_map(|ended| &ended.untold) {
-            let _ = writeln!(text, "ended before it was told: {}", one_line(message));
+            let _ = writeln!(text, "ended before it got the message: {}", one_line(message));
         }
         if let Some(note) = self.view.run.settings.answerer.note_on_costs() {
             let _ = writeln!(text, "{note}");

@@ -88,7 +88,7 @@ fn tell(
                 if *dropped > 0 { format!(" and {dropped} behind it") } else { String::new() };
             let instead = replaced.as_ref().map_or(String::new(), |old| {
                 let value = shown(&old.value);
-                format!("; it replaces {value}{more}, which nobody had taken ({})", old.seq)
+                format!("; it replaces {value}{more}, which no program had taken ({})", old.seq)
             });
             format!("{name} is asserted ({}){instead}\n", fact.seq)
         }

@@ -87,7 +87,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         (StopRequestState::NotHeld, _) => format!("{id} is not live, so there is nothing to stop"),
         (StopRequestState::LeftStopped, _) => {
             format!(
-                "{id} has lost its supervisor; no worker takes it over now, until `raymond resume {id}`"
+                "{id} has lost its supervisor; no worker takes it over until `raymond resume {id}`"
             )
         }
         (StopRequestState::Made, true) => {

@@ -32,19 +32,31 @@ fn endings(run: &Run) -> String {
 const MIN_SUMMED_UP: usize = 20;
 
 /// Returns the end of a run's agents: a line for each if they are few, else a table of their states and the result of
-/// the first; `times` returns the times of their turns.
+/// the first; with `--quiet` only that result. `times` returns the times of their turns.
 pub fn results(run: &Run, verbosity: Verbosity, times: impl FnOnce() -> TurnTimes) -> String {
-    let first = || run.finished.iter().find(|agent| agent.id == AgentId::main()).map(ending);
+    let main = run.finished.iter().find(|agent| agent.id == AgentId::main());
+    let first = || main.map(ending);
     let few = run.finished.len() < MIN_SUMMED_UP;
     match verbosity {
         Verbosity::Verbose => endings(run),
-        Verbosity::Quiet => first().unwrap_or_default(),
+        Verbosity::Quiet => main.map(bare_result).unwrap_or_default(),
         Verbosity::Normal if few => endings(run),
         Verbosity::Normal => {
             let id = &run.workflow_id;
-            let hint = format!("each agent in a line of its own: raymond tree {id} --all\n");
+            let hint = format!("one line per agent: raymond tree {id} --all\n");
             by_state::table(run, &times()) + &hint + &first().unwrap_or_default()
         }
+    }
+}
+
+/// Returns nothing but the result of an agent, unchanged in a pipe or a file; empty if the agent failed.
+fn bare_result(agent: &FinishedAgent) -> String {
+    match &agent.ending {
+        AgentEnding::Result(payload) if std::io::stdout().is_terminal() => {
+            printable_block(payload) + "\n"
+        }
+        AgentEnding::Result(payload) => payload.clone(),
+        AgentEnding::Error(_) => String::new(),
     }
 }
 

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 
 use super::args::Cli;
 use super::exit::Error;
+use super::help::meant_command;
 use super::output;
 use crate::domain::id::RunId;
 use crate::language::hint::{closest, did_you_mean};
@@ -69,7 +70,7 @@ fn note_defined(target: &str, root: &RunsRoot) {
     let defined = key.map(|key| Dataspace::of(root).with_key(&key).defined(target));
     if let Some(Ok(Some(_))) = defined {
         output::tell(&format!(
-            "note: {target} is a path and a defined program, and the path is taken; `raymond run {target}` in another directory takes the program"
+            "note: {target} is both a path and a defined program, and raymond uses the path; `raymond run {target}` in another directory uses the program"
         ));
     }
 }
@@ -83,12 +84,6 @@ pub(super) fn defined_workflow(
     defined: &DefinedProgram,
 ) -> Result<Workflow, Error> {
     Ok(Workflow::kept(&Dataspace::of(root).file_of(defined)?)?)
-}
-
-/// Returns the command that a word is a likely misspelling of.
-pub(super) fn misspelt_command(word: &str) -> Option<String> {
-    let grammar = Cli::command();
-    closest(word, grammar.get_subcommands().map(clap::Command::get_name)).map(str::to_owned)
 }
 
 /// Returns the file or folder whose name is most like that of a path which is not there.
@@ -108,7 +103,7 @@ fn nothing(target: &str, root: &RunsRoot) -> String {
         format!("; did you mean the run {id}?")
     } else if let Some(path) = similar_path(Path::new(target)) {
         format!("; {}", did_you_mean(target, &path.display().to_string()))
-    } else if let Some(command) = misspelt_command(target) {
+    } else if let Some(command) = meant_command(&Cli::command(), target) {
         format!("; did you mean the command `raymond {command}`?")
     } else {
         format!(": name a prompt file, a folder with {FIRST_STATE}, or a run of `raymond list`")

@@ -79,7 +79,7 @@ impl<'a> VisitedAgent<'a> {
         }
         let (run, agent) = (&self.run, &self.agent);
         Err(Error::Usage(format!(
-            "somebody edits the prompt of {agent} or speaks with it already; if that was broken off: raymond release {run} {agent}"
+            "the prompt of {agent} is being edited, or a session is attached; if that was interrupted: raymond release {run} {agent}"
         )))
     }
 
@@ -123,12 +123,12 @@ impl<'a> VisitedAgent<'a> {
         loop {
             let RunView { run, held: is_live, .. } = load_view(self.root(), &self.run)?;
             let Some(agent) = run.agents.get(&self.agent).cloned() else {
-                return Err(Error::Usage(format!("{} has ended meanwhile", self.agent)));
+                return Err(Error::Usage(format!("{} has ended in the meantime", self.agent)));
             };
             let begins_nothing = agent.is_held() || !is_live;
             if begins_nothing && agent.advances_itself() {
                 let why =
-                    format!("{} is at {}, which is no prompt", self.agent, agent.current_state);
+                    format!("{} is at {}, which is not a prompt", self.agent, agent.current_state);
                 return Err(Error::Usage(why));
             }
             if !is_live {
@@ -142,13 +142,13 @@ impl<'a> VisitedAgent<'a> {
             if !is_live {
                 let (run, agent) = (&self.run, &self.agent);
                 return Err(Error::Usage(format!(
-                    "nobody executes {run}, and a turn of {agent} has begun; `raymond resume {run}` takes it up"
+                    "{run} is not live, and a turn of {agent} has begun; `raymond resume {run}` finishes it"
                 )));
             }
             if begins_nothing && !has_told {
                 let (run, agent) = (&self.run, &self.agent);
                 output::tell(&format!(
-                    "{agent} is held; its turn is waited for (Ctrl-C leaves it held until `raymond release {run} {agent}`)"
+                    "{agent} is held; waiting for its running turn to finish (Ctrl-C leaves it held until `raymond release {run} {agent}`)"
                 ));
                 has_told = true;
             }
@@ -240,7 +240,7 @@ impl<'a> VisitedAgent<'a> {
         Ok(if is_held {
             format!("{agent} stays held: raymond release {run} {agent}")
         } else {
-            format!("{agent} goes on{}", left.later())
+            format!("{agent} continues{}", left.later())
         })
     }
 }

@@ -153,7 +153,7 @@ impl RunWorktrees<'_> {
         let id = &self.view.run.workflow_id;
         if self.args.prune {
             return output::tell(&format!(
-                "{id} has no worktrees now, so there is nothing to remove. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
+                "{id} has no worktrees, so there is nothing to remove. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
             ));
         }
         output::tell(&format!(

@@ -66,10 +66,10 @@ pub enum ApplyError {
     #[error("a run starts once, with its first record")]
     Start,
     /// There is no such live agent.
-    #[error("there is no live agent {0}")]
+    #[error("no live agent {0}")]
     NoAgent(AgentId),
     /// The agent has moved on since: a late or repeated answer changes nothing.
-    #[error("{offered} is not the turn that is due: {due} is")]
+    #[error("{offered} is not the next turn: {due} is")]
     Stale {
         /// The turn the event is about.
         offered: TurnId,

@@ -97,7 +97,7 @@ pub struct LeftOutCounts {
 
 /// A recorded turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own in a line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate mark in a line")]
 pub struct RecordedTurn {
     /// The agent.
     pub agent: AgentId,

@@ -79,7 +79,7 @@ fn check_url(scheme: &str, rest: &str) -> Result<(), String> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if user.is_some_and(|user| user.contains(':')) || (scheme != "ssh" && user.is_some()) {
         return Err(format!(
-            "the address of the exchange has a {} in it, which would be stored with the run; leave it out, and let git get it from a credential helper, or use ssh",
+            "the address of the exchange contains a {}, which would be stored with the run; leave it out, and let git get it from a credential helper, or use ssh",
             if scheme == "ssh" { "password" } else { "name or a password" }
         ));
     }
@@ -108,7 +108,7 @@ fn check_scp(text: &str) -> Result<(), String> {
     }
     let Some((authority, path)) = text.split_once(':').filter(|(one, _)| !one.contains('/')) else {
         return Err(format!(
-            "`{text}` is no address of an exchange; write an absolute path, ssh://…, https://… or HOST:PATH"
+            "`{text}` is not the address of an exchange; write an absolute path, ssh://…, https://… or HOST:PATH"
         ));
     };
     let (user, host) = authority.rsplit_once('@').unwrap_or(("git", authority));
@@ -124,7 +124,7 @@ fn not_taken(transport: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+.-_".contains(c);
     let shown = if transport.chars().all(plain) { transport } else { "that" };
     format!(
-        "the exchange cannot be reached by `{shown}`: only ssh, https and paths are taken, because another transport may start a program or is not encrypted; give an address that begins with ssh:// or https://, or an absolute path"
+        "cannot reach the exchange through `{shown}`: only ssh, https and paths are allowed, because other transports may start a program or are not encrypted; give an address that begins with ssh:// or https://, or an absolute path"
     )
 }
 

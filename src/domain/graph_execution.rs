@@ -205,7 +205,7 @@ impl GraphState {
             }
             GraphStateChange::Rollback(name) => {
                 let kept = self.checkpoints.get(name).ok_or_else(|| {
-                    format!("there is no checkpoint `{name}`; make it with create_checkpoint")
+                    format!("no checkpoint `{name}`; create it with create_checkpoint")
                 })?;
                 self.fields = (**kept).clone();
             }
@@ -308,7 +308,7 @@ mod tests {
         );
         assert_eq!(refused(GraphStateChange::Push(path("text"), json!(1))), "text is not a list");
         let message = refused(GraphStateChange::Rollback("x".into()));
-        assert_eq!(message, "there is no checkpoint `x`; make it with create_checkpoint");
+        assert_eq!(message, "no checkpoint `x`; create it with create_checkpoint");
     }
 
     #[test]

@@ -16,7 +16,7 @@ const MAX_NAME_BYTES: usize = 63;
 /// The reason why a text names no host, or is no label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` names no host and is no label: use 1 to 63 letters, digits, `-`, `_` or `.`, beginning with a letter or a digit"
+    "`{0}` is not a valid host name or label: use 1 to 63 letters, digits, `-`, `_` or `.`, beginning with a letter or a digit"
 )]
 pub struct InvalidHostName(String);
 

@@ -44,7 +44,7 @@ pub enum InvalidName {
     Folder(String),
     /// A tag leads to a folder by a path.
     #[error(
-        "`{0}` is no folder that a tag can lead to: write a path from the state's own folder, such as `review/`, `../review/` or `lib:review/`, with `..` only at its beginning"
+        "`{0}` is not a folder that a tag can lead to: write a path from the state's own folder, such as `review/`, `../review/` or `lib:review/`, with `..` only at its beginning"
     )]
     Scope(String),
     /// A tag leads out of the run's root.

@@ -8,20 +8,20 @@ const SYNTAX: [(&str, &str); 14] = [
     ("expected `:`", "a `:` is missing after a key"),
     ("expected `,` or `]`", "a `,` or the `]` of a list is missing"),
     ("expected `,` or `}`", "a `,` or the `}` of an object is missing"),
-    ("expected ident", "this is no value; write a text in quotes, a number, true, false or null"),
-    ("expected value", "this is no value; write a text in quotes, a number, true, false or null"),
-    ("expected `\"`", "a text in quotes is missing"),
-    ("invalid escape", "a `\\` is followed by a character that it cannot stand before; double it"),
-    ("invalid number", "this is no number"),
+    ("expected ident", "expected a JSON value: a quoted string, a number, true, false or null"),
+    ("expected value", "expected a JSON value: a quoted string, a number, true, false or null"),
+    ("expected `\"`", "expected a quoted string"),
+    ("invalid escape", "a `\\` is followed by a character that cannot be escaped; double it"),
+    ("invalid number", "this is not a number"),
     ("number out of range", "this number is too large"),
-    ("key must be a string", "a key is not in double quotes; put them around it"),
-    ("control character", "a text has a line break or control character in it; write it as \\n"),
-    ("trailing comma", "a `,` stands before the end of a list or object; remove it"),
-    ("trailing characters", "there is more after the end of the JSON; remove it"),
+    ("key must be a string", "a key must be in double quotes"),
+    ("control character", "a string contains a line break or control character; write it as \\n"),
+    ("trailing comma", "trailing `,` before the end of a list or object; remove it"),
+    ("trailing characters", "trailing characters after the end of the JSON; remove them"),
     ("recursion limit exceeded", "this is nested too deeply"),
 ];
 
-/// Returns the place of a mistake and a sentence about it: `line 2, column 5: this is no number`.
+/// Returns the place of a mistake and a sentence about it: `line 2, column 5: this is not a number`.
 pub fn placed_mistake(error: &Error) -> String {
     match error.line() {
         0 => mistake(error),
@@ -39,7 +39,7 @@ pub fn mistake(error: &Error) -> String {
         }
         Category::Syntax => {
             let known = SYNTAX.iter().find(|(beginning, _)| said.starts_with(beginning));
-            known.map_or("this is not as JSON has it", |(_, sentence)| sentence).to_owned()
+            known.map_or("this is not valid JSON", |(_, sentence)| sentence).to_owned()
         }
         Category::Data => unfitting(said),
         Category::Io => "it could not be read to its end".to_owned(),
@@ -52,11 +52,12 @@ fn unfitting(said: &str) -> String {
         return format!("the field {field} is missing; add it");
     }
     if let Some(field) = said.strip_prefix("duplicate field ") {
-        return format!("the field {field} stands here twice; remove one");
+        return format!("the field {field} is given twice; remove one");
     }
-    for (beginning, what) in
-        [("unknown variant ", "cannot stand here"), ("unknown field ", "is no field of this")]
-    {
+    for (beginning, what) in [
+        ("unknown variant ", "is not allowed here"),
+        ("unknown field ", "is not a known field here"),
+    ] {
         let Some(rest) = said.strip_prefix(beginning) else { continue };
         return match rest.split_once(", expected ") {
             Some((found, known)) => {
@@ -76,7 +77,7 @@ fn unfitting(said: &str) -> String {
             ("invalid length ", wanted) => {
                 format!("it has {found} entries, but {wanted} is needed")
             }
-            (_, wanted) => format!("{} stands where {wanted} belongs", found_words(found)),
+            (_, wanted) => format!("expected {wanted}, found {}", found_words(found)),
         };
     }
     // The sentence of a type of this program.
@@ -159,17 +160,17 @@ mod tests {
         for (text, expected) in [
             ("", "line 1, column 0: it ends too early"),
             ("[1,\n 2", "line 2, column 2: it ends too early"),
-            ("[1,\n  oops]", "line 2, column 3: this is no value; write a text in quotes"),
+            ("[1,\n  oops]", "line 2, column 3: expected a JSON value: a quoted string"),
             ("{\"a\" 1}", "line 1, column 6: a `:` is missing after a key"),
             ("{\"a\": 1 \"b\": 2}", "a `,` or the `}` of an object is missing"),
             ("[1 2]", "a `,` or the `]` of a list is missing"),
-            ("{a: 1}", "a key is not in double quotes"),
-            ("[1,]", "a `,` stands before the end"),
-            ("{} more", "there is more after the end"),
-            ("\"a\nb\"", "a text has a line break"),
+            ("{a: 1}", "a key must be in double quotes"),
+            ("[1,]", "trailing `,` before the end"),
+            ("{} more", "trailing characters after the end"),
+            ("\"a\nb\"", "a string contains a line break"),
             ("\"\\x\"", "a `\\` is followed by"),
             ("1e999", "this number is too large"),
-            ("trux", "this is no value"),
+            ("trux", "expected a JSON value"),
         ] {
             let error = serde_json::from_str::<Value>(text).expect_err(text);
             let told = placed_mistake(&error);
@@ -184,26 +185,26 @@ mod tests {
     fn json_of_another_form_has_sentence_about_field_and_kind() {
         for (text, expected) in [
             ("{}", "the field `n` is missing; add it"),
-            ("{\"n\": 1, \"n\": 2}", "the field `n` stands here twice; remove one"),
-            ("{\"n\": 1, \"m\": 2}", "`m` is no field of this; known here: `n` or `kind`"),
-            ("{\"n\": \"x\"}", "the text \"x\" stands where a whole number from 0 belongs"),
-            ("{\"n\": null}", "nothing stands where a whole number from 0 belongs"),
-            ("{\"n\": -1}", "the number `-1` stands where a whole number from 0 belongs"),
+            ("{\"n\": 1, \"n\": 2}", "the field `n` is given twice; remove one"),
+            ("{\"n\": 1, \"m\": 2}", "`m` is not a known field here; known here: `n` or `kind`"),
+            ("{\"n\": \"x\"}", "expected a whole number from 0, found the text \"x\""),
+            ("{\"n\": null}", "expected a whole number from 0, found nothing"),
+            ("{\"n\": -1}", "expected a whole number from 0, found the number `-1`"),
             (
                 "{\"n\": 1, \"kind\": \"tiny\"}",
-                "`tiny` cannot stand here; known here: `small` or `large`",
+                "`tiny` is not allowed here; known here: `small` or `large`",
             ),
-            ("true", "the truth value `true` stands where an object belongs"),
+            ("true", "expected an object, found the truth value `true`"),
         ] {
             let error = serde_json::from_str::<Example>(text).expect_err(text);
             assert_eq!(mistake(&error), expected, "{text}");
         }
         let error = serde_json::from_str::<Map<String, Value>>("[1]").expect_err("a list");
-        assert_eq!(mistake(&error), "a list stands where an object belongs");
+        assert_eq!(mistake(&error), "expected an object, found a list");
         let error = serde_json::from_str::<BTreeMap<String, bool>>("{\"a\": {}}").expect_err("no");
         assert_eq!(
             placed_mistake(&error),
-            "line 1, column 6: an object stands where true or false belongs"
+            "line 1, column 6: expected true or false, found an object"
         );
     }
 }

@@ -29,7 +29,7 @@ pub fn resumed_difference(
     again: &AgentEndings,
 ) -> Option<String> {
     if let Some(agent) = run.agents.iter().find(|agent| !before.agents.contains(*agent)) {
-        return Some(format!("there is an agent {agent}, which was not there before"));
+        return Some(format!("the agent {agent} was not there before"));
     }
     before.endings.iter().find_map(|(agent, ending)| {
         let found = run.endings.get(agent);
@@ -108,7 +108,7 @@ mod tests {
             differs(&failed, &other).is_some_and(|why| why.starts_with("main failed (crash): x"))
         );
         let more = run(&[("main", result("a")), ("main.1", result("b"))]);
-        assert!(differs(&more, &before).is_some_and(|why| why.contains("an agent main.1")));
+        assert!(differs(&more, &before).is_some_and(|why| why.contains("the agent main.1")));
         let one = run(&[("main", failure("1 of 2"))]);
         assert_eq!(
             resumed_difference(&run(&[("main", failure("2 of 2"))]), &one, &one.endings),

@@ -15,7 +15,7 @@ pub struct ObservedWay {
     pub from: String,
     /// The case in which it is taken.
     pub case: ObservedWayCase,
-    /// The state that it leads to, without its folder or its file.
+    /// The state that it leads to, without its folder or its file; empty for a result.
     pub to: String,
 }
 
@@ -31,13 +31,21 @@ pub enum ObservedWayCase {
 }
 
 impl ObservedWay {
-    /// Returns the ways of a transition from a state: one for each state that it enters.
+    /// Returns the ways of a transition from a state: one for each state that it enters, or one for the question or the
+    /// result.
     pub fn of(from: &str, transition: &Transition) -> Vec<Self> {
         let forked: Vec<StateName> =
             transition.forked().into_iter().map(|fork| fork.target).collect();
-        let entered: Vec<&StateName> = match transition.entered() {
-            Some((_, target)) if forked.is_empty() => vec![target],
-            _ => forked.iter().collect(),
+        let entered: Vec<&StateName> = match transition {
+            Transition::Ask { next, .. } => vec![next],
+            Transition::Result { .. } => {
+                let case = ObservedWayCase::Tag(transition.tag().name());
+                return vec![Self { from: from.to_owned(), case, to: String::new() }];
+            }
+            _ => match transition.entered() {
+                Some((_, target)) if forked.is_empty() => vec![target],
+                _ => forked.iter().collect(),
+            },
         };
         let case = ObservedWayCase::Tag(transition.tag().name());
         let last =
@@ -62,6 +70,8 @@ impl fmt::Display for ObservedWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, case, to } = self;
         match case {
+            ObservedWayCase::Tag("ask") => write!(f, "{from}: <ask next=\"{to}\">"),
+            ObservedWayCase::Tag(tag) if to.is_empty() => write!(f, "{from}: <{tag}>"),
             ObservedWayCase::Tag(tag) => write!(f, "{from}: <{tag}>{to}</{tag}>"),
             ObservedWayCase::Outcome(outcome) => write!(f, "{from} → {to} ({outcome})"),
             ObservedWayCase::Any => write!(f, "{from} → {to}"),

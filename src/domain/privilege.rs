@@ -116,7 +116,7 @@ impl Privilege {
         match self {
             Self::Commands => "runs commands",
             Self::Network => "reaches other machines",
-            Self::Outside => "reads files outside of the workspace",
+            Self::Outside => "reads files outside the workspace",
             Self::PlugIns => "starts plug-ins",
             Self::Permissions => "widens what Claude Code may do",
             Self::ToolFiles => "writes files that other programs obey",

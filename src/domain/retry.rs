@@ -98,7 +98,7 @@ pub enum RetryError {
     #[error("{0} has not failed: {1}")]
     NotFailed(AgentId, &'static str),
     /// A chosen agent lives.
-    #[error("{0} has not failed: it lives")]
+    #[error("{0} has not failed: it is live")]
     Lives(AgentId),
     /// A chosen agent ends once nothing of it runs.
     #[error("{0} is about to end, as a person asked; retry it once it has ended")]

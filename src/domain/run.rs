@@ -140,7 +140,7 @@ pub enum PauseReason {
         given: Usd,
     },
     /// More agents would be forked than may live at the same time.
-    #[error("{live} agent{} live{}, {more} would be forked, and no more than {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
+    #[error("{live} agent{} live{}, {more} would be forked, and at most {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
     Agents {
         /// The number of live agents.
         live: usize,

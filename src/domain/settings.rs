@@ -126,7 +126,7 @@ pub enum OnBudget {
 
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct Settings {
     /// The answerer of the prompts.
     pub answerer: AnswererKind,

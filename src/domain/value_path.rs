@@ -161,7 +161,7 @@ impl ValuePath {
                 }
                 (PathSegment::Index(index), _) => {
                     let path = self.up_to(depth);
-                    return Err(format!("`{path}` is no list, so it has no `[{index}]`"));
+                    return Err(format!("`{path}` is not a list, so it has no `[{index}]`"));
                 }
             };
             keys.push(key);
@@ -204,7 +204,10 @@ fn bracket(text: &str) -> Result<(PathSegment, &str), String> {
     }
     let (number, after) = inside.split_once(']').ok_or("`]` is missing")?;
     let index = number.trim().parse().map_err(|_| {
-        format!("`[{}]` is no index; a number or a quoted name stands in brackets", number.trim())
+        format!(
+            "`[{}]` is not an index; write a number or a quoted name in brackets",
+            number.trim()
+        )
     })?;
     Ok((PathSegment::Index(index), after))
 }
@@ -267,8 +270,8 @@ mod tests {
             ("a..b", "a name is missing"),
             ("a.", "a name is missing at its end"),
             ("a[0", "`]` is missing"),
-            ("a[x]", "`[x]` is no index"),
-            ("a[]", "`[]` is no index"),
+            ("a[x]", "`[x]` is not an index"),
+            ("a[]", "`[]` is not an index"),
             ("a['x]", "a quote in brackets is not closed"),
             ("a[0]b", "a dot is missing after `]`"),
             ("a | b", "`|` cannot stand in it"),
@@ -291,7 +294,7 @@ mod tests {
         let why = |text: &str| path(text).keys_in(values).expect_err(text);
         assert_eq!(why("[2]"), "`[2]` begins with a number; a path begins with a name");
         assert_eq!(why("list[2]"), "`list` has 2 elements, and no `[2]`");
-        assert_eq!(why("nothing[0].x"), "`nothing` is no list, so it has no `[0]`");
-        assert_eq!(why("new.deep[0]"), "`new.deep` is no list, so it has no `[0]`");
+        assert_eq!(why("nothing[0].x"), "`nothing` is not a list, so it has no `[0]`");
+        assert_eq!(why("new.deep[0]"), "`new.deep` is not a list, so it has no `[0]`");
     }
 }

@@ -21,14 +21,14 @@ pub const EMPTY_SUBMODULES: &str = "the repository has submodules, and git leave
 pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     let id = run.as_str();
     let wrong = if id.contains("..") {
-        "has `..` in it"
+        "contains `..`"
     } else if id.rsplit_once('.').is_some_and(|(_, end)| end == "lock") {
         "ends in `.lock`"
     } else {
         return Ok(format!("{NAMESPACE}/{id}/{}", last(agent)));
     };
     Err(format!(
-        "git takes no branch {NAMESPACE}/{id}/{agent}, because the run's id {wrong}: choose another --id"
+        "git does not accept the branch {NAMESPACE}/{id}/{agent}, because the run's id {wrong}: choose another --id"
     ))
 }
 
@@ -105,7 +105,7 @@ pub enum RemovalRefusal {
     #[error("{0} {are} not committed; commit {them}, or have {them} kept with --prune --all", are = if *.0 == 1 { "file is" } else { "files are" }, them = if *.0 == 1 { "it" } else { "them" })]
     Uncommitted(usize),
     /// Not every commit of it is on another branch.
-    #[error("{0} {are} on no other branch; merge its branch, or remove the worktree alone with --prune --all", are = if *.0 == 1 { "commit is" } else { "commits are" })]
+    #[error("{0} {are} on no other branch; merge its branch, or remove only the worktree with --prune --all", are = if *.0 == 1 { "commit is" } else { "commits are" })]
     Unmerged(u64),
     /// Git refuses the removal.
     #[error("{0}")]
@@ -217,7 +217,7 @@ mod tests {
         );
         assert_eq!(
             RemovalRefusal::Unmerged(2).to_string(),
-            "2 commits are on no other branch; merge its branch, or remove the worktree alone with --prune --all"
+            "2 commits are on no other branch; merge its branch, or remove only the worktree with --prune --all"
         );
     }
 
@@ -280,7 +280,7 @@ mod tests {
         let far = (0..200).fold(AgentId::main(), |agent, _| agent.child(1));
         let name = branch(&run("r"), &far).expect("a branch");
         assert!(!name.contains('~') && name.len() < 120, "{name}");
-        for (id, wrong) in [("a..b", "has `..` in it"), ("a.lock", "ends in `.lock`")] {
+        for (id, wrong) in [("a..b", "contains `..`"), ("a.lock", "ends in `.lock`")] {
             let why = branch(&run(id), &agent).expect_err("refused");
             assert!(why.contains(wrong) && why.ends_with("choose another --id"), "{why}");
         }

@@ -39,19 +39,19 @@ impl EngineAddress {
         let kind = scheme
             .to_ascii_lowercase()
             .parse()
-            .map_err(|_| wrong(&format!("there is no engine `{scheme}`")))?;
+            .map_err(|_| wrong(&format!("unknown engine `{scheme}`")))?;
         let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
         if has_stray_at(rest) {
             return Err(wrong(
-                "its user name or password has a sign in it that means something else there: write `@` as %40, `/` as %2F, `?` as %3F and `#` as %23",
+                "its user name or password contains a reserved character: write `@` as %40, `/` as %2F, `?` as %3F and `#` as %23",
             ));
         }
         if host.is_empty() && !rest.contains("host=") {
             return Err(wrong("it names no machine"));
         }
         if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(wrong("it has a space in it"));
+            return Err(wrong("it contains a space"));
         }
         Ok(Self { kind, url: url.to_owned(), shown })
     }
@@ -131,10 +131,10 @@ mod tests {
     fn other_texts_are_no_addresses() {
         for (text, why) in [
             ("db.example", "no `://`"),
-            ("mysql://u:s3cret@db/x", "no engine `mysql`"),
+            ("mysql://u:s3cret@db/x", "unknown engine `mysql`"),
             ("postgres://", "names no machine"),
             ("postgres:///work", "names no machine"),
-            ("restate://a b", "a space in it"),
+            ("restate://a b", "contains a space"),
             ("postgres://ray:s3cret@x@db/work", "write `@` as %40"),
             ("postgres://ray:s3cret/x=y@db/work", "`/` as %2F"),
             ("postgres://ray:s3cret?x@db/work", "`?` as %3F"),

@@ -51,7 +51,7 @@ pub fn serve(
     match address.kind() {
         EngineKind::Postgres => Err(EngineError::Refused {
             engine: address.to_string(),
-            why: format!("it needs nobody who listens on {}; leave out --listen", options.listen),
+            why: format!("it does not need a listener on {}; leave out --listen", options.listen),
         }),
         #[cfg(feature = "restate")]
         EngineKind::Restate => super::restate::serving::serve(address, options),

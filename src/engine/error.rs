@@ -67,32 +67,32 @@ pub enum EngineError {
     },
     /// Another raymond has taken the run over. Nothing more that this one does for it counts.
     #[error(
-        "another raymond has taken the run {run} over; this one has stopped, and nothing that it did since counts"
+        "another raymond has taken over the run {run}; this one has stopped, and its work since then does not count"
     )]
     TakenOver { run: RunId },
     /// The host was declared lost, or another worker serves under its name.
     #[error(
-        "the host {host} was declared lost, or another worker has its name; this one begins nothing more: end it, and start it again to take it back into service"
+        "the host {host} was declared lost, or another worker has its name; this one starts no new work: end it, and start it again to return it to service"
     )]
     HostFenced { host: HostName },
     /// The host was declared lost.
     #[error(
-        "the host {host} was declared lost, and this one begins nothing more: start it again to take it back into service"
+        "the host {host} was declared lost, and this worker starts no new work: start it again to return it to service"
     )]
     HostLost { host: HostName },
     /// Another worker serves the host now.
     #[error(
-        "another worker serves the host {host} now, and this one begins nothing more: give one of them another name with --host"
+        "another worker serves the host {host} now, and this one starts no new work: give one of them another name with --host"
     )]
     HostRelieved { host: HostName },
     /// The host was removed.
     #[error(
-        "the host {host} was removed, and this one begins nothing more: start it again to take it back into service"
+        "the host {host} was removed, and this worker starts no new work: start it again to return it to service"
     )]
     HostRemoved { host: HostName },
     /// Another worker serves the host.
     #[error(
-        "another worker serves the host {host}, and was heard of a moment ago: give this one another name with --host, or end the other one first"
+        "another worker serves the host {host}, and was alive a moment ago: give this one another name with --host, or end the other one first"
     )]
     HostTaken { host: HostName },
     /// There is no such host.

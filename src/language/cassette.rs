@@ -57,13 +57,11 @@ pub enum CassetteError {
         last: u64,
     },
     /// The records of its turns are not known.
-    #[error(
-        "it was recorded by an older raymond, and does not tell the records of its turns; record the run again"
-    )]
+    #[error("an older raymond recorded it, without the records of its turns; record the run again")]
     NoRecords,
     /// There are too few or too many turns.
     #[error(
-        "{TURNS_FILE} has {found} turns, and {HEADER_FILE} tells of {expected}; record the run again"
+        "{TURNS_FILE} has {found} turns, and {HEADER_FILE} expects {expected}; record the run again"
     )]
     Count {
         /// The number of turns.

@@ -67,7 +67,7 @@ impl PlacesCoverage {
                 entered.extend([place(from), place(to)]);
                 self.ways += 1;
             } else if taken.possible.contains(&way) {
-                let why = "it may have been taken; the records tell no more";
+                let why = "it may have been taken; the records do not show it";
                 self.uncounted_ways.push(format!("{shown}: {why}"));
             } else {
                 self.ways += 1;

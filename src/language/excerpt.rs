@@ -89,13 +89,13 @@ mod tests {
             column: 3,
             code: "SX304",
             severity: Severity::Error,
-            message: "there is no state `b`".into(),
+            message: "unknown state `b`".into(),
         };
         let text = "(state a\n  (goto b))\n";
-        let expected = "a.lisp:2:3: SX304 there is no state `b`\n  (goto b))\n  ^";
+        let expected = "a.lisp:2:3: SX304 unknown state `b`\n  (goto b))\n  ^";
         assert_eq!(shown(&found, text), expected);
         let elsewhere = Diagnostic { line: 9, ..found };
-        assert_eq!(shown(&elsewhere, text), "a.lisp:9:3: SX304 there is no state `b`");
+        assert_eq!(shown(&elsewhere, text), "a.lisp:9:3: SX304 unknown state `b`");
     }
 
     #[test]

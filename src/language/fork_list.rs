@@ -53,7 +53,7 @@ fn form(each: &ForkList) -> ListFormat {
 
 fn list(name: &str, text: &str) -> Result<Vec<Value>, String> {
     let value: Value = serde_json::from_str(text)
-        .map_err(|error| format!("{name} is no JSON: {}", placed(&error, 0)))?;
+        .map_err(|error| format!("{name} is not valid JSON: {}", placed(&error, 0)))?;
     match value {
         Value::Array(values) => Ok(values),
         other => Err(format!(
@@ -69,7 +69,7 @@ fn lines(name: &str, text: &str) -> Result<Vec<Value>, String> {
         .map(|(before, line)| {
             serde_json::from_str(line).map_err(|error| {
                 format!(
-                    "{name} is no JSON on each line: {}; lines of plain text belong into a .txt",
+                    "{name} is not valid JSON Lines: {}; use a .txt file for plain text",
                     placed(&error, before)
                 )
             })
@@ -158,7 +158,7 @@ mod tests {
         ] {
             assert!(read(list, text).is_empty(), "{list}: {text:?}");
         }
-        assert!(wrong("a.json", "").starts_with("a.json is no JSON"));
+        assert!(wrong("a.json", "").starts_with("a.json is not valid JSON"));
         assert!(wrong("a.json", "null").starts_with("a.json holds null"));
     }
 
@@ -179,7 +179,7 @@ mod tests {
     fn invalid_list_is_error_with_location() {
         assert_eq!(
             wrong("a.json", "[\"a\",\n  oops]"),
-            "a.json is no JSON: 2:3: this is no value; write a text in quotes, a number, true, false or null"
+            "a.json is not valid JSON: 2:3: expected a JSON value: a quoted string, a number, true, false or null"
         );
         assert_eq!(
             wrong("a.json", "{\"a\": 1}"),
@@ -187,10 +187,11 @@ mod tests {
         );
         assert_eq!(
             wrong("a.ndjson", "1\n\nplain text\n"),
-            "a.ndjson is no JSON on each line: 3:1: this is no value; write a text in quotes, a number, true, false or null; lines of plain text belong into a .txt"
+            "a.ndjson is not valid JSON Lines: 3:1: expected a JSON value: a quoted string, a number, true, false or null; use a .txt file for plain text"
         );
         assert!(
-            wrong("[1", "[1").starts_with("the list in the tag is no JSON: 1:2: it ends too early")
+            wrong("[1", "[1")
+                .starts_with("the list in the tag is not valid JSON: 1:2: it ends too early")
         );
     }
 }

@@ -144,11 +144,11 @@ fn directory(cwd: &str, variables: &Variables) -> Result<Folder, String> {
     let directory = filled.text.trim().trim_start_matches("./");
     match (filled.unknown.first(), Folder::parse(directory)) {
         (Some((name, _)), _) => Err(format!(
-            "nothing fills {{{{{name}}}}} in cwd=\"{cwd}\"; the entries of the list have no such field"
+            "nothing fills {{{{{name}}}}} in cwd=\"{cwd}\"; the list entries have no such field"
         )),
         (None, Ok(folder)) => Ok(folder),
         (None, Err(_)) => Err(format!(
-            "`{directory}` is no directory below that of the agent; name one without a leading / and without `..`"
+            "`{directory}` is not a directory below that of the agent; name one without a leading / and without `..`"
         )),
     }
 }
@@ -230,9 +230,9 @@ mod tests {
         let sub = Folder::parse("sub").expect("a folder");
         assert_eq!(named("./{{at}}"), (Ok(Some((sub, true))), false));
         for (cwd, why) in [
-            ("{{gone}}", "nothing fills {{gone}} in cwd=\"{{gone}}\"; the entries"),
-            ("../x", "`../x` is no directory below that of the agent; name one"),
-            ("/tmp", "`/tmp` is no directory below"),
+            ("{{gone}}", "nothing fills {{gone}} in cwd=\"{{gone}}\"; the list entries"),
+            ("../x", "`../x` is not a directory below that of the agent; name one"),
+            ("/tmp", "`/tmp` is not a directory below"),
         ] {
             let message = named(cwd).0.expect_err(cwd);
             assert!(message.starts_with(why), "{message}");

@@ -107,7 +107,7 @@ fn manifest_key(key: &str, value: &OrderedJson, text: &mut String, notes: &mut V
     if FileSchema::Manifest.has_key(renamed) {
         let _ = writeln!(text, "{renamed}: {}", written(value));
     } else {
-        notes.push(format!("`{key}`: raymond.yaml has no such key; it is left out"));
+        notes.push(format!("`{key}`: raymond.yaml has no such key; ignored"));
     }
 }
 
@@ -150,7 +150,9 @@ impl ImportedFolder {
             }
         }
         if timeout == Some(0.0) {
-            self.notes.push(format!("states.{name}: a state without a time limit is not possible; `timeout: 0` is left out"));
+            self.notes.push(format!(
+                "states.{name}: a state must have a time limit; `timeout: 0` is ignored"
+            ));
         }
         let timeout = timeout.filter(|seconds| *seconds > 0.0);
         let usual = self.script_timeout.map(|_| usual_timeout());
@@ -170,13 +172,13 @@ impl ImportedFolder {
             (None, false) => {
                 if !head.is_empty() {
                     self.notes.push(format!(
-                        "states.{name}: a script has no head; its other keys are left out"
+                        "states.{name}: a script has no frontmatter; its other keys are ignored"
                     ));
                 }
                 let limit = self.script_timeout.or(Some(usual_timeout()));
                 if let Some(seconds) = timeout.filter(|_| timeout != limit) {
                     self.notes.push(format!(
-                        "states.{name}: a script has no `timeout` of its own ({seconds}s); `supervision.timeout` of {} holds for all scripts",
+                        "states.{name}: a script cannot have its own `timeout` ({seconds}s); `supervision.timeout` of {} holds for all scripts",
                         manifest::FILE
                     ));
                 }
@@ -194,7 +196,7 @@ impl ImportedFolder {
         if !is_state {
             let endings = StateKind::Script.endings().join(", .");
             self.notes.push(format!(
-                "{file}: this is no state, because scripts here end in .{endings}; it is kept as a file beside them"
+                "{file}: this is not a state, because scripts here end in .{endings}; it is kept as a file beside them"
             ));
         }
         self.add(file, ended(text))
@@ -204,7 +206,7 @@ impl ImportedFolder {
     fn head_key(&mut self, state: &str, key: &str, value: &OrderedJson, head: &mut String) {
         if !FileSchema::Frontmatter.has_key(key) {
             self.notes.push(format!(
-                "states.{state}: the head of a prompt has no key `{key}`; it is left out"
+                "states.{state}: the frontmatter of a prompt has no key `{key}`; ignored"
             ));
             return;
         }

@@ -99,9 +99,9 @@ fn check_name<'name>(
         && text.len() <= 64
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let message = if !is_name {
-        format!("`{text}` is no name of a value; use letters, digits, `_` and `-`")
+        format!("`{text}` is not a name for a value; use letters, digits, `_` and `-`")
     } else if TAKEN.contains(&text) {
-        format!("`{text}` has a meaning of its own; take another name")
+        format!("`{text}` is reserved; choose another name")
     } else if others.any(|other| other == text) {
         format!("`{text}` is there twice")
     } else {

@@ -43,18 +43,34 @@ macro_rules! listed_keys {
 }
 
 /// Returns the unknown keys of a YAML mapping that has keys of its own besides the keys of turn options, each with its
-/// place.
-pub(in crate::language) fn unknown_keys(root: &YamlValue, own: &[KeySpec]) -> Vec<OptionFault> {
+/// place; `elsewhere` is another place of the workflow, and the keys there.
+pub(in crate::language) fn unknown_keys(
+    root: &YamlValue,
+    own: &[KeySpec],
+    elsewhere: Option<(&str, &[KeySpec])>,
+) -> Vec<OptionFault> {
     let YamlContent::Map(entries) = &root.value else { return Vec::new() };
-    let own = || own.iter().map(|key| key.name);
-    let options = || KEYS.into_iter().filter(|key| !own().any(|known| known == *key));
-    let known = || own().chain(options());
+    let own_names = || own.iter().map(|key| key.name);
+    let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
+    let known = || own_names().chain(options());
     let unknown = entries.iter().filter(|entry| !known().any(|key| key == &*entry.key));
+    let has = |keys: &[KeySpec], name: &str| keys.iter().any(|key| key.name == name);
     let fault = |entry: &YamlEntry| {
-        let meant = closest(&entry.key, known()).map(|key| format!("did you mean `{key}`?"));
-        let all = || format!("known here: {}", known().collect::<Vec<_>>().join(", "));
-        let hint = meant.unwrap_or_else(all);
-        OptionFault { at: entry.at, message: format!("unknown key `{}`; {hint}", entry.key) }
+        let name = &*entry.key;
+        let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
+        let other = elsewhere.filter(|(_, keys)| has(keys, name));
+        let message = match (below, other) {
+            (Some(below), _) => {
+                format!("`{name}` belongs below `{}:`; indent it there", below.name)
+            }
+            (None, Some((place, _))) => format!("`{name}` belongs in {place}"),
+            (None, None) => {
+                let meant = closest(name, known()).map(|key| format!("did you mean `{key}`?"));
+                let all = || format!("known here: {}", known().collect::<Vec<_>>().join(", "));
+                format!("unknown key `{name}`; {}", meant.unwrap_or_else(all))
+            }
+        };
+        OptionFault { at: entry.at, message }
     };
     unknown.map(fault).collect()
 }

@@ -10,6 +10,7 @@ use super::output::OrderedJson;
 use super::plugins;
 use super::position::SourcePlace;
 use super::prompt::forking;
+use super::prompt::frontmatter::RawFrontmatter;
 use super::schema::shape;
 use super::supervision;
 use super::yaml::tree::YamlFileKind;
@@ -166,11 +167,12 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let mut errors = YamlErrors::default();
     let root = yaml::parse(YamlFileKind::MANIFEST, text, &mut errors);
     let root = root.filter(|root| !root.is_null());
-    let raw = root.as_ref().and_then(|root| errors.keep(yaml::from_tree::<RawManifest>(root)));
+    let raw = root.as_ref().and_then(|root| yaml::examine_tree::<RawManifest>(root, &mut errors));
     let (Some(root), Some(raw)) = (root, raw) else {
         return ExaminedManifest { errors, ..ExaminedManifest::default() };
     };
-    errors.add(unknown_keys(&root, RawManifest::KEYS));
+    let of_state = ("the frontmatter of a state", RawFrontmatter::KEYS);
+    errors.add(unknown_keys(&root, RawManifest::KEYS, Some(of_state)));
     if let Some(output) = raw.output {
         let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";
         errors.keep::<()>(Err(Error::at(output.at, message.to_owned())));

@@ -27,8 +27,8 @@ pub fn model_hint(model: &ModelName) -> Option<String> {
         return None;
     }
     let meant = closest(name, ALIASES).map(|alias| format!("did you mean `{alias}`?"));
-    let meant = meant.unwrap_or_else(|| "it is left to Claude Code as it stands".to_owned());
-    Some(format!("`{name}` is no known alias of a model; {meant}"))
+    let meant = meant.unwrap_or_else(|| "raymond passes it to Claude Code unchanged".to_owned());
+    Some(format!("`{name}` is not a known model alias; {meant}"))
 }
 
 #[cfg(test)]
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn misspelled_or_unknown_alias_gets_hint() {
-        let meant = "`sonet` is no known alias of a model; did you mean `sonnet`?";
+        let meant = "`sonet` is not a known model alias; did you mean `sonnet`?";
         assert_eq!(hint("sonet").as_deref(), Some(meant));
-        let other = "`gpt` is no known alias of a model; it is left to Claude Code as it stands";
+        let other = "`gpt` is not a known model alias; raymond passes it to Claude Code unchanged";
         assert_eq!(hint("gpt").as_deref(), Some(other));
     }
 }

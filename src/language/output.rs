@@ -129,7 +129,7 @@ fn read(name: &StateName, text: &str) -> Result<OrderedJson, yaml::Error> {
     serde_json::from_str(text).map_err(|error| yaml::Error {
         line: error.line() as u64,
         column: error.column() as u64,
-        message: format!("this is no JSON: {}", mistake(&error)),
+        message: format!("this is not valid JSON: {}", mistake(&error)),
     })
 }
 

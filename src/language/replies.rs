@@ -72,6 +72,13 @@ fn exhausted(state: &str, (listed, matching): (usize, usize), wanted: usize) -> 
     }
 }
 
+/// Returns a reply without mistakes, and adds all mistakes.
+fn reply(written: &YamlValue, errors: &mut YamlErrors) -> Option<ScriptedReply> {
+    let known = errors.all().len();
+    let reply = yaml::examine_tree(written, errors);
+    reply.filter(|_| errors.all().len() == known)
+}
+
 impl ScriptedReplies {
     /// Reads the file's text; `path` is for the message.
     ///
@@ -106,7 +113,11 @@ impl ScriptedReplies {
         for entry in entries.iter() {
             let listed = match &entry.value.value {
                 YamlContent::List(list) => {
-                    list.iter().filter_map(|one| errors.keep(yaml::from_tree(one))).collect()
+                    list.iter().filter_map(|one| reply(one, errors)).collect()
+                }
+                // A reply alone is a list of one.
+                YamlContent::Text(_) | YamlContent::Map(_) => {
+                    reply(&entry.value, errors).into_iter().collect()
                 }
                 _ => errors.keep(yaml::from_tree(&entry.value)).unwrap_or_default(),
             };
@@ -240,7 +251,7 @@ mod tests {
 
     #[test]
     fn all_mistakes_of_a_file_are_found() {
-        let yaml = "A.md: text\nB.md:\n  - { reply: x, costs: 1 }\n  - right\n  - { reply: y, delay: soon }\n";
+        let yaml = "A.md: true\nB.md:\n  - { reply: x, costs: 1 }\n  - right\n  - { reply: y, delay: soon }\n";
         let (replies, errors) = ScriptedReplies::examine(yaml);
         let lines: Vec<u64> = errors.all().iter().map(|error| error.line).collect();
         assert_eq!(lines, [1, 3, 5], "{errors:?}");
@@ -334,6 +345,6 @@ mod tests {
         assert!(unknown.starts_with("w/replies.yaml:2:") && unknown.contains("costs"), "{unknown}");
         let delay = message("A.md:\n  - { reply: x, delay: soon }\n");
         assert!(delay.contains("`soon` is not a duration"), "{delay}");
-        assert!(message("A.md: text\n").starts_with("w/replies.yaml:1:"));
+        assert!(message("A.md: true\n").starts_with("w/replies.yaml:1:"));
     }
 }

@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// The file was added after the run began.
     #[error(
-        "{path}: this file is not part of the workflow as it was when the run began; take it up with --migrate, or start a run that reads its prompts afresh: --live"
+        "{path}: this file was not part of the workflow when the run began; add it with --migrate, or start a run that reads its prompts afresh: --live"
     )]
     NotPinned { path: String },
     /// A link leads out of the workflow's directory.

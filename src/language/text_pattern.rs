@@ -27,7 +27,7 @@ impl TextPattern {
         let read = Regex::new(inner).map_err(|error| error.to_string());
         read.map(Self::Regex).map_err(|error| {
             let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            format!("`{text}` is no regular expression: {why}; write \\ before a sign that stands for itself")
+            format!("`{text}` is not a regular expression: {why}; write \\ before a character to match it literally")
         })
     }
 
@@ -85,6 +85,6 @@ mod tests {
         assert!(pattern("done").fits("done\n") && !pattern("done").fits("done!"));
         assert!(pattern("/").is_in("a/b") && pattern("//").is_in("http://x"));
         let why = TextPattern::parse("/a(/").expect_err("not closed");
-        assert!(why.starts_with("`/a(/` is no regular expression: unclosed group;"), "{why}");
+        assert!(why.starts_with("`/a(/` is not a regular expression: unclosed group;"), "{why}");
     }
 }

@@ -31,9 +31,9 @@ pub fn parse(text: &str) -> Result<UserConfig, Error> {
     let mut errors = YamlErrors::default();
     let root = yaml::parse(YamlFileKind::USER_CONFIG, text, &mut errors);
     let root = root.filter(|root| !root.is_null());
-    let raw = root.as_ref().and_then(|root| errors.keep(yaml::from_tree::<RawUserConfig>(root)));
+    let raw = root.as_ref().and_then(|root| yaml::examine_tree::<RawUserConfig>(root, &mut errors));
     if let Some(root) = &root {
-        errors.add(unknown_keys(root, RawUserConfig::KEYS));
+        errors.add(unknown_keys(root, RawUserConfig::KEYS, None));
     }
     let engine = raw.and_then(|raw| raw.engine).map(|engine| engine.value);
     errors.or_else_first(UserConfig { engine })

@@ -114,6 +114,28 @@ pub(in crate::language) fn from_tree<T: for<'tree> Deserialize<'tree>>(
         .map_err(|error| Error::at(error.place_or(root.at), error.message))
 }
 
+/// Reads a tree into a type without the values that the type does not take, and keeps the mistake of each.
+pub(in crate::language) fn examine_tree<T: for<'tree> Deserialize<'tree>>(
+    root: &YamlValue,
+    errors: &mut YamlErrors,
+) -> Option<T> {
+    let (mut root, known) = (root.clone(), errors.0.len());
+    loop {
+        let error = match from_tree(&root) {
+            Ok(read) => return Some(read),
+            Err(error) => error,
+        };
+        let at = SourcePlace { line: error.line, column: error.column };
+        // Another mistake of the same place follows from what was left out.
+        if !errors.0[known..].iter().any(|one| (one.line, one.column) == (at.line, at.column)) {
+            errors.0.push(error);
+        }
+        if !root.remove(at) {
+            return None;
+        }
+    }
+}
+
 /// Returns the meaning of a text in the YAML, if it is there; a mistake in it has its place.
 ///
 /// # Errors

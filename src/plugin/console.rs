@@ -62,7 +62,7 @@ impl ConsolePlugin {
             status: run.status,
             limited_until: run.limited_until.filter(|_| run.status == RunStatus::Running),
         };
-        let choice = LineChoice::new(verbosity, terminal.is_live());
+        let choice = LineChoice::new(verbosity);
         Self {
             terminal,
             registry,

@@ -1,7 +1,7 @@
 //! The records that are worth a line of the console, and the lines on the progress of fan-outs. Pure.
 //!
-//! A live view shows the steps itself. Elsewhere each record has a line, but those of a fan-out of many: its steps are
-//! told as progress, at each tenth and now and then between; of failures and reminders alike, the first few are told.
+//! Each record has a line, above the live view of a terminal, too, except for those of a fan-out of many: raymond reports
+//! its steps as progress, at each tenth and now and then between, and only the first few failures and reminders alike.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{Discriminant, discriminant};
@@ -47,16 +47,15 @@ pub enum LineVerdict {
 #[derive(Debug)]
 pub struct LineChoice {
     verbosity: Verbosity,
-    live: bool,
     alike: HashMap<(FanOutKey, Discriminant<Event>), usize>,
     /// True from a line about an absent network until a turn is answered.
     is_offline: bool,
 }
 
 impl LineChoice {
-    /// Makes the choice for a live view or for lines.
-    pub fn new(verbosity: Verbosity, live: bool) -> Self {
-        Self { verbosity, live, alike: HashMap::new(), is_offline: false }
+    /// Makes the choice for an amount of lines.
+    pub fn new(verbosity: Verbosity) -> Self {
+        Self { verbosity, alike: HashMap::new(), is_offline: false }
     }
 
     /// Returns whether a record is worth a line; `many` is the fan-out of its agent, if that has many.
@@ -64,7 +63,7 @@ impl LineChoice {
         let repeats = self.repeats_absence(event) && self.verbosity != Verbosity::Verbose;
         let is_shown = match self.verbosity {
             Verbosity::Quiet => is_urgent(event),
-            Verbosity::Normal => is_shown(event, self.live || many.is_some()),
+            Verbosity::Normal => is_shown(event, many.is_some()),
             Verbosity::Verbose => is_shown(event, false),
         };
         match many.filter(|_| self.verbosity != Verbosity::Verbose) {
@@ -103,7 +102,7 @@ fn is_urgent(event: &Event) -> bool {
     matches!(event, Event::AgentFailed(_) | Event::AgentParked(_) | Event::LimitReached { .. })
 }
 
-/// Returns whether a record is worth a line. A view of the steps shows them itself; a pause and its reason are printed
+/// Returns whether a record is worth a line. The progress of a fan-out shows its steps; a pause and its reason are printed
 /// at the end of the run.
 fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
     match event {
@@ -233,22 +232,20 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_lines_unless_a_view_or_a_fan_out_shows_them() {
+    fn steps_have_lines_unless_a_fan_out_shows_them() {
         use LineVerdict::{Hidden, Shown};
         let [step, failed] = events();
         let many = key("WORK.md", 1);
         let table = [
-            (Verbosity::Normal, false, None, Shown, Shown),
-            (Verbosity::Normal, true, None, Hidden, Shown),
-            (Verbosity::Normal, false, Some(&many), Hidden, Shown),
-            (Verbosity::Verbose, false, Some(&many), Shown, Shown),
-            (Verbosity::Verbose, true, None, Shown, Shown),
-            (Verbosity::Quiet, false, None, Hidden, Shown),
+            (Verbosity::Normal, None, Shown, Shown),
+            (Verbosity::Normal, Some(&many), Hidden, Shown),
+            (Verbosity::Verbose, Some(&many), Shown, Shown),
+            (Verbosity::Quiet, None, Hidden, Shown),
         ];
-        for (verbosity, live, many, of_step, of_failure) in table {
-            let mut choice = LineChoice::new(verbosity, live);
+        for (verbosity, many, of_step, of_failure) in table {
+            let mut choice = LineChoice::new(verbosity);
             let judged = (choice.judge(&step, many), choice.judge(&failed, many));
-            assert_eq!(judged, (of_step, of_failure), "{verbosity:?} {live} {many:?}");
+            assert_eq!(judged, (of_step, of_failure), "{verbosity:?} {many:?}");
         }
     }
 
@@ -256,7 +253,7 @@ mod tests {
     fn only_the_first_of_many_failures_have_lines() {
         let [_, failed] = events();
         let judged = |verbosity| {
-            let mut choice = LineChoice::new(verbosity, false);
+            let mut choice = LineChoice::new(verbosity);
             let judged: Vec<LineVerdict> =
                 (0..20).map(|_| choice.judge(&failed, Some(&key("WORK.md", 1)))).collect();
             let other = choice.judge(&failed, Some(&key("OTHER.md", 1)));

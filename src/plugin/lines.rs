@@ -38,7 +38,9 @@ impl Handler<Published> for JsonLinesPlugin {
         if let Err(error) = written {
             self.stream = None;
             if error.kind() != ErrorKind::BrokenPipe {
-                tracing::warn!("no further record is printed: {error}; the journal has them all");
+                tracing::warn!(
+                    "no further records are printed: {error}; the journal has all of them"
+                );
             }
         }
     }

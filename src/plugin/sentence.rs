@@ -100,7 +100,7 @@ fn event_sentence(record: &Record) -> String {
         }
         Event::CostCounted { turn, cost } => {
             let (agent, amount) = (&turn.agent, cost.amount);
-            format!("{agent}  the turn that was ended with the run cost {amount}")
+            format!("{agent}  the turn that ended with the run cost {amount}")
         }
         Event::AgentParked(event) => {
             format!("{}  waits for a person: {}", event.turn.agent, event.reason)
@@ -118,10 +118,10 @@ fn event_sentence(record: &Record) -> String {
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
         Event::CommandReceived { command, .. } => command::given(command),
         Event::MessagesTaken { turn, message: None } => {
-            format!("{}  is told with its next prompt", turn.agent)
+            format!("{}  gets the message with its next prompt", turn.agent)
         }
         Event::MessagesTaken { turn, message: Some(_) } => {
-            format!("{}  is told within its turn", turn.agent)
+            format!("{}  gets the message within its turn", turn.agent)
         }
     }
 }
@@ -160,8 +160,8 @@ fn retried(agents: &[RetriedAgent]) -> String {
         agents.iter().take(MAX_NAMED_AGENTS).map(|one| one.agent.to_string()).collect();
     let more = agents.len().saturating_sub(MAX_NAMED_AGENTS);
     names.extend((more > 0).then(|| format!("{more} more")));
-    let verb = if agents.len() == 1 { "lives" } else { "live" };
-    format!("retried: {} {verb} again", names.join(", "))
+    let verb = if agents.len() == 1 { "continues" } else { "continue" };
+    format!("retried: {} {verb}", names.join(", "))
 }
 
 /// Returns which run has started this one, if no person has.
@@ -205,9 +205,9 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Panic
         | FailureCause::Poisoned
         | FailureCause::Uncertain
-        | FailureCause::Lost => "; it is run again",
+        | FailureCause::Lost => "; raymond retries it",
         FailureCause::Network => "; raymond waits until the API can be reached",
-        FailureCause::SessionLost => "; it begins again in a fresh session",
+        FailureCause::SessionLost => "; it starts over in a fresh session",
         FailureCause::UsageLimit
         | FailureCause::Interrupted
         | FailureCause::Rejected

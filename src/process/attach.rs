@@ -24,9 +24,8 @@ impl ClaudeRunner {
             return Ok(());
         }
         let stem = input.turn.stem();
-        let message = format!(
-            "there is a stream of the turn {stem}, and no proof that raymond began it: it is ignored"
-        );
+        let message =
+            format!("ignoring the stream of the turn {stem}: no proof that raymond began it");
         Err(TurnFailure::new(FailureCause::Lost, message))
     }
 

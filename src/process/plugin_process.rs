@@ -52,7 +52,7 @@ impl PluginProcessSpec {
         let program = self.command.first().map_or("", String::as_str);
         let path = self.environment.iter().find(|(name, _)| name == "PATH");
         let found = locate(program, path.map(|(_, path)| path.as_os_str())).ok_or_else(|| {
-            let why = format!("there is no executable program `{program}`");
+            let why = format!("no executable program `{program}`");
             std::io::Error::new(ErrorKind::NotFound, why)
         })?;
         std::path::absolute(found)

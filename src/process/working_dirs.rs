@@ -138,7 +138,7 @@ impl WorkingDirs {
         let real = |path: &Path| {
             path.canonicalize().map_err(|error| {
                 format!(
-                    "the directory {} of the worktree of the agent {agent} cannot be used: {error}; make it again",
+                    "the directory {} of the worktree of the agent {agent} cannot be used: {error}; create it again",
                     path.display()
                 )
             })
@@ -148,7 +148,7 @@ impl WorkingDirs {
             return Ok(directory);
         }
         Err(format!(
-            "the agent {agent} cannot work in {}, which is no directory of its worktree {}",
+            "the agent {agent} cannot work in {}, which is not a directory of its worktree {}",
             directory.display(),
             tree.display()
         ))
@@ -222,6 +222,6 @@ mod tests {
         assert_eq!(at(true, "deep"), Ok(trees.join("main.1/web/deep")));
         working_dirs.write_record(&record("away", WorktreeStage::Ready)).expect("noted");
         let why = at(true, "").expect_err("a link to elsewhere");
-        assert!(why.contains("which is no directory of its worktree"), "{why}");
+        assert!(why.contains("which is not a directory of its worktree"), "{why}");
     }
 }

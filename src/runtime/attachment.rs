@@ -63,7 +63,7 @@ impl SessionAttachment {
         let variables = settings.options.env.as_ref();
         let inherited = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
         let config = config_dir(variables, inherited, std::env::home_dir())
-            .ok_or_else(|| wrong("there is no home directory to look for it".to_owned()))?;
+            .ok_or_else(|| wrong("no home directory to look for it".to_owned()))?;
         let origin_file = find_session(&config, &directory, &from).ok_or_else(|| {
             let config = config.display();
             wrong(format!("Claude Code has no session {from} in {config} any more"))

@@ -107,7 +107,7 @@ impl BranchWorkflow {
         }
         for file in &request.edited {
             let difference = difference_of(file, &self.capture, &examined.capture);
-            let unchanged = || format!("{file}: the run has it like this already");
+            let unchanged = || format!("{file}: the run already has this version");
             self.differences.push(difference.unwrap_or_else(unchanged));
             let now = examined.capture.files.get(file).cloned();
             self.capture.files.extend(now.map(|now| (file.clone(), now)));

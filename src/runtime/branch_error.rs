@@ -60,7 +60,7 @@ pub enum BranchError {
     },
     /// The step takes no turn of Claude Code whose reply could be given.
     #[error(
-        "{agent}#{step} of {run} is no turn of a prompt that a reply could stand for: it executes a file, serves a graph or a program, or waits for an answer"
+        "{agent}#{step} of {run} is not the turn of a prompt that a reply could replace: it executes a file, serves a graph or a program, or waits for an answer"
     )]
     NoTurn { run: RunId, agent: AgentId, step: u64 },
     /// A reply is given, but the run does not branch off before a step.
@@ -76,7 +76,7 @@ pub enum BranchError {
     WrongReply { run: RunId, agent: AgentId, step: u64, why: String },
     /// No agent lived there.
     #[error(
-        "no agent of {run} lives after record {seq}; name an earlier record, or a step of an agent: AGENT#STEP"
+        "no agent of {run} is live after record {seq}; name an earlier record, or a step of an agent: AGENT#STEP"
     )]
     NothingLives { run: RunId, seq: u64 },
     /// Claude Code has no file of a session any more.
@@ -105,7 +105,7 @@ pub enum BranchError {
         run: RunId,
     },
     /// A worktree cannot begin with its snapshot.
-    #[error("{why}; branch off elsewhere")]
+    #[error("{why}; branch at another point")]
     Worktree { why: String },
     /// The workflow has no such file.
     #[error(
@@ -131,9 +131,9 @@ fn remedy(changed: &[String], removed: &[String]) -> String {
     let edits = edits.join(" ");
     match (changed.is_empty(), removed.is_empty()) {
         (true, _) => "restore it".to_owned(),
-        (false, true) => format!("name what is to be taken as it is now ({edits}), or restore it"),
+        (false, true) => format!("name the edited files ({edits}), or restore them"),
         (false, false) => {
-            format!("restore what is removed, and name what is to be taken as it is now ({edits})")
+            format!("restore the removed files, and name the edited ones ({edits})")
         }
     }
 }

@@ -43,17 +43,17 @@ pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
     let kept = waited_for(async {
         for agent in run.worktrees.keys().filter(|owner| !agents.contains(owner)) {
             if let InspectionOutcome::Done(Err(why)) = world.keep_branch(agent).await {
-                tracing::warn!(%agent, "its work is on the branch of the other run alone: {why}");
+                tracing::warn!(%agent, "its work is only on the branch of the other run: {why}");
             }
         }
         for agent in agents {
             if let InspectionOutcome::Done(Err(why)) = world.keep_snapshot(agent).await {
-                tracing::warn!(%agent, "nothing keeps the snapshot of its worktree yet: {why}");
+                tracing::warn!(%agent, "git may still prune the snapshot of its worktree: {why}");
             }
         }
     });
     if let Err(why) = kept {
-        tracing::warn!("nothing keeps the snapshots of worktrees yet: {why}");
+        tracing::warn!("git may still prune the snapshots of worktrees: {why}");
     }
 }
 

@@ -22,7 +22,7 @@ use crate::store::trust::FolderTrust;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no target to run.
-    #[error("there is nothing to run; give the builder a workflow, or a run to resume")]
+    #[error("nothing to run; give the builder a workflow, or a run to resume")]
     Nothing,
     /// There is no such file or folder.
     #[error("{path}: there is no such file or folder")]
@@ -37,7 +37,7 @@ pub enum Error {
     NoSystem,
     /// The machine has no room for another thread.
     #[error(
-        "no thread can be started here: {0}; let the user have more processes (`ulimit -u`), and try again"
+        "cannot start a thread: {0}; raise the limit of processes (`ulimit -u`), and try again"
     )]
     NoThread(io::Error),
     /// The engine did not do what it was asked for.
@@ -85,7 +85,7 @@ pub enum Error {
         what: &'static str,
     },
     /// There is no directory for the user's own state.
-    #[error("there is no home directory for your key and trust; set HOME or XDG_STATE_HOME")]
+    #[error("no home directory for your key and trust; set HOME or XDG_STATE_HOME")]
     NoHome,
     /// A name that cannot be one.
     #[error(transparent)]
@@ -178,7 +178,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The workflow's folder changes while a run of it is started.
-    #[error("{folder}: the folder has changed while the run was being started; start it again")]
+    #[error("{folder}: the folder changed while the run was being started; start it again")]
     Unsteady {
         /// The folder.
         folder: PathBuf,
@@ -258,7 +258,7 @@ pub enum Error {
         dir: PathBuf,
     },
     /// There is no Claude Code.
-    #[error("Claude Code was not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without Claude Code: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
+    #[error("Claude Code was not found: no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without Claude Code: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
     NoClaude {
         /// The program that was looked for.
         program: String,
@@ -317,18 +317,18 @@ mod tests {
             column,
             code: "SX304",
             severity: Severity::Error,
-            message: "there is no state `b`".into(),
+            message: "unknown state `b`".into(),
         };
         let diagnostics = vec![found(1, 1), found(2, 3)];
         let error = Error::Graph { diagnostics: diagnostics.clone(), text: "(a\n  (b))".into() };
         assert_eq!(
             error.to_string(),
-            "p.lisp:1:1: SX304 there is no state `b`\n(a\n^\nerror: p.lisp:2:3: SX304 there is no state `b`\n  (b))\n  ^"
+            "p.lisp:1:1: SX304 unknown state `b`\n(a\n^\nerror: p.lisp:2:3: SX304 unknown state `b`\n  (b))\n  ^"
         );
         let graph = Error::Graph { diagnostics, text: String::new() };
         assert_eq!(
             graph.to_string(),
-            "p.lisp:1:1: SX304 there is no state `b`\nerror: p.lisp:2:3: SX304 there is no state `b`"
+            "p.lisp:1:1: SX304 unknown state `b`\nerror: p.lisp:2:3: SX304 unknown state `b`"
         );
     }
 }

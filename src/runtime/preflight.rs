@@ -87,11 +87,9 @@ fn first_prompt(
     })?;
     let mut warnings = survey(entry, scope);
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
-    warnings.extend(
-        missed.map(|missed| {
-            format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
-        }),
-    );
+    warnings.extend(missed.map(|missed| {
+        format!("{}: no --input was given, so {{{{input}}}} is empty", missed.place)
+    }));
     Ok(PreflightResult {
         options: ask.agent_options,
         warnings,

@@ -96,7 +96,7 @@ fn nothing() -> CassetteSource {
 }
 
 fn unnamed(path: &Path) -> Error {
-    let why = "no cassette is named; write --agent replay:DIR".to_owned();
+    let why = "no cassette was given; write --agent replay:DIR".to_owned();
     Error::Cassette { path: path.to_owned(), why }
 }
 
@@ -106,7 +106,7 @@ fn unnamed(path: &Path) -> Error {
 /// [`Error::Cassette`].
 pub(super) fn read(dir: &Path) -> Result<(CassetteFiles, Cassette), Error> {
     let files = CassetteFiles::read(dir).map_err(|(path, error)| Error::Cassette {
-        why: format!("cannot read: {error}; a cassette is made with `raymond record RUN -o DIR`"),
+        why: format!("cannot read: {error}; `raymond record RUN -o DIR` creates a cassette"),
         path,
     })?;
     let cassette = Cassette::parse(&files.header, &files.turns)
@@ -175,7 +175,7 @@ fn check_workflow(dir: &Path, cassette: &Cassette, workflow: &Workflow) -> Resul
     let other = |why: String| Error::Cassette {
         path: dir.to_owned(),
         why: format!(
-            "it was recorded of another workflow, {}: {why}; record a run of this one",
+            "it is a recording of another workflow, {}: {why}; record a run of this one",
             recorded.name
         ),
     };

@@ -70,7 +70,7 @@ pub fn resume(
             graphs.migrate = true;
             if store.mend_copy(&pins)? {
                 warnings.push(format!(
-                    "{}: the copy of the workflow was damaged, and is made again as it was",
+                    "{}: the copy of the workflow was damaged; raymond restored it",
                     store.dir().workflow().display()
                 ));
             }
@@ -86,7 +86,7 @@ pub fn resume(
             let edited = resumed.agents.values().filter(|agent| agent.edited_prompt.is_some());
             warnings.extend(edited.map(|agent| {
                 let id = &agent.id;
-                format!("{id}: its prompt stays as a person has edited it, whatever the files say now; `raymond edit` changes it")
+                format!("{id}: its prompt stays as a person edited it, even if the files differ now; `raymond edit` changes it")
             }));
             if retry.is_some() {
                 refuse_errors_after_retry(resumed, &settings, graphs.vocabulary())?;

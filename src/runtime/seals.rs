@@ -154,7 +154,7 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
         format!("the changes of files of the cassette {path}, which answers up to record {until}")
     }));
     if settings.consent.trusts_workflow {
-        parts.push("whatever the workflow's files ask for".to_owned());
+        parts.push("everything that the workflow's files ask for".to_owned());
     }
     if !settings.consent.tools.is_empty() {
         parts.push(format!("the tools {}", settings.consent.tools.join(", ")));
@@ -169,7 +169,7 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
         parts.push(format!("requests to {}", addresses.collect::<Vec<_>>().join(", ")));
     }
     if !settings.options.is_empty() {
-        parts.push("options of Claude Code of its own".to_owned());
+        parts.push("additional options of Claude Code".to_owned());
     }
     if let Some(exchange) = &settings.git_exchange {
         parts.push(format!("the exchange of work by git with {}", exchange.address));

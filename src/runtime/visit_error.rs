@@ -6,7 +6,7 @@ use crate::domain::id::AgentId;
 #[derive(Debug, thiserror::Error)]
 pub enum VisitError {
     /// An agent has no prompt that is due.
-    #[error("{agent} has no prompt that is due: {why}")]
+    #[error("{agent} has no pending prompt: {why}")]
     NoPromptDue {
         /// The agent.
         agent: AgentId,

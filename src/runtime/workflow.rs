@@ -114,7 +114,7 @@ fn usual_first_state(folder: &Path, scope: &WorkflowDir) -> Result<StateName, Er
     let error = match UsualFirstState::find(scope) {
         UsualFirstState::Found(state) => return Ok(state),
         UsualFirstState::Several { first, other } => format!(
-            "there are {first} and {other}, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml"
+            "found {first} and {other}, and nothing says which comes first; remove one, or name the first as `entry` in raymond.yaml"
         ),
         UsualFirstState::Missing => {
             let similar = match scope.check(&StateName::parse(FIRST_STATE)?) {

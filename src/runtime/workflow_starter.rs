@@ -72,7 +72,7 @@ impl ProgramStarter for WorkflowStarter {
     fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<StartedRun, StartFailure> {
         let Some(launcher) = &self.launcher else {
             return Err(
-                "this program has no processes to execute further runs in; start the run with `raymond run` or `raymond start`"
+                "this program cannot start further runs; start the run with `raymond run` or `raymond start`"
                     .to_owned()
                     .into(),
             );
@@ -88,7 +88,7 @@ impl ProgramStarter for WorkflowStarter {
         let view = load_view(&self.root, &id)?;
         if view.run.settings.started_by.as_ref() != Some(&origin) {
             let why = format!(
-                "there is a run {id} already; give this one another `:label`, such as \"{id}-~a\" with `:args (@workflow-id)`"
+                "a run {id} already exists; give this one another `:label`, such as \"{id}-~a\" with `:args (@workflow-id)`"
             );
             return Err(why.into());
         }

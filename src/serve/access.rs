@@ -27,7 +27,7 @@ pub enum AccessRefusal {
     #[error("this server answers only under its own address")]
     Host,
     /// It was sent by a page of another server.
-    #[error("requests of other pages are not taken")]
+    #[error("requests from other pages are not accepted")]
     Origin,
     /// It would change something and has no JSON.
     #[error("a request that changes something has JSON, content type application/json")]

@@ -8,7 +8,7 @@ use super::openapi::DOCUMENT;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyMisfit {
     /// It is no object.
-    #[error("the body of the action is no JSON object")]
+    #[error("the body of the action is not a JSON object")]
     NoObject,
     /// A field that the action needs is not there.
     #[error("the body of the action has no `{0}`")]
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(wrong("answer", whole), Ok(()));
         assert_eq!(
             wrong("answer", json!([])),
-            Err("the body of the action is no JSON object".into())
+            Err("the body of the action is not a JSON object".into())
         );
         let missing = Err("the body of the action has no `run`".to_owned());
         assert_eq!(wrong("stop", json!({})), missing);

@@ -187,7 +187,7 @@ fn refused_body(error: &BodyError) -> PageReply {
     let (status, message) = match error {
         BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 1 MiB"),
         BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
-        BodyError::NoJson => (StatusCode::BAD_REQUEST, "the body is no JSON"),
+        BodyError::NoJson => (StatusCode::BAD_REQUEST, "the body is not valid JSON"),
     };
     reply::error(status, message)
 }

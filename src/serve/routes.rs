@@ -57,10 +57,10 @@ pub enum PageRoute {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// There is nothing.
-    #[error("there is nothing at this address")]
+    #[error("nothing at this address")]
     Unknown,
     /// There is something, but for another method.
-    #[error("this address takes another method")]
+    #[error("this address does not accept this method")]
     Method,
 }
 

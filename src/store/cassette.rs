@@ -80,7 +80,7 @@ impl CassetteDraft {
             Err(Error::io("make the cassette", &dir)(error))
         };
         if replaces && !is_replaceable(&dir) {
-            return refused("it exists, and it is no cassette; name another directory");
+            return refused("it exists, but it is not a cassette; name another directory");
         }
         if replaces && !may_replace {
             return refused("it exists; name another directory, or replace it with --force");
@@ -206,7 +206,7 @@ mod tests {
         std::fs::create_dir(&other).expect("made");
         std::fs::write(other.join("work"), "x").expect("written");
         let why = make(&other, true, "2").expect_err("refused").to_string();
-        assert!(why.contains("it is no cassette"), "{why}");
+        assert!(why.contains("it is not a cassette"), "{why}");
         std::fs::write(other.join(HEADER_FILE), HEADER).expect("written");
         make(&other, true, "2").expect_err("something else is in it");
         assert!(other.join("work").is_file());

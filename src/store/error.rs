@@ -32,7 +32,7 @@ pub enum Error {
         error: io::Error,
     },
     /// There is no such run.
-    #[error("there is no run {id} in {}; {}`raymond list` shows all runs", .dir.display(), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
+    #[error("no run {id} in {}; {}`raymond list` shows all runs", .dir.display(), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
     NoSuchRun {
         /// The id that was asked for.
         id: RunId,
@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// The id is taken.
     #[error(
-        "there is a run {id} already; continue it with `raymond resume {id}` if it has not ended, or choose another --id"
+        "a run {id} already exists; continue it with `raymond resume {id}` if it has not ended, or choose another --id"
     )]
     Exists {
         /// The id.
@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// Another raymond has taken the run over.
     #[error(
-        "another raymond has taken the run {id} over; this one has stopped, and nothing that it did since counts: watch the run with `raymond log {id} --follow`"
+        "another raymond has taken over the run {id}; this one has stopped, and its work since then does not count: watch the run with `raymond log {id} --follow`"
     )]
     TakenOver {
         /// The run.
@@ -122,7 +122,7 @@ pub enum Error {
         note: PathBuf,
     },
     /// A copy is not of the engine's run, or does not bear the proofs of this user.
-    #[error("{} is no copy of the run {id} of this engine: a run of this id of another engine was there, or the key of the user was lost; give the worker another --dir, or remove the directory", .dir.display())]
+    #[error("{} is not a copy of the run {id} of this engine: it belongs to a run of another engine with the same id, or the key of the user was lost; give the worker another --dir, or remove the directory", .dir.display())]
     OtherRun {
         /// The run.
         id: RunId,
@@ -162,7 +162,7 @@ pub enum Error {
         known: u32,
     },
     /// A newer raymond wrote a record.
-    #[error("{}:{line}: this record has format {format}, and this raymond ({}) reads formats up to {FORMAT}: a newer one has resumed the run; use that one, or a newer one still", .path.display(), env!("CARGO_PKG_VERSION"))]
+    #[error("{}:{line}: this record has format {format}, and this raymond ({}) reads formats up to {FORMAT}: a newer raymond has resumed the run; use that version or a later one", .path.display(), env!("CARGO_PKG_VERSION"))]
     NewerRecord {
         /// The journal.
         path: PathBuf,

@@ -27,6 +27,6 @@ pub(super) type JsonRecord = Map<String, Value>;
 pub(super) fn to_newest(format: u32, record: JsonRecord) -> Result<JsonRecord, String> {
     match format {
         1 => format_1::to_format_2(record),
-        _ => Err(format!("there is no format {format}")),
+        _ => Err(format!("unknown format {format}")),
     }
 }

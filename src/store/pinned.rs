@@ -124,7 +124,7 @@ impl PinnedFiles {
             _ => Err(source::Error::Unreadable {
                 path: shown.to_owned(),
                 error: format!(
-                    "the run's copy of this file was changed ({}), so nothing of it is used; use the current file with --migrate",
+                    "the run's copy of this file was changed ({}), so raymond does not use it; use the current file with --migrate",
                     real.display()
                 ),
             }),
@@ -150,7 +150,7 @@ impl PinnedFiles {
         if is_copy_whole(&self.copy, &self.pins) {
             return Ok(());
         }
-        let error = "the run's copy of the workflow was changed, so nothing of it is executed or given to Claude Code; use the current files with --migrate";
+        let error = "the run's copy of the workflow was changed, so raymond does not execute it or pass it to Claude Code; use the current files with --migrate";
         Err(source::Error::Unreadable {
             path: self.copy.display().to_string(),
             error: error.to_owned(),

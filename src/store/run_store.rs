@@ -219,7 +219,7 @@ impl LockedRun {
             let line = encoded(key)?;
             if line.len() as u64 >= MAX_LINE {
                 return Err(self.stopped(&format!(
-                    "a record of {} bytes could not be read again, the longest may have {MAX_LINE}; have the step that is due store less",
+                    "a record of {} bytes could not be read again, the longest may have {MAX_LINE}; make the next step store less",
                     line.len()
                 )));
             }

@@ -33,7 +33,7 @@ pub(super) fn check_remote(url: &str) -> Result<(), String> {
         && helper.chars().all(|c| c.is_ascii_alphanumeric() || "+.-_".contains(c))
     {
         return Err(format!(
-            "the url `{shown}` names the helper `{helper}`, which raymond does not run: give one \
+            "the url `{shown}` names the helper `{helper}`, which raymond does not run: give a url \
              that begins with https:// or ssh://"
         ));
     }
@@ -43,7 +43,7 @@ pub(super) fn check_remote(url: &str) -> Result<(), String> {
 /// Refuses a branch that git would take for an option.
 pub(super) fn check_branch(branch: &str) -> Result<(), String> {
     if branch.trim().is_empty() || branch.starts_with('-') || branch.contains(char::is_control) {
-        return Err(format!("{branch:?} is no name of a branch"));
+        return Err(format!("{branch:?} is not a branch name"));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(super) async fn run_once(
     let done = run_at_most_once(shared, stem, again, what, work).await;
     done.map_err(|error| match error {
         OperationError::Lost(_) => OperationError::Failed(format!(
-            "WF502 {what} had begun when raymond ended, and whether it was done is not known; `once` says that it is never repeated"
+            "WF502 {what} had begun when raymond ended, and whether it was done is not known; `once` means that it is never repeated"
         )),
         error => error,
     })

@@ -90,9 +90,8 @@ async fn base(
     match (git.commit("HEAD").await?, branch) {
         (Some(head), None) => return Ok(Some(head)),
         (Some(_), Some(name)) => {
-            let why = format!(
-                "there is no branch and no commit `{name}`; --branch names what work is compared with"
-            );
+            let why =
+                format!("no branch or commit `{name}`; --branch names what work is compared with");
             return Err(OperationError::Failed(why));
         }
         (None, _) => {}
@@ -119,7 +118,7 @@ impl WorkingDirDiff<'_> {
 
     async fn text(&self) -> Result<String, OperationError> {
         if !is_object(self.base) {
-            return Err(format!("{:?} is no commit", self.base).into());
+            return Err(format!("{:?} is not a commit", self.base).into());
         }
         let shared = self.git.shared;
         let path = resolve_directory(shared.root(), self.directory)?;

@@ -46,7 +46,7 @@ impl GitClone<'_> {
         match blocking(shared, move |_| inspect(&inspected)).await? {
             CloneDestination::Repository => return self.is_same(git, &path).await,
             CloneDestination::Other => {
-                return Err(self.refused("there is something else with that name"));
+                return Err(self.refused("something else has that name"));
             }
             CloneDestination::Nothing => {}
         }

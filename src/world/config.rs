@@ -61,7 +61,9 @@ pub(super) fn source_exists(root: &Path, id: &str) -> Result<bool, String> {
 /// Returns the path of a source's clone, below the root.
 pub(super) fn clone_of(id: &str) -> Result<String, String> {
     if id.trim().is_empty() || id.contains('/') || id == "." || id == ".." {
-        return Err(format!("`{id}` is no id of a source: it names its directory in `{CLONES}`"));
+        return Err(format!(
+            "`{id}` is not the id of a source: it names its directory in `{CLONES}`"
+        ));
     }
     Ok(format!("{CLONES}/{id}"))
 }
@@ -107,7 +109,7 @@ pub(super) fn write_entry(
 ) -> Result<(), OperationError> {
     let entry = ValuePath::parse(path).map_err(|error| error.to_string())?;
     let config = read(root)?;
-    let map = config.as_object().ok_or_else(|| broken(root, "it is no map"))?;
+    let map = config.as_object().ok_or_else(|| broken(root, "it is not a map"))?;
     let keys = entry.keys_in(map).map_err(|why| format!("cannot set `{path}`: {why}"))?;
     let mut steps = Vec::new();
     let mut here = Some(&config);
@@ -194,9 +196,8 @@ fn text(root: &Path) -> Result<String, String> {
     let found = read_at(&resolve(root, given, FileAccess::Read)?);
     let found =
         found.map_err(|why| format!("cannot read `{given}` in {}: {why}", root.display()))?;
-    found.ok_or_else(|| {
-        format!("there is no `{CONFIG}` in {}: run this where the corpus is", root.display())
-    })
+    found
+        .ok_or_else(|| format!("no `{CONFIG}` in {}: run this where the corpus is", root.display()))
 }
 
 fn broken(root: &Path, why: &str) -> String {
@@ -211,7 +212,7 @@ fn place_of(config: &Value, id: &str) -> Result<Option<usize>, String> {
             let is_it = |source: &Value| source.get("id").and_then(name).as_deref() == Some(id);
             Ok(sources.iter().position(is_it))
         }
-        Some(_) => Err("its `sources` is no list".to_owned()),
+        Some(_) => Err("its `sources` is not a list".to_owned()),
     }
 }
 
@@ -322,7 +323,7 @@ mod tests {
         let why = write_entry(root, "list[1].x", json!(3), "s").expect_err("refused").to_string();
         assert_eq!(why, "cannot set `list[1].x`: `list` has 1 elements, and no `[1]`");
         let why = write_entry(root, "new[0].x", json!(3), "s").expect_err("refused").to_string();
-        assert_eq!(why, "cannot set `new[0].x`: `new` is no list, so it has no `[0]`");
+        assert_eq!(why, "cannot set `new[0].x`: `new` is not a list, so it has no `[0]`");
     }
 
     #[test]
@@ -333,7 +334,7 @@ mod tests {
         std::fs::remove_file(root.join(CONFIG)).expect("removed");
         assert_eq!(source_exists(root, "a"), Ok(false));
         let why = read(root).expect_err("missing");
-        assert!(why.starts_with("there is no `data/config.yaml` in /"), "{why}");
+        assert!(why.starts_with("no `data/config.yaml` in /"), "{why}");
         assert_eq!(index_is_placeholder(root), Ok(false));
         std::fs::write(root.join(INDEX), "> Run hiivmind-corpus-build to fill it")
             .expect("written");

@@ -187,9 +187,8 @@ impl OperationContext {
             // It is started in another directory than this one.
             std::path::absolute(path).ok()
         });
-        let path = found.ok_or_else(|| {
-            format!("there is no program `{}` on the PATH: install it", run.program)
-        })?;
+        let path =
+            found.ok_or_else(|| format!("no program `{}` on the PATH: install it", run.program))?;
         let program = ProcessSpec {
             path,
             arguments: run.arguments,

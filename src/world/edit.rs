@@ -80,7 +80,7 @@ fn change_value(value: &mut Value, change: &ValueEdit) -> Result<(), String> {
                 *list = Value::Array(Vec::new());
             }
             let Some(list) = list.as_array_mut() else {
-                return Err(format!("`{key}` is no list"));
+                return Err(format!("`{key}` is not a list"));
             };
             list.push(new.clone());
         }
@@ -100,7 +100,7 @@ fn down<'value>(value: &'value mut Value, step: &EditStep) -> Result<&'value mut
         }
         (Value::Array(list), EditStep::Item(index)) => {
             let length = list.len();
-            let missing = || format!("there is no item {index} in a list of {length}");
+            let missing = || format!("no item {index} in a list of {length}");
             list.get_mut(*index).ok_or_else(missing)
         }
         (_, EditStep::Key(key)) => Err(format!("{kind} has no key `{key}`")),
@@ -259,8 +259,8 @@ index: {built: false}
     fn impossible_change_is_an_error_with_reason() {
         let why = |change| apply(CONFIG, &[change]).expect_err("refused");
         assert_eq!(why(set("corpus.name.first", json!(1))), "a text has no key `first`");
-        assert_eq!(why(set("sources.7.id", json!(1))), "there is no item 7 in a list of 2");
-        assert_eq!(why(ValueEdit::Push("corpus".into(), json!(1))), "`corpus` is no list");
+        assert_eq!(why(set("sources.7.id", json!(1))), "no item 7 in a list of 2");
+        assert_eq!(why(ValueEdit::Push("corpus".into(), json!(1))), "`corpus` is not a list");
         assert!(apply("a: [", &[]).is_err());
         assert_eq!(apply(CONFIG, &[set("corpus.name", json!("docs"))]), Ok(None));
     }

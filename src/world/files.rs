@@ -38,7 +38,7 @@ pub fn read_at_most(root: &Path, given: &str, max_bytes: u64) -> Result<String, 
     let path = resolve(root, given, FileAccess::Read)?;
     match text_at(&path, max_bytes) {
         Ok(Some(text)) => Ok(text),
-        Ok(None) => Err(format!("there is no file `{given}` in {}", root.display())),
+        Ok(None) => Err(format!("no file `{given}` in {}", root.display())),
         Err(why) => Err(format!("cannot read `{given}` in {}: {why}", root.display())),
     }
 }
@@ -56,7 +56,9 @@ fn text_at(path: &Path, max_bytes: u64) -> Result<Option<String>, String> {
     };
     // A pipe or a device might never come to an end.
     if !found.is_file() {
-        return Err(if found.is_dir() { "it is a directory" } else { "it is no file" }.to_owned());
+        return Err(
+            if found.is_dir() { "it is a directory" } else { "it is not a file" }.to_owned()
+        );
     }
     let mut bytes =
         Vec::with_capacity(usize::try_from(found.len().min(max_bytes)).unwrap_or(0) + 1);
@@ -124,7 +126,7 @@ fn permissions(path: &Path) -> std::io::Result<Option<Permissions>> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
-        Ok(found) if found.is_dir() => Err(refused("there is a directory of that name")),
+        Ok(found) if found.is_dir() => Err(refused("a directory has that name")),
         Ok(found) if !found.is_file() => Err(refused("it is not a file")),
         Ok(found) if found.permissions().readonly() => {
             Err(refused("it is read-only: allow writing with chmod u+w"))
@@ -202,7 +204,7 @@ mod tests {
         assert!(said("bytes").ends_with("it is not UTF-8 text: byte 2 belongs to no character"));
         assert!(said("dir").ends_with("it is a directory"));
         assert!(said("large").ends_with("it is larger than 16 MiB"));
-        assert!(said("none").starts_with("there is no file `none` in /"));
+        assert!(said("none").starts_with("no file `none` in /"));
         assert!(said("bytes/x").contains("cannot read `bytes/x`"));
     }
 
@@ -214,7 +216,7 @@ mod tests {
         let fixed = root.join("fixed");
         std::fs::set_permissions(&fixed, Permissions::from_mode(0o444)).expect("set");
         let why = write(root, "dir", "x", "s").expect_err("refused").to_string();
-        assert!(why.ends_with("there is a directory of that name"), "{why}");
+        assert!(why.ends_with("a directory has that name"), "{why}");
         let why = write(root, "fixed", "x", "s").expect_err("refused").to_string();
         assert!(why.ends_with("it is read-only: allow writing with chmod u+w"), "{why}");
         assert!(write(root, "fixed/x", "x", "s").is_err());

@@ -414,7 +414,7 @@ impl<'op> Git<'op> {
             return Ok(path);
         }
         let root = self.shared.root().display();
-        Err(format!("there is no git repository at `{given}` in {root}: clone it first").into())
+        Err(format!("no git repository at `{given}` in {root}: clone it first").into())
     }
 
     /// Returns the commit a repository is at.

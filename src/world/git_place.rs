@@ -255,7 +255,7 @@ impl GitGround {
             return Ok(GitJudgement { variables, neutral });
         };
         Err(format!(
-            "the repository of {} is not the one that the run began in, and {why}: git is not run there",
+            "the repository of {} is not the repository that the run began in, and {why}: raymond does not run git there",
             root.display()
         ))
     }
@@ -415,7 +415,7 @@ mod tests {
         };
         assert_eq!(judged("user.name"), Ok(Vec::new()));
         let why = judged("core.hookspath").expect_err("it is refused");
-        assert!(why.contains("is not the one that the run began in"), "{why}");
+        assert!(why.contains("is not the repository that the run began in"), "{why}");
         note_repository(&run, &root.join("other"));
         assert_eq!(std::fs::read_to_string(run.join(NOTE)).expect("noted"), "", "there is none");
     }

@@ -19,10 +19,10 @@ pub(super) fn enter(
     let failed = |why: &str| format!("cannot enter `{name}` into `{list}`: {why}");
     let text = files::read(root, list).map_err(|why| failed(&why))?;
     let mut all: Value = serde_json::from_str(&text)
-        .map_err(|error| failed(&format!("it is no JSON: {}", placed_mistake(&error))))?;
-    let map = all.as_object_mut().ok_or_else(|| failed("it is no map"))?;
+        .map_err(|error| failed(&format!("it is not valid JSON: {}", placed_mistake(&error))))?;
+    let map = all.as_object_mut().ok_or_else(|| failed("it is not a map"))?;
     let plugins = map.entry("plugins").or_insert_with(|| json!([]));
-    let plugins = plugins.as_array_mut().ok_or_else(|| failed("its `plugins` is no list"))?;
+    let plugins = plugins.as_array_mut().ok_or_else(|| failed("its `plugins` is not a list"))?;
     let source = if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") };
     let there = plugins.iter_mut().find(|plugin| plugin["name"] == name);
     match there.and_then(Value::as_object_mut) {
@@ -70,6 +70,6 @@ mod tests {
         assert!(at("\"plugins\"") < at("\"name\": \"m\""), "{text}");
         std::fs::write(&path, "[]").expect("written");
         let why = enter(&root, list, "b", "b", "s").expect_err("refused").to_string();
-        assert!(why.ends_with("it is no map"), "{why}");
+        assert!(why.ends_with("it is not a map"), "{why}");
     }
 }

@@ -65,7 +65,7 @@ fn check(given: &str) -> Result<(), String> {
         return Err("the path is empty: name one below the workspace".to_owned());
     }
     if given.contains('\0') {
-        return Err(format!("the path {given:?} has a NUL character in it"));
+        return Err(format!("the path {given:?} contains a NUL character"));
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
     }
     if below.iter().any(|name| name.eq_ignore_ascii_case(RUNS_DIRECTORY)) {
         return Err(format!(
-            "the path `{given}` is in {RUNS_DIRECTORY}, which raymond keeps its runs in: write elsewhere"
+            "the path `{given}` is in {RUNS_DIRECTORY}, where raymond keeps its runs: write elsewhere"
         ));
     }
     if let Some(name) = refused_name(below) {
@@ -193,7 +193,7 @@ mod tests {
         }
         for given in [".raymond/runs/x", "a/.Raymond", ".raymond"] {
             let why = write(given).expect_err("refused");
-            assert!(why.contains("keeps its runs in"), "{why}");
+            assert!(why.contains("keeps its runs"), "{why}");
         }
         assert!(resolve(root, ".raymond/x", FileAccess::Read).is_ok());
         assert!(write("a/..").expect_err("refused").contains("the workspace itself"));

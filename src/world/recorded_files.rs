@@ -227,7 +227,7 @@ mod tests {
             "`a` has no part \"gone\"",
             "there is no `none`",
             "leads out of the workspace",
-            "keeps its runs in",
+            "keeps its runs",
             "is in .git",
         ];
         assert_eq!(told.len(), expected.len(), "{told:?}");

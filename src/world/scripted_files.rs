@@ -58,7 +58,7 @@ pub fn read_text(root: &Path, path: &str, limit: u64) -> Option<String> {
 pub fn folder_below(root: &Path, path: &str) -> Result<PathBuf, String> {
     let unusable = |error| format!("{}: {error}", root.display());
     let folder = resolve(&root.canonicalize().map_err(unusable)?, path, FileAccess::Read)?;
-    if folder.is_dir() { Ok(folder) } else { Err(format!("there is no folder `{path}` here")) }
+    if folder.is_dir() { Ok(folder) } else { Err(format!("no folder `{path}` here")) }
 }
 
 /// Refuses a path in a folder that is kept.

@@ -128,7 +128,7 @@ async fn run(
     };
     if !cwd.is_dir() {
         let cwd = cwd.display();
-        return Err(format!("there is no directory {cwd}; make it, or correct the path").into());
+        return Err(format!("no directory {cwd}; create it, or correct the path").into());
     }
     if let Some(number) = command.arguments.iter().position(|text| text.contains('\0')) {
         let number = number + 1;

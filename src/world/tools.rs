@@ -34,7 +34,7 @@ for part in sys.argv[1].split('.'):
 /// Returns whether a program is on the PATH.
 pub(super) fn is_available(shared: &OperationContext, tool: &str) -> Result<bool, String> {
     if tool.trim().is_empty() || tool.contains(['/', '\0']) {
-        return Err(format!("{tool:?} is no name of a program on the PATH"));
+        return Err(format!("{tool:?} is not the name of a program on the PATH"));
     }
     Ok(locate(tool, shared.place.path()).is_some())
 }
@@ -51,7 +51,7 @@ pub(super) async fn has_module(
     };
     if !module.split('.').all(is_name) {
         return Err(
-            format!("{module:?} is no name of a module, such as `yaml` or `os.path`").into()
+            format!("{module:?} is not the name of a module, such as `yaml` or `os.path`").into()
         );
     }
     if !is_available(shared, "python3")? {

@@ -143,9 +143,10 @@ pub(super) fn check(given: &str) -> Result<Url, String> {
         return Err("the url is empty: name a page".to_owned());
     }
     let shown = masked(given);
-    let url = Url::parse(given.trim()).map_err(|error| format!("`{shown}` is no url: {error}"))?;
+    let url =
+        Url::parse(given.trim()).map_err(|error| format!("`{shown}` is not a url: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`{shown}` is no page of the web: give one with http:// or https://"));
+        return Err(format!("`{shown}` is not a web page: give a url with http:// or https://"));
     }
     Ok(url)
 }

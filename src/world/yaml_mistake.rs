@@ -14,9 +14,9 @@ pub(super) fn placed_mistake(error: &Error) -> String {
 fn mistake(error: &Error) -> String {
     match error.without_snippet() {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key `{key}` stands here twice; remove one")
+            format!("the key `{key}` is given twice; remove one")
         }
-        Error::DuplicateMappingKey { .. } => "a key stands here twice; remove one".to_owned(),
+        Error::DuplicateMappingKey { .. } => "a key is given twice; remove one".to_owned(),
         Error::Eof { .. } => {
             "it ends too early; something is cut off, or a bracket or quote is missing".to_owned()
         }
@@ -31,7 +31,7 @@ fn mistake(error: &Error) -> String {
         | Error::AliasReplayStackDepthExceeded { .. } => {
             "it is too large or too deeply nested to be read".to_owned()
         }
-        _ => "this is no YAML; look for a wrong indentation, a missing quote or bracket, or a `:` in a text without quotes".to_owned(),
+        _ => "this is not valid YAML; look for wrong indentation, a missing quote or bracket, or a `:` in an unquoted string".to_owned(),
     }
 }
 
@@ -44,10 +44,10 @@ mod tests {
     #[test]
     fn text_that_is_no_yaml_has_place_and_sentence_of_our_own() {
         for (text, expected) in [
-            ("a: [\n", "line 1, column 4: this is no YAML; look for a wrong indentation"),
-            ("a: 1\na: 2\n", "line 2, column 1: the key `a` stands here twice; remove one"),
+            ("a: [\n", "line 1, column 4: this is not valid YAML; look for wrong indentation"),
+            ("a: 1\na: 2\n", "line 2, column 1: the key `a` is given twice; remove one"),
             ("a: *b\n", "line 1, column 4: no anchor has the name of this alias"),
-            ("a: 1\n b: 2\n", "this is no YAML"),
+            ("a: 1\n b: 2\n", "this is not valid YAML"),
             ("a: 1\n---\nb: 2\n", "a second document begins here"),
         ] {
             let options = serde_yaml::options! { with_snippet: false };

@@ -83,7 +83,7 @@ fn edited_state_branches_before_its_first_step_and_shows_the_difference() {
     last.ok().ended("main", "gathered");
     assert_eq!(test.calls_with("work on").len(), 3);
     assert_eq!(test.calls_with("gather").len(), 2, "c has the files that t was started with");
-    branch(&test, &["--edit", "NOTES.txt"]).code(64).stderr_has("NOTES.txt is no state");
+    branch(&test, &["--edit", "NOTES.txt"]).code(64).stderr_has("NOTES.txt is not a state");
 }
 
 /// Returns a fan-out of a hundred agents that go from A.md to B.md, and are gathered.
@@ -152,7 +152,7 @@ fn child_that_its_parent_asks_again_is_left_out_with_all_that_it_did() {
     assert_eq!((&dry["left_out"], &dry["agents"][0]["next"]), (&1.into(), &"asked".into()));
     assert_eq!(dry["agents"].as_array().map(Vec::len), Some(1), "{dry}");
     let dry = test.raymond(&["branch", "t", "--at", "main.1#1", "--dry-run"]);
-    dry.ok().stdout_has("main.1#1 in W.md is asked next").stdout_has("1 are left out");
+    dry.ok().stdout_has("main.1#1 in W.md is asked next").stdout_has("1 are dropped");
     assert!(!test.dir().join("runs/c").exists());
     assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 2, "t and b");
 }
@@ -205,7 +205,7 @@ fn given_reply_stands_for_the_turn_and_costs_nothing() {
     branch(&test, &with("I am done")).code(64).stderr_has("would not be accepted");
     branch(&test, &with("<fork next=\"S5.md\" each=\"none.txt\" as=\"item\">S4.md</fork>"))
         .code(64)
-        .stderr_has("there is no file `none.txt`");
+        .stderr_has("no file `none.txt`");
     branch(&test, &["--at", "3", "--reply", "x"])
         .code(64)
         .stderr_has("--reply is the reply of one step");
@@ -312,7 +312,7 @@ fn edited_file_is_not_mixed_with_others_that_have_changed() {
     branch(&test, &["--edit", "START.md"])
         .code(64)
         .stderr_has("tool.sh in ")
-        .stderr_has("name what is to be taken as it is now (--edit tool.sh)");
+        .stderr_has("name the edited files (--edit tool.sh)");
     branch(&test, &["--edit", "START.md", "--edit", "tool.sh", "--at", "1"]).ok();
 }
 
@@ -325,7 +325,7 @@ fn added_files_and_those_of_tests_do_not_hinder_an_edit() {
     branch(&test, &["--edit", "S3.md"]).ok().ended("main", "done");
     // A file that is as it was is said to be so, and its state is asked again.
     let same = test.raymond(&["branch", "t", "--id", "c", "--edit", "S5.md", "--dry-run"]);
-    same.ok().stdout_has("S5.md: the run has it like this already");
+    same.ok().stdout_has("S5.md: the run already has this version");
 }
 
 #[test]
@@ -390,11 +390,11 @@ fn wrong_places_are_named_and_leave_nothing() {
     let test = chain();
     test.run(&["START.md"]).ok();
     branch(&test, &["--at", "99"]).code(64).stderr_has("t has no record 99; its last one is 6");
-    branch(&test, &["--at", "6"]).code(64).stderr_has("no agent of t lives after record 6");
+    branch(&test, &["--at", "6"]).code(64).stderr_has("no agent of t is live after record 6");
     branch(&test, &[]).code(64).stderr_has("name an earlier record");
     branch(&test, &["--at", "main#9"]).code(64).stderr_has("main of t never came to step 9");
     branch(&test, &["--at", "main.4#1"]).code(64).stderr_has("t has no agent main.4");
-    branch(&test, &["--agent", "main"]).code(64).stderr_has("say before which step of main");
+    branch(&test, &["--agent", "main"]).code(64).stderr_has("give a step of main to branch before");
     branch(&test, &["--agent", "main", "--at", "9"]).code(64).stderr_has("never came to step 9");
     branch(&test, &["--agent", "main", "--at", "main#2"]).code(64).stderr_has("write --at STEP");
     branch(&test, &["--agent", "main.3", "--edit", "S2.md"])

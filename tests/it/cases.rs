@@ -139,7 +139,7 @@ fn json_and_junit_have_each_case_and_its_differences() {
 fn every_kind_of_expectation_can_fail() {
     let broken = [
         ("path: { main: [START.md] }", "the end of the path of main after 1 steps"),
-        ("path: { main.1: [A.md] }", "there is no agent main.1; there are main"),
+        ("path: { main.1: [A.md] }", "no agent main.1; the agents are main"),
         ("path: { set: [START.md, A.md, C.md] }", "C.md in the path of all agents"),
         ("path: { set: [START.md] }", "no other states in the path of all agents"),
         ("result: other", "the result of main is \"other\"; found \"done by A\""),
@@ -203,35 +203,35 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
     let wrong = [
         ("expcet: { path: [A.md] }", "1:1: unknown key `expcet`; did you mean `expect`?"),
         ("input: x", "1:1: the key `expect` is missing here"),
-        ("expect: { path: [D.md] }", "1:18: there is no state D.md in .; did you mean"),
-        ("expect: { status: done }", "1:19: `done` is no status; write one of completed"),
+        ("expect: { path: [D.md] }", "1:18: unknown state D.md in .; did you mean"),
+        ("expect: { status: done }", "1:19: `done` is not a known status; write one of completed"),
         (
             "expect: { failure: crsh }",
-            "1:20: `crsh` is no cause of a failure; did you mean `crash`?",
+            "1:20: `crsh` is not a known cause of a failure; did you mean `crash`?",
         ),
-        ("entry: B2.md\nexpect: {}", "1:8: there is no state B2.md in .; did you mean B.md?"),
+        ("entry: B2.md\nexpect: {}", "1:8: unknown state B2.md in .; did you mean B.md?"),
         ("settings: { budget: lots }\nexpect: {}", "1:21: invalid value 'lots'"),
         (
             "settings: { budgte: 1 }\nexpect: {}",
             "1:13: unknown key `budgte`; did you mean `budget`?",
         ),
         ("replies: { D.md: [x] }\nexpect: {}", "1:12: nothing in . asks for the replies of D.md"),
-        ("replies: { A.md: [{ fail: boom }] }\nexpect: {}", "1:27: `boom` is no failure"),
+        ("replies: { A.md: [{ fail: boom }] }\nexpect: {}", "1:27: `boom` is not a failure"),
         ("replies: none.yaml\nexpect: {}", "1:10: the replies tests/none.yaml cannot be read"),
         (
             "cassette: tapes\nreplies: x.yaml\nexpect: {}",
             "1:1: a case has `replies` or a `cassette`, not both",
         ),
         ("strict_replay: true\nexpect: {}", "1:1: `strict_replay` is about a cassette"),
-        ("cassette: ../tapes\nexpect: {}", "1:11: `../tapes` is no path of a file here"),
+        ("cassette: ../tapes\nexpect: {}", "1:11: `../tapes` is not the path of a file here"),
         (
             "cassette: tapes\nexpect: {}",
-            "1:11: cassette: there is no folder `tapes` here; make one with `raymond record RUN -o DIR`",
+            "1:11: cassette: no folder `tapes` here; make one with `raymond record RUN -o DIR`",
         ),
-        ("files: { ../x: y }\nexpect: {}", "1:10: `../x` is no path of a file here"),
-        ("entry: ../flow/A.md\nexpect: {}", "1:8: `../flow/A.md` is no path of a file here"),
-        ("", "1:1: there is no case in this file"),
-        ("cases: []", "1:1: there is no case in this list"),
+        ("files: { ../x: y }\nexpect: {}", "1:10: `../x` is not the path of a file here"),
+        ("entry: ../flow/A.md\nexpect: {}", "1:8: `../flow/A.md` is not the path of a file here"),
+        ("", "1:1: this file has no case"),
+        ("cases: []", "1:1: this list has no case"),
         (
             "expect: { result: { golden: .//ways.yaml } }",
             "1:29: `.//ways.yaml` would be a file of cases",
@@ -239,7 +239,7 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         ("expect: { exit: 300 }", "1:17: an exit code is at most 255"),
         (
             "expect: { result: { golden: ways.yaml } }",
-            "1:29: `ways.yaml` would be a file of cases; name the golden in a folder of its own",
+            "1:29: `ways.yaml` would be a file of cases; put the golden in a separate folder",
         ),
     ];
     for (case, message) in wrong {
@@ -254,9 +254,9 @@ fn folder_without_cases_and_unknown_case_are_named() {
     let test = Test::new().prompt("START.md", "x");
     test_of(&test, &[])
         .code(64)
-        .stderr_has("there are no cases; write one into tests/ beside a workflow");
+        .stderr_has("no cases found; write one to tests/ beside a workflow");
     test_of(&test, &["nowhere"]).code(64).stderr_has("there is no such file or folder");
-    test_of(&test, &["START.md"]).code(64).stderr_has("this is no file of cases");
+    test_of(&test, &["START.md"]).code(64).stderr_has("this is not a file of cases");
     let test = flow(CASES);
     test_of(&test, &["--case", "by Z"])
         .code(64)
@@ -273,7 +273,7 @@ fn golden_is_made_and_renewed_by_update_alone() {
     let missing = test_of(&test, &[]);
     missing
         .code(1)
-        .stdout_has("there is no file goldens/result.txt beside the case; --update makes it");
+        .stdout_has("the file goldens/result.txt is missing beside the case; --update creates it");
     assert!(!golden.exists());
     test_of(&test, &["--update"]).ok().stderr_has("tests/goldens/result.txt: written");
     assert_eq!(std::fs::read_to_string(&golden).expect("there"), "one\n");

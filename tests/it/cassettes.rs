@@ -170,7 +170,7 @@ fn changed_prompt_shows_its_difference_and_fails_a_strict_replay() {
         .stderr_has("-two")
         .stderr_has("+TWO");
     let strict = replay(&test, "v", &["--strict-replay"]);
-    strict.code(1).stderr_has("the prompt is not the recorded one").stderr_has("+TWO");
+    strict.code(1).stderr_has("the prompt differs from the recorded one").stderr_has("+TWO");
     replay(&test, "w", &["--strict"]).ok();
     test.raymond(&["run", "START.md", "--strict-replay"])
         .code(64)
@@ -267,7 +267,7 @@ fn recorded_changes_of_files_are_made_again_below_the_working_directory() {
     );
     record(&test, &[])
         .ok()
-        .stdout_has("2 changes of files outside of the working directory")
+        .stdout_has("2 changes of files outside the working directory")
         .stdout_has("1 command (Bash) was run: what it changed is not known");
     let paths: Vec<Value> = turns(&test)[0]["files"]
         .as_array()
@@ -322,7 +322,7 @@ fn live_run_is_recorded_without_the_turn_that_runs() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_for("the held turn", |test| test.calls_with("next").len() == 1);
     live.wait_event("step_finished", 1);
-    record(&test, &[]).ok().stdout_has("recorded 1 turn of t").stdout_has("the run is not over");
+    record(&test, &[]).ok().stdout_has("recorded 1 turn of t").stdout_has("the run has not ended");
     test.release("go");
     live.wait().ok();
     replay(&test, "u", &[])

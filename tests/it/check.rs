@@ -31,12 +31,12 @@ fn broken() -> Test {
 }
 
 const SAID: [&str; 7] = [
-    "NEXT.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state",
+    "NEXT.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or move it elsewhere if it is not a state",
     "NEXT.md:2:1: RF002 unknown key `modle`; did you mean `model`?",
-    "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
+    "START.md:3:3: RF201 this policy allows nothing: each of its entries names a missing file",
     "START.md:3:26: RF101 NXT.md: there is no such file; did you mean NEXT.md?",
     "raymond.yaml:1:12: RF003 write a number from 1 to 65535, or auto",
-    "replies.yaml:2:1: warning: RF005 there is no prompt GONE.md; no agent is ever given these",
+    "replies.yaml:2:1: warning: RF005 unknown prompt GONE.md; no agent is ever given these",
     "",
 ];
 
@@ -182,7 +182,7 @@ fn path_that_is_no_workflow_is_refused() {
     test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");
     test.raymond(&["check", "notes.txt"])
         .code(65)
-        .stderr_has("this is no state: a state is a prompt");
+        .stderr_has("this is not a state: a state is a prompt");
     test.raymond(&["check", "."]).code(65).stdout_has("START.md:1:1: RF001 a workflow begins with");
     test.raymond(&["check"]).code(64);
 }

@@ -30,7 +30,7 @@ fn dry_run_tells_prompt_settings_states_and_cost_and_leaves_nothing() {
         .stdout_has("Write about the sea, then")
         .stdout_has("none is needed")
         .stdout_has("at least $0.00")
-        .stdout_has("come on top");
+        .stdout_has("cost extra");
     let printed = test.raymond(&[&arguments[..], &["--json"]].concat()).ok().json();
     assert_eq!(printed["first"], json!({ "state": "START.md", "kind": "prompt", "model": null }));
     assert_eq!(printed["prompt"]["text"], "Write about the sea, then <goto>NEXT.md</goto>.");
@@ -101,7 +101,7 @@ fn dry_run_is_for_workflows_and_knows_what_it_cannot_know() {
     test.run(&["START.md", "--agent", "scripted"]).ok();
     test.raymond(&["run", "START.md", "--dry-run", "--agent", "scripted", "--id", "t"])
         .code(64)
-        .stderr_has("there is a run t already");
+        .stderr_has("a run t already exists");
     test.raymond(&["run", "t", "--dry-run"])
         .code(64)
         .stderr_has("t is a run; `raymond status t` shows it");

@@ -37,7 +37,7 @@ fn prompt_is_edited_once_the_running_turn_is_over() {
     let edited = test.start(&["edit", "t", "main"]);
     run.wait_event("command_received", 1);
     test.release("go");
-    assert_eq!(edited.wait().ok().stdout, "main is asked:\n\nanother\n\nmain goes on\n");
+    assert_eq!(edited.wait().ok().stdout, "main is asked:\n\nanother\n\nmain continues\n");
     run.wait().ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "another"]);
 }
@@ -92,7 +92,7 @@ fn hold_that_comes_during_an_edit_outlives_it_and_a_second_edit_is_refused() {
     let written = |name: &str| std::fs::read_to_string(test.root().join(name)).expect(name);
     assert_eq!(written("code"), "64\n");
     assert!(
-        written("second").contains("somebody edits the prompt of main"),
+        written("second").contains("the prompt of main is being edited"),
         "{}",
         written("second")
     );
@@ -108,7 +108,7 @@ fn edit_that_a_stopped_run_would_refuse_is_taken_back_and_its_text_kept() {
         format!("{} release t main; sed -i s/next/another/", env!("CARGO_BIN_EXE_raymond"));
     let test = before_next(held()).env("EDITOR", &releases);
     let edited = test.raymond(&["edit", "t", "main"]);
-    edited.code(64).stderr_has("main has gone on meanwhile").stderr_has("the text is kept");
+    edited.code(64).stderr_has("main continued in the meantime").stderr_has("the text is kept");
     test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
 }
@@ -136,7 +136,7 @@ fn nothing_changes_without_an_edit() {
         ("truncate -s 0", 0, "nothing was changed"),
         ("false", 64, "the editor `false` ended with exit status: 1"),
         ("no-such-editor", 64, "the editor `no-such-editor` was not found; set VISUAL or EDITOR"),
-        ("", 64, "there is no terminal for an editor"),
+        ("", 64, "no terminal for an editor"),
     ] {
         test = test.env("EDITOR", editor);
         let edited = test.raymond(&["edit", "t", "main"]);
@@ -176,7 +176,11 @@ fn edit_of_an_agent_that_was_released_meanwhile_is_refused() {
     let edited = test.start(&["edit", "t", "main"]);
     run.wait_event("command_received", 1);
     test.release("go");
-    edited.wait().code(64).stderr_has("main has gone on meanwhile").stderr_has("the text is kept");
+    edited
+        .wait()
+        .code(64)
+        .stderr_has("main continued in the meantime")
+        .stderr_has("the text is kept");
     test.release("later");
     run.wait().ok().ended("main", "ok");
     assert_eq!(test.prompts(), ["start", "next"]);
@@ -191,7 +195,7 @@ fn agent_without_a_prompt_that_is_due_says_why() {
         .env("EDITOR", REPLACES);
     test.run(&["START.md"]).code(2);
     let edited = test.raymond(&["edit", "t", "main"]);
-    edited.code(64).stderr_has("main has no prompt that is due").stderr_has("raymond answer");
+    edited.code(64).stderr_has("main has no pending prompt").stderr_has("raymond answer");
     test.raymond(&["edit", "t", "main.7"]).code(64).stderr_has("main.7");
     test.raymond(&["answer", "t", "NEXT.md=yes"]).ok();
 }

@@ -23,7 +23,7 @@ fn holds(test: &Test) -> Vec<String> {
 fn fact_holds_until_it_is_retracted() {
     let test = Test::new();
     let signal = |arguments: &[&str]| test.raymond(&[&["signal"], arguments].concat());
-    test.raymond(&["facts"]).ok().stderr_has("there are no facts; assert one: raymond signal");
+    test.raymond(&["facts"]).ok().stderr_has("no facts; assert one: raymond signal");
     assert_eq!(test.raymond(&["facts", "--json"]).ok().json(), json!([]));
     signal(&["plan/ready", "--retract"]).ok().stdout_has("plan/ready is not asserted");
     assert!(!test.dir().exists(), "who only looks makes nothing");
@@ -38,9 +38,7 @@ fn fact_holds_until_it_is_retracted() {
     shown.ok().stdout_has("label       key         value        source  seq\n");
     shown.stdout_has("plan/ready  feature-42  - two lines  signal  2\n");
     test.raymond(&["facts", "--label", "other"]).ok().stdout_lacks("plan/ready");
-    test.raymond(&["facts", "--label", "none"])
-        .ok()
-        .stderr_has("there are no facts of the label none");
+    test.raymond(&["facts", "--label", "none"]).ok().stderr_has("no facts of the label none");
     signal(&[&feature[..], &["--retract"]].concat()).ok().stdout_has("feature-42 is retracted\n");
     assert_eq!(holds(&test), ["other ="]);
 }

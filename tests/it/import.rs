@@ -73,7 +73,7 @@ fn zip_that_could_write_elsewhere_or_is_too_large_is_refused() {
             "programs obey hidden files",
         ),
         (zipped(&[("flow/A.md", b"x"), ("flow/CLAUDE.md", b"y")]), "programs obey hidden files"),
-        (linked, "no regular file"),
+        (linked, "not a regular file"),
     ];
     for (zip, why) in table {
         let test = Test::new().file("bad.zip", &zip);

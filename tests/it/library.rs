@@ -157,7 +157,7 @@ fn paused_run_resumes_with_larger_budget() {
     };
     let ended = more(1.0).run_here().expect("it goes on");
     assert!(ended.is_success() && ended.result(&AgentId::main()) == Some("ab"));
-    let again = more(2.0).run_here().expect("nothing is left to do");
+    let again = more(2.0).run_here().expect("nothing to do");
     assert_eq!(again.run.finished, ended.run.finished);
 }
 

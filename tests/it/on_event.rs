@@ -215,7 +215,7 @@ fn invalid_command_is_refused_before_the_run_starts() {
     for verb in ["run", "start"] {
         test.raymond(&[verb, "START.md", "--on-event", "no-such-program x"])
             .code(64)
-            .stderr_has("--on-event: there is no executable program `no-such-program` on the PATH");
+            .stderr_has("--on-event: no executable program `no-such-program` on the PATH");
     }
     assert!(test.calls().is_empty() && !test.dir().join("runs").exists());
 }

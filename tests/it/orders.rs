@@ -60,7 +60,7 @@ fn running_turn_reads_a_message_at_its_next_request() {
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
     let told = test.raymond(&["tell", "t", "main", "be brief"]);
-    told.ok().stdout_has("main is told with its next request to the model");
+    told.ok().stdout_has("main gets the message with its next request to the model");
     wait_queued(&mut run, 1);
     test.release("go");
     run.wait().ok().ended("main", "ok");
@@ -69,7 +69,7 @@ fn running_turn_reads_a_message_at_its_next_request() {
     let taken = test.events("messages_taken");
     assert_eq!(taken.len(), 1);
     assert!(taken[0]["message"].is_string(), "{taken:?}");
-    test.raymond(&["log", "t"]).ok().stdout_has("main  is told within its turn");
+    test.raymond(&["log", "t"]).ok().stdout_has("main  gets the message within its turn");
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn messages_to_an_agent_that_is_held_stand_in_its_next_prompt_and_in_no_other() 
     assert_eq!(test.events("messages_taken").len(), 1);
     test.raymond(&["log", "t"])
         .ok()
-        .stdout_has("someone tells it: leave the tests alone")
-        .stdout_has("main  is told with its next prompt");
+        .stdout_has("someone sends a message: leave the tests alone")
+        .stdout_has("main  gets the message with its next prompt");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn message_to_a_stopped_run_is_told_once_it_goes_on() {
     test.release("go");
     run.wait().code(130);
     let told = test.raymond(&["tell", "t", "main", "be brief"]);
-    told.ok().stdout_has("nobody runs t now").stdout_has("raymond resume t");
+    told.ok().stdout_has("t is not live").stdout_has("raymond resume t");
     test.raymond(&["resume", "t"]).ok().ended("main", "ok");
     let prompts = test.prompts();
     assert_eq!(prompts.iter().filter(|prompt| prompt.contains("be brief")).count(), 1);
@@ -229,12 +229,14 @@ fn message_that_comes_too_late_is_not_silently_lost() {
     test.raymond(&["tell", "t", "main", &"wait ".repeat(10_000)]).ok();
     run.wait_event("command_received", 1);
     test.release("go");
-    run.wait().ok().stderr_has("it has ended before it was told: wait wait");
-    test.raymond(&["show", "t", "main"]).ok().stdout_has("ended before it was told: wait wait");
+    run.wait().ok().stderr_has("it ended before it got the message: wait wait");
+    test.raymond(&["show", "t", "main"])
+        .ok()
+        .stdout_has("ended before it got the message: wait wait");
     let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
     assert_eq!(shown["untold"].as_array().map(Vec::len), Some(1));
     let late = test.raymond(&["tell", "t", "main", "x"]);
-    late.code(64).stderr_has("main has ended").stderr_has("raymond tree t");
+    late.code(64).stderr_has("main has already ended").stderr_has("raymond tree t");
     test.raymond(&["tell", "t", "main.7", "x"]).code(64).stderr_has("main.7");
     test.raymond(&["tell", "t", "main", " "]).code(64).stderr_has("the message is empty");
 }
@@ -244,7 +246,7 @@ fn held_agent_begins_nothing_until_it_is_released() {
     let test = held();
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
-    test.raymond(&["hold", "t", "main"]).ok().stdout_has("begins nothing more");
+    test.raymond(&["hold", "t", "main"]).ok().stdout_has("starts nothing new");
     run.wait_event("command_received", 1);
     test.release("go");
     let paused = run.wait();
@@ -259,7 +261,7 @@ fn held_agent_begins_nothing_until_it_is_released() {
 
     test.raymond(&["resume", "t"]).code(2).stderr_has("main is held");
     assert_eq!(test.calls().len(), 1, "a resumed run keeps the hold");
-    test.raymond(&["release", "t", "main"]).ok().stdout_has("main goes on");
+    test.raymond(&["release", "t", "main"]).ok().stdout_has("main continues");
     test.raymond(&["resume", "t"]).ok().ended("main", "ok");
     assert_eq!(test.calls().len(), 2);
 }
@@ -295,7 +297,7 @@ fn agent_that_a_stopped_run_will_end_takes_no_more_orders() {
     test.raymond(&["waits"]).ok().stdout_lacks("Shall I?");
     test.raymond(&["status", "t"]).ok().stdout_lacks("answer: raymond answer");
     test.raymond(&["answer", "t", "NEXT.md=yes"]).code(64).stderr_has("no question of t waits");
-    test.raymond(&["tell", "t", "main", "wait"]).code(64).stderr_has("main has ended");
+    test.raymond(&["tell", "t", "main", "wait"]).code(64).stderr_has("main has already ended");
     test.resume(&[]).code(1).failed("main");
 }
 
@@ -313,15 +315,15 @@ fn stopped_run_shows_the_orders_that_it_takes_once_it_goes_on() {
     assert_eq!(test.raymond(&["waits", "--json"]).ok().json_items().len(), 1);
     test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
 
-    test.raymond(&["release", "t", "main"]).ok().stdout_has("main goes on");
+    test.raymond(&["release", "t", "main"]).ok().stdout_has("main continues");
     test.raymond(&["tell", "t", "main", "be brief"]).ok();
     assert_eq!(test.raymond(&["waits", "--json"]).ok().json_items().len(), 0);
     for shows in ["status", "tree"] {
         test.raymond(&[shows, "t"])
             .ok()
             .stdout_has("in its inbox: main  is released\n")
-            .stdout_has("in its inbox: main  someone tells it: be brief\n")
-            .stdout_has("it goes on with: raymond resume t\n");
+            .stdout_has("in its inbox: main  someone sends a message: be brief\n")
+            .stdout_has("to continue: raymond resume t\n");
     }
     test.raymond(&["list"]).ok().stdout_has("an order has come; resume it: raymond resume t");
     test.raymond(&["resume", "t"]).ok().ended("main", "ok");
@@ -377,7 +379,9 @@ fn stopped_agent_ends_with_its_turn_and_whoever_waits_is_told() {
     // It can live again, and is not ended a second time.
     let test = pair();
     test.run(&["START.md"]).ok();
-    test.raymond(&["stop", "t", "--agent", "main.1"]).code(64).stderr_has("main.1 has ended");
+    test.raymond(&["stop", "t", "--agent", "main.1"])
+        .code(64)
+        .stderr_has("main.1 has already ended");
 }
 
 #[test]
@@ -404,7 +408,7 @@ fn agent_that_is_stopped_while_nobody_runs_it_ends_with_the_turn_that_outlived_r
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
     run.kill9();
-    test.raymond(&["stop", "t", "--agent", "main"]).ok().stdout_has("nobody runs t now");
+    test.raymond(&["stop", "t", "--agent", "main"]).ok().stdout_has("t is not live");
     let early = test.raymond(&["retry", "t", "--agent", "main"]);
     early.code(64).stderr_has("main is about to end, as a person asked");
     test.release("go");

@@ -146,6 +146,6 @@ fn scripted_replies_are_checked_against_the_schema() {
 fn invalid_schema_is_reported_before_the_run_starts() {
     let test = judging().prompt("verdict.schema.json", "{\n  \"type\": \"object\",\n}");
     let outcome = test.run(&["START.md"]);
-    outcome.code(65).stderr_has("verdict.schema.json:3:1: RF501 this is no JSON");
+    outcome.code(65).stderr_has("verdict.schema.json:3:1: RF501 this is not valid JSON");
     assert!(test.calls().is_empty());
 }

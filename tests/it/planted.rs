@@ -131,7 +131,7 @@ fn facts_are_read_and_planted_files_are_named() {
     live.wait_stderr("0-zero.json: this is not a fact (it is a symbolic link, not a plain file)");
     let listed = test.raymond(&["facts"]);
     listed.ok().stdout_has("first").stderr_has("0-fifo.json: this is not a fact (it is a FIFO");
-    listed.stderr_has("facts/other: this is not a fact (it is no directory of facts)");
+    listed.stderr_has("facts/other: this is not a fact (it is not a directory of facts)");
     std::fs::remove_file(space.join("changes")).expect("removed");
     make_fifo(&space.join("changes"));
     test.raymond(&["signal", "go", "--key", "k", "--value", "yes"]).ok();

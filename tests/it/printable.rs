@@ -119,6 +119,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
         "test" => vec![all("test EVIL"), all("test tested")],
+        "new" => vec![quiet("new sample"), all("new other --from EVIL")],
         "import" => vec![all("import EVIL"), quiet("import START.md")],
         "graph" => vec![
             all("graph drawn.lisp"),

@@ -1,16 +1,13 @@
 //! The README and the pages it links to first: their commands run, and their tables are those of the code.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use clap::CommandFactory;
-use raymond::cli::args::Cli;
 use raymond::domain::transition::TagName;
 use raymond::language::tag;
 
-use crate::support::Test;
+use crate::support::{Test, when};
 
 fn page(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("there is a page")
@@ -44,45 +41,67 @@ fn listed_tags_parse_and_match_those_of_the_code() {
 }
 
 #[test]
-fn readme_lists_every_command() {
-    let listed =
-        table(&readme(), "command").iter().map(|row| row[0].clone()).collect::<Vec<_>>().join(" ");
-    let named: BTreeSet<&str> = listed
-        .split('`')
-        .filter_map(|code| code.strip_prefix("raymond "))
-        .filter_map(|code| code.split(' ').next())
-        .filter(|word| word.chars().all(char::is_lowercase))
+fn readme_lists_the_commands_of_the_short_help() {
+    let listed: Vec<String> = table(&readme(), "command")
+        .iter()
+        .filter_map(|row| row[0].split(' ').nth(1).map(|name| name.trim_matches('`').to_owned()))
         .collect();
-    let command = Cli::command();
-    let known: BTreeSet<&str> = command
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .filter(|name| *name != "resume")
+    let help = Test::new().raymond(&["help"]);
+    let (_, commands) = help.stdout.split_once("\nCommands:\n").expect("it lists commands");
+    let mut shown: Vec<&str> = commands
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(named, known);
+    let mut listed: Vec<&str> = listed.iter().map(String::as_str).collect();
+    listed.sort_unstable();
+    shown.sort_unstable();
+    assert_eq!(listed, shown);
+}
+
+/// Returns the fenced blocks of a page: the paragraph before each, its language and its text.
+fn blocks(page: &str) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    let (mut before, mut lines) = (String::new(), page.lines());
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let text = lines.by_ref().take_while(|line| *line != "```");
+            let text = text.map(|line| format!("{line}\n")).collect();
+            found.push((std::mem::take(&mut before), language.to_owned(), text));
+        } else if !line.is_empty() {
+            before = line.to_owned();
+        }
+    }
+    found
 }
 
 #[test]
-fn tour_command_of_the_readme_runs() {
-    let text = readme();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("cargo run -- "))
-        .expect("the first command of the README runs the tour");
-    let place = tempfile::tempdir().expect("a temporary folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_raymond"))
-        .args(line.split(' '))
-        .env_clear()
-        .env("RAYMOND_DIR", place.path())
-        .env("HOME", place.path())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("raymond starts");
-    let (out, err) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{out}{err}");
-    assert!(out.contains("Agent main terminated with result: "), "{out}");
-    assert!(err.contains("no model is called"), "{err}");
+fn each_block_of_the_readme_runs_as_printed_and_shows_the_files_that_are_there() {
+    let page = readme();
+    let test = Test::new()
+        .rule(when("the sea").reply("Too long. <goto>POLISH.md</goto>"))
+        .rule(when("weakest word").reply("<result>Salt wind</result>"))
+        .rule(when("a lighthouse").reply("<result>One light\n</result>"));
+    let flow = test.flow();
+    let mut script = "raymond=$0\nraymond() { \"$raymond\" \"$@\" || exit 1; }\ncargo() { test \"$*\" = 'install --path .'; }\nset -e\n".to_owned();
+    let mut files = Vec::new();
+    for (before, language, text) in blocks(&page) {
+        match language.as_str() {
+            "sh" => script.push_str(&text),
+            "markdown" | "yaml" => {
+                let path = before.split('`').nth(1).expect("the line above names the file");
+                files.push((path.to_owned(), text));
+            }
+            other => panic!("a block of an unknown kind: {other}"),
+        }
+    }
+    let outcome = test.shell(&script).wait();
+    outcome.ok().stderr_has("no model is called").stdout_has("into one white wing.");
+    assert_eq!(files.len(), 3);
+    for (path, text) in files {
+        assert_eq!(fs::read_to_string(flow.join(&path)).expect("it was created"), text, "{path}");
+    }
+    assert_eq!(fs::read_to_string(flow.join("haiku.txt")).expect("written"), "One light\n");
 }
 
 #[test]
@@ -103,15 +122,6 @@ fn tour_picture_matches_the_output_of_the_program() {
 #[test]
 fn readme_has_fewer_than_150_lines() {
     assert!(readme().lines().count() < 150);
-}
-
-#[test]
-fn prompt_in_the_readme_is_valid() {
-    let text = readme();
-    let prompt = text.split("```markdown\n").nth(1).and_then(|rest| rest.split("```").next());
-    let document = raymond::language::prompt::document::parse(prompt.expect("it shows a prompt"))
-        .expect("the prompt is valid");
-    assert_eq!(document.frontmatter.policy.allowed.len(), 2);
 }
 
 #[test]
@@ -152,20 +162,6 @@ fn graph_example_of_the_how_to_runs() {
     test.raymond(&["run", flow, "--answer", "ask=1"]).ok().stdout_has("Greeted 2 so far");
     test.raymond(&["run", flow, "--answer", "ask=nobody"]).code(1).says("Nobody was greeted");
     test.raymond(&["run", flow]).code(2).stdout_has("Who is to be greeted?");
-}
-
-#[test]
-fn program_example_of_the_readme_runs() {
-    let page = readme();
-    let (_, program) = page.split_once("```lisp\n").expect("it shows a program");
-    let (program, _) = program.split_once("```").expect("it ends");
-    let replies = "\"essay.lisp#author\": [first, better]\n\"essay.lisp#critic\": [longer! REVISE, APPROVE]\n";
-    let test =
-        Test::new().file("essay.lisp", program.as_bytes()).file("replies.yaml", replies.as_bytes());
-    test.raymond(&["check", "essay.lisp"]).ok();
-    test.run(&["essay.lisp", "--input", "the sea", "--agent", "scripted"])
-        .ok()
-        .ended("main", "better");
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn journal_with_record_of_newer_format_is_refused_and_left_unchanged() {
         let journal = before.clone() + end;
         fs::write(test.journal_file(), &journal).expect("it is written");
         let line = format!("journal.jsonl:{}: this record has format 999", journal.lines().count());
-        test.resume(&[]).code(65).stderr_has(&line).stderr_has("newer one");
+        test.resume(&[]).code(65).stderr_has(&line).stderr_has("a newer raymond");
         let after = fs::read_to_string(test.journal_file()).expect("a journal");
         assert_eq!(after, journal, "it is not taken for a torn record");
     }
@@ -367,7 +367,7 @@ fn missing_snapshot_of_an_ended_run_is_rebuilt() {
     let whole = fs::read(&state).expect("a state");
     let mut early: Value = serde_json::from_slice(&whole).expect("JSON");
     fs::remove_file(&state).expect("removed");
-    test.resume(&[]).ok().stderr_has("nothing is left to do");
+    test.resume(&[]).ok().stderr_has("nothing to do");
     let now: Value = serde_json::from_slice(&fs::read(&state).expect("it is back")).expect("JSON");
     assert_eq!(now, early);
     early["status"] = "running".into();

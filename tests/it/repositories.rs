@@ -159,7 +159,7 @@ fn missing_repository_is_warned_of_before_a_turn() {
     let plain = test.root().join("out").display().to_string();
     let ended = test.run(&["START.md", "--cwd", &plain]);
     ended.code(1).stderr_has("agents of this workflow get worktrees, but ");
-    ended.stderr_has("is in no git repository: make one with `git init`");
+    ended.stderr_has("is not in a git repository: create one with `git init`");
     let test = place();
     let bare = test.root().join("bare").display().to_string();
     git(&test.flow(), &["clone", "-q", "--bare", ".", &bare]);

@@ -30,7 +30,7 @@ fn two_failed_of_five_cost_two_agents_and_join_receives_them() {
 
     let plan = test.raymond(&["retry", "t", "--dry-run"]);
     plan.ok().stdout_has("main continues at GATHER.md (join)").stdout_lacks("main.1 ");
-    plan.stdout_has("main.2 continues at W.md (crash)").stdout_has("3 agents live again in t");
+    plan.stdout_has("main.2 continues at W.md (crash)").stdout_has("3 agents continue in t");
     assert_eq!(test.status()["status"], "failed", "nothing is changed");
 
     let retried = test.raymond(&["retry", "t"]);
@@ -68,7 +68,7 @@ fn selection_by_state_and_cause_and_wrong_ones_are_named() {
     let test = five_workers("all\non_failure: keep");
     test.run(&ONE_RESTART).ok();
     let retry = |more: &[&str]| test.raymond(&[&["retry", "t", "--dry-run"], more].concat());
-    retry(&["--state", "W.md", "--cause", "crash"]).ok().stdout_has("2 agents live again");
+    retry(&["--state", "W.md", "--cause", "crash"]).ok().stdout_has("2 agents continue");
     retry(&["--state", "GATHER.md"]).code(64).stderr_has(
         "no failed agent fits the selection; failed are main.2 in W.md (crash), main.4",
     );
@@ -120,7 +120,11 @@ fn edited_prompt_that_leads_to_an_error_is_not_taken_up() {
     let test = test.prompt("WORK.md", leads_nowhere);
     for arguments in [&["--prompts"][..], &["--prompts", "--dry-run"], &["--migrate"]] {
         let refused = test.raymond(&[&["retry", "t"], arguments].concat());
-        refused.code(65).stderr_has("WORK.md").stderr_has("NOPE.md").stderr_lacks("lives again");
+        refused
+            .code(65)
+            .stderr_has("WORK.md")
+            .stderr_has("NOPE.md")
+            .stderr_lacks("agent continues");
     }
     assert_eq!(test.calls().len(), calls);
     test.raymond(&["retry", "t", "--dry-run"]).ok();
@@ -157,7 +161,7 @@ fn running_run_takes_up_a_retry() {
     for files in ["--prompts", "--migrate"] {
         test.raymond(&["retry", "t", files]).code(64).stderr_has("t is running, with its files");
     }
-    test.raymond(&["retry", "t"]).ok().stdout_has("t is running, and takes it up");
+    test.raymond(&["retry", "t"]).ok().stdout_has("t is running, and retries them");
     live.wait_event("agents_retried", 1);
     test.release("go");
     live.wait().ok().ended("main.1", "worked").ended("main", "led");

@@ -69,6 +69,17 @@ const CLASSIFY: SampleWorkflow = SampleWorkflow {
     reminders: 0,
 };
 
+const HAIKU: SampleWorkflow = SampleWorkflow {
+    name: "haiku",
+    input: Some("the sea"),
+    steps: &[
+        "main START.md: <goto>POLISH.md</goto>",
+        "main POLISH.md: <result>Salt wind on the stones / A gull folds the grey evening / into one white wing.</result>",
+    ],
+    cost_usd: 0.0,
+    reminders: 0,
+};
+
 const STORY: SampleWorkflow = SampleWorkflow {
     name: "story",
     input: Some("a lighthouse keeper"),
@@ -204,6 +215,7 @@ macro_rules! samples {
 samples! {
     tour => TOUR,
     classify => CLASSIFY,
+    haiku => HAIKU,
     story => STORY,
     research => RESEARCH,
     dispatch => DISPATCH,

@@ -170,7 +170,7 @@ fn folder_that_came_after_the_run_began_cannot_be_entered() {
     let outcome = live.wait();
     outcome.code(1);
     let why = outcome.failed("main");
-    outcome.assert(why.contains("not part of the workflow as it was"), "the reason");
+    outcome.assert(why.contains("not part of the workflow when the run began"), "the reason");
 }
 
 #[test]

@@ -139,5 +139,5 @@ fn slowest_agent_of_many_is_named_also_if_its_turn_was_before_a_pause() {
     run(&limited, &["--on-limit", "pause"]).code(75);
     let resumed = limited.resume(&["--on-limit", "wait"]);
     check(&resumed.ok().stdout);
-    assert_eq!(limited.resume(&[]).ok().stdout, resumed.stdout, "nothing is left to do");
+    assert_eq!(limited.resume(&[]).ok().stdout, resumed.stdout, "nothing to do");
 }

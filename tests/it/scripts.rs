@@ -302,7 +302,7 @@ fn status_after_a_kill_says_that_a_script_is_run_again() {
     wait_until("the script runs", || !file(&test, "running").is_empty());
     live.kill9();
     test.raymond(&["status", "t"]).ok().stdout_has(
-        "1 of its scripts still run; `raymond resume t` ends them and runs them again, as the restart policy says",
+        "1 of its scripts still run; `raymond resume t` ends them and runs them again, according to the restart policy",
     );
     std::fs::write(test.flow().join("go"), "").expect("written");
     test.resume(&[]).ok().ended("main", "x");

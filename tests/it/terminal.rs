@@ -91,7 +91,7 @@ fn fan_out_of_many_is_one_row_with_items_and_the_end_is_a_table() {
     screen.wait_for(&["run t finished"]);
     assert_eq!(screen.wait_for_exit(), Some(0));
     assert_no_fragments(&screen);
-    let row = screen.row("WORKER.md");
+    let row = screen.row("WORKER.md  ");
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[..5], ["WORKER.md", "30", "30", "0", "$15.00"], "{}", screen.text());
     screen.wait_for(&["Agent main terminated with result: merged", "raymond tree t --all"]);
@@ -124,7 +124,7 @@ fn verbose_run_has_a_line_for_each_agent_and_quiet_one_only_for_the_first() {
     verbose.ok().ended("main", "merged").ended("main.30", "done");
     verbose.stderr_has("main.30  WORKER.md → done (result)");
     let quiet = test.run(&["START.md", "--stagger", "0s", "-q", "--id", "u"]);
-    assert_eq!(quiet.ok().stdout, "Agent main terminated with result: merged\n");
+    assert_eq!(quiet.ok().stdout, "merged", "nothing else, byte for byte");
     assert_eq!(quiet.stderr.lines().count(), 1, "{}", quiet.stderr);
     test.run(&["START.md", "-q", "-v", "--id", "x"]).code(64);
 }

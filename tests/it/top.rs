@@ -118,7 +118,7 @@ fn killed_run_is_shown_and_followed_when_resumed() {
         "waits for the run to be resumed",
         "`raymond resume t` resumes it",
     ]);
-    screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
+    screen.keys(ENTER).wait_for(&["no output yet"]).keys(ESCAPE);
     test.release("go");
     test.resume(&[]).ok();
     screen.wait_for(&["t  completed", "✓ main"]).keys(ENTER).wait_for(&["<result>ok</result>"]);
@@ -169,9 +169,9 @@ fn missing_terminal_or_run_exits_64_with_a_hint() {
     let test = Test::new().rule(always().reply("x"));
     test.raymond(&["top"]).code(64).stderr_has("raymond tree RUN").stderr_has("status RUN");
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["there is no run in", "raymond run PATH"]);
+    screen.wait_for(&["no runs in", "raymond run PATH"]);
     assert_eq!(screen.wait_for_exit(), Some(64));
     let mut screen = test.on_screen(&["top", "none"], SIZE);
-    screen.wait_for(&["there is no run none"]);
+    screen.wait_for(&["no run none"]);
     assert_eq!(screen.wait_for_exit(), Some(64));
 }

@@ -281,6 +281,6 @@ fn missing_run_exits_64_and_is_named() {
     let test = pair();
     test.run(&["START.md"]).ok();
     for command in [&["tree", "tt"][..], &["show", "tt", "main"], &["costs", "tt"]] {
-        test.raymond(command).code(64).stderr_has("there is no run tt");
+        test.raymond(command).code(64).stderr_has("no run tt");
     }
 }

@@ -230,7 +230,7 @@ fn branch_of_a_pruned_snapshot_is_refused_and_leaves_nothing() {
     branch(&test, "b", "main#2")
         .code(64)
         .stderr_has("git has pruned it")
-        .stderr_has("branch off elsewhere");
+        .stderr_has("branch at another point");
     assert!(!test.dir().join("runs/b").exists() && !test.dir().join("worktrees/b").exists());
     assert!(refs(&test).is_empty());
 }

@@ -127,7 +127,7 @@ fn worktree_has_its_own_branch_and_is_pruned_only_once_merged() {
     worktrees(&test, &["--prune"]).ok().stdout_has("main stays: 2 commits are on no other branch");
     git(&flow, &["merge", "-q", "raymond/t/main"]);
     worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch raymond/t/main\n");
-    worktrees(&test, &[]).ok().stderr_has("t has no worktrees now");
+    worktrees(&test, &[]).ok().stderr_has("t has no worktrees");
     assert_eq!(git(&flow, &["branch", "--list", "raymond/*"]), "");
     assert_sound(&test, 0);
 }
@@ -199,9 +199,9 @@ fn agent_outside_a_git_repository_fails_with_the_reason() {
     std::fs::rename(test.flow().join(".git"), test.root().join("git")).expect("moved");
     let failed = test.run(&["START.md"]);
     let why = failed.code(1).failed("main").to_owned();
-    failed.assert(why.contains("is in no git repository: make one with `git init`"), "why");
+    failed.assert(why.contains("is not in a git repository: create one with `git init`"), "why");
     assert!(test.calls().is_empty(), "nobody was asked");
-    worktrees(&test, &[]).ok().stderr_has("t has no worktrees now");
+    worktrees(&test, &[]).ok().stderr_has("t has no worktrees");
     worktrees(&test, &["--all"]).code(64).stderr_has("--prune");
     test.raymond(&["worktrees", "u"]).code(64).stderr_has("no run u");
 }

@@ -90,12 +90,12 @@ pub(super) async fn taken(
         LookupOutcome::Done(Ok(commit)) => {
             if !commit.left_out.is_empty() {
                 let files = commit.left_out.join(", ");
-                tracing::info!(agent = %tree, "the snapshot of the worktree is without {files}: they are too large, or in a repository of their own");
+                tracing::info!(agent = %tree, "the snapshot of the worktree is without {files}: they are too large, or in a separate repository");
             }
             SnapshotOutcome::Taken(commit)
         }
         LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
-            tracing::warn!(agent = %tree, "there is no snapshot of the worktree, so no run can branch off here: {why}");
+            tracing::warn!(agent = %tree, "the worktree has no snapshot, so no run can branch off here: {why}");
             SnapshotOutcome::Failed(why)
         }
         LookupOutcome::Ended => return None,

@@ -45,7 +45,7 @@ impl Supervisor {
             | RunCommand::Attach(AttachedSession { turn: TurnId { agent, .. }, .. })
             | RunCommand::StopAgent { agent } => {
                 if !self.run.agents.contains_key(agent) {
-                    tracing::warn!("{agent} has ended, so a command to it changes nothing");
+                    tracing::warn!("{agent} has ended, so a command to it has no effect");
                 }
                 None
             }

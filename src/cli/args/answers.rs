@@ -11,17 +11,17 @@ pub(super) const ANSWER_HELP: &str = "Examples:
   raymond answer RUN                     show the open questions and their options
   raymond answer RUN ask_type=git        answer with an option's id, label or number
   raymond answer RUN main.2/ask_type=git if several agents ask under the same name
-  raymond answer RUN a3 allow            let the tool call that is asked as a3 run
+  raymond answer RUN a3 allow            approve the tool call with the id a3
   raymond answer RUN a3 deny --reason 'use the staging database'
                                          refuse it, and tell the agent why
   raymond answer RUN REVIEWED.md=- < notes.txt
                                          a text from stdin; an <ask> is named by its `next`
 
-The first valid answer to a question wins. It is stored when this command returns, whether the run is live or
-not; resume a run that is not live with `raymond resume RUN`.
+The first valid answer to a question wins. It is stored when this command returns, even if the run is not
+live. Resume such a run with `raymond resume RUN`.
 
-A tool call of a state with `permissions: ask` takes allow, allow-always (calls like it in this state run from now
-on), allow-always-in-run or deny; `raymond rules RUN` shows the rules that were given.
+A tool call of a state with `permissions: ask` accepts allow, allow-always (similar calls in this state run without
+asking), allow-always-in-run or deny. `raymond rules RUN` shows the rules from such answers.
 
 --json prints { run, locked, answered, questions }: accepted answers with agent, node and id, and open questions
 with agent, node, question, header, options (id, label, description), free, asked_at, until, and for a tool call
@@ -31,8 +31,8 @@ pub(super) const RULES_HELP: &str = "Examples:
   raymond rules RUN
   raymond rules RUN --json | jq -r '.rules[].rule'
 
-A rule is given with allow-always or allow-always-in-run, as an answer to a tool call that needs approval. It is kept
-in the run, never in a settings file, and Claude Code is told it for each turn of its state or of the run.
+Answering a tool call that needs approval with allow-always or allow-always-in-run creates a rule. raymond keeps it in
+the run, never in a settings file, and passes it to Claude Code for each turn of its state or of the run.
 
 --json prints { run, rules }: each with rule, tool, content, state (null for the whole run), approval, by.";
 
@@ -41,21 +41,21 @@ in the run, never in a settings file, and Claude Code is told it for each turn o
 #[command(next_help_heading = "Questions and graphs")]
 pub struct QuestionArgs {
     /// Answer a question ahead of time: the node of a graph, or the `next` of a prompt's `<ask>`, and the id,
-    /// label or number of an option, or a text. Repeatable; a question that is asked again takes the next
+    /// label or number of an option, or a text. Repeatable: each repetition of the question uses the next answer
     #[arg(long = "answer", value_name = "NODE=TEXT", value_parser = answer)]
     pub answer: Vec<(String, String)>,
 
-    /// The same from a YAML file of `NODE: TEXT`, or `NODE: [TEXT, …]`
+    /// Read answers from a YAML file of `NODE: TEXT`, or `NODE: [TEXT, …]`
     #[arg(long, value_name = "FILE")]
     pub answers: Option<PathBuf>,
 
-    /// The behaviour while everything waits for a person, a signal or a time [default: exit for questions without
-    /// a terminal to ask on, else stay]
+    /// What to do while everything waits for a person, a signal or a time [default: exit if there are questions and
+    /// no terminal to ask on, else stay]
     #[arg(long, value_name = "HOW", value_enum)]
     pub on_wait: Option<OnWait>,
 
-    /// Resume with the workflow's files as they are now, also in edited graphs. Shows the differences; what the
-    /// files ask for has to be trusted again
+    /// Resume with the workflow's files as they are now, including edited graphs. Shows the differences. What the
+    /// files ask for must be trusted again
     #[arg(long)]
     pub migrate: bool,
 }
@@ -75,14 +75,14 @@ pub struct AnswerArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN", value_parser = run_or_answer)]
     pub first: Option<RunOrAnswer>,
-    /// Take the run that was started last
+    /// Use the most recently started run
     #[arg(long)]
     pub last: bool,
     /// Answers: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin. For a tool call that needs approval:
     /// its name and allow, allow-always, allow-always-in-run or deny
     #[arg(value_name = "NODE=TEXT", value_parser = answer_word)]
     pub answers: Vec<AnswerWord>,
-    /// The reason of a denial, which the agent is told
+    /// The reason for a denial; the agent sees it
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
     /// The directory of the runs.

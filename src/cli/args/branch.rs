@@ -11,31 +11,31 @@ use crate::runtime::branch_point::BranchPoint;
 use crate::runtime::branch_request::edited_state;
 
 pub(super) const BRANCH_HELP: &str = "Examples:
-  raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with the file as it is now
+  raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with its current text
   raymond branch RUN --at main.2#5           again from the fifth step of main.2
   raymond branch RUN --agent main.2 --at 5   the same
   raymond branch RUN --at 120 --model opus   again from after record 120, with another model
   raymond branch RUN --at 120 --var tone=dry --id second-try
   raymond branch RUN --at main.2#5 --reply '<goto>DONE.md</goto>'
-                                             with this reply of yours in the place of the fifth step's turn
+                                             with your reply instead of the turn of the fifth step
   raymond branch RUN --at main.2#5 --dry-run
-                                             what would be shared, left out and asked first
+                                             what would be shared, dropped and asked first
 
-The new run shares the records of the other one up to there, and nothing before is asked again. Before a step of an
-agent, only what follows from that step is left out: other agents keep what they have done. After a record, the whole
-run is left out. Agents that lived there live in the new run, each in a session of its own that begins at the last
-message before. A turn that was running there is asked again. The other run is not changed, and may be live. `raymond
-log RUN --json` shows the numbers of records, `raymond show RUN AGENT` those of steps.
+The new run shares the records of RUN up to that point, and does not repeat earlier turns. Branching before a step of an
+agent drops only what follows from that step: other agents keep their work. Branching after a record drops all later
+records. Agents that were live at that point are live in the new run. Each gets a separate session that begins at the
+last message before the branch, and a turn that was running there starts again. RUN does not change, and may be live.
+`raymond log RUN --json` shows the numbers of records, `raymond show RUN AGENT` the numbers of steps.
 
---dry-run checks all but the trust. With --json it prints { run, seq, kept, left_out, agents, spent_usd, edited }.";
+--dry-run checks everything except trust. With --json it prints { run, seq, kept, left_out, agents, spent_usd, edited }.";
 
 pub(super) const REWIND_HELP: &str = "Examples:
-  raymond rewind RUN --to 120        a run that continues after record 120 in the place of RUN
+  raymond rewind RUN --to 120        a run that continues after record 120 and replaces RUN
   raymond rewind RUN --to main#5     … before the fifth step of main
 
-It is a branch that takes the run's label: programs read it as @label, and what is published under it is about the new
-run from now on. The other run stays as it is, under its id. Unlike a branch it needs the other run to be stopped
-(raymond stop RUN --wait), and has no --edit, --reply and --var.";
+A rewind is a branch that takes over the label of RUN. Programs read it as @label, and facts published under it now
+concern the new run. RUN stays as it is, under its id. Unlike `raymond branch`, a rewind requires that RUN is stopped
+(raymond stop RUN --wait), and does not accept --edit, --reply and --var.";
 
 /// Options of `branch`.
 #[derive(Debug, Clone, Args)]
@@ -44,28 +44,28 @@ pub struct BranchArgs {
     #[command(flatten)]
     pub named: NamedRunArgs,
 
-    /// Branch off after this record, or before this step: 120, or main.2#5; with --agent the number of a step [default:
+    /// Branch after this record or before this step: 120, or main.2#5. With --agent, the number of a step [default:
     /// with --edit before the first step in that state, else now]
     #[arg(long, value_name = "RECORD|AGENT#STEP", value_parser = point)]
     pub at: Option<BranchPoint>,
 
-    /// Branch off before a step of this agent: --at STEP, or with --edit its first one in that state
+    /// Branch before a step of this agent: --at STEP, or with --edit its first step in that state
     #[arg(long, value_name = "ID", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
     pub agent: Option<AgentId>,
 
-    /// Take this file of the workflow as it is now; repeatable
+    /// Use the current version of this workflow file; repeatable
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub edit: Vec<String>,
 
-    /// Text for {{KEY}} from now on, unless an agent has its own value from a tag or a fork; repeatable
+    /// Text for {{KEY}} in the new run, unless a tag or fork gave an agent its own value; repeatable
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
 
-    /// Take this text as the reply of the step, in the place of a turn
+    /// Use this text as the reply of the step, instead of a turn
     #[arg(long, value_name = "TEXT")]
     pub reply: Option<String>,
 
-    /// Show what would be shared, left out and asked first; make nothing
+    /// Show what would be shared, dropped and asked first, and create nothing
     #[arg(long)]
     pub dry_run: bool,
 
@@ -107,7 +107,7 @@ impl BranchArgs {
                 let other = if self.named.last { "--last" } else { "RUN" };
                 let run = self.named.run.as_ref().map_or(other, RunId::as_str);
                 return Err(format!(
-                    "say before which step of {agent}: --at STEP; `raymond show {run} {agent}` shows them"
+                    "give a step of {agent} to branch before: --at STEP; `raymond show {run} {agent}` lists the steps"
                 ));
             }
             (None, None) => BranchPoint::Now,
@@ -120,7 +120,7 @@ impl BranchArgs {
         let states: Vec<String> = self.edit.iter().filter(is_state).cloned().collect();
         if states.is_empty() {
             return Err(format!(
-                "{} is no state, so say where to branch off: --at RECORD, or --at AGENT#STEP",
+                "{} is not a state, so say where to branch off: --at RECORD, or --at AGENT#STEP",
                 self.edit.join(", ")
             ));
         }
@@ -139,7 +139,7 @@ pub struct RewindArgs {
     #[arg(long, value_name = "RECORD|AGENT#STEP", value_parser = point)]
     pub to: BranchPoint,
 
-    /// Show what would be shared, left out and asked first; make nothing
+    /// Show what would be shared, dropped and asked first, and create nothing
     #[arg(long)]
     pub dry_run: bool,
 

@@ -9,33 +9,33 @@ use crate::cli::options::{ConsentArgs, parse_switch};
 
 pub(super) const TEST_HELP: &str = "Examples:
   raymond test                           all cases below the current directory
-  raymond test workflows/tour            those of a workflow, in its tests/*.yaml
+  raymond test workflows/tour            the cases of a workflow, in its tests/*.yaml
   raymond test flow/tests/ways.yaml --case 'budget used up'
   raymond test --junit report.xml        for CI
-  raymond test flow --kill-sweep         each case once more for each record: killed after it, and resumed
+  raymond test flow --kill-sweep         repeat each case for each record: kill it after the record, and resume it
   raymond test flow --live --models haiku,sonnet --times 5 --budget 2
 
-A case is a run with scripted replies: no model is called, nothing is spent, and Claude Code is not needed. Each runs
-in directories of its own, which are removed. Prints a line for each case, and for one that fails the path with the
-first difference and the line of the expectation. Exit code 0 if all hold, 1 if one does not, 65 if a file of cases is
-wrong. A workflow that asks for more than prompts has to be trusted: see `raymond trust`.
+A case is a run with scripted replies: it calls no model, costs nothing, and does not need Claude Code. Each case runs
+in separate directories, which are removed afterwards. Prints a line for each case. A failed case also shows the path
+with the first difference and the line of the expectation. Exit code 0 if all cases pass, 1 if a case fails, 65 if a
+file of cases is invalid. A workflow that asks for more than prompts must be trusted: see `raymond trust`.
 
---live runs the cases for real, with Claude Code: it costs money, at most --budget. Replies and cassettes are left
-out, the expectations hold as they are. Prints for each case and model how many runs passed, the 95 % interval of
-that rate, cost and time. Exit code 1 if a run did not hold, 75 if the budget left runs out.
+--live runs the cases with Claude Code, which costs money: at most --budget. It ignores scripted replies and cassettes,
+and checks the same expectations. Prints for each case and model how many runs passed, the 95 % interval of that rate,
+cost and time. Exit code 1 if a run failed, 75 if runs are left out because the budget is used up.
 
 --json prints { cases, passed, failed, coverage }; each case has workflow, file, line, name, status, duration_ms,
 mismatches, error, result, cost_usd and turns.";
 
 /// Options of `test`.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct TestArgs {
     /// A workflow's folder, a folder of several, or a file of cases
     #[arg(default_value = ".", hide_default_value = true)]
     pub path: PathBuf,
 
-    /// Only the cases with this text in their name; repeatable
+    /// Run only the cases with this text in their name; repeatable
     #[arg(long = "case", value_name = "NAME")]
     pub cases: Vec<String>,
 
@@ -43,23 +43,23 @@ pub struct TestArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Write a report to this file, in the XML that CI systems read
+    /// Write a JUnit XML report to this file
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 
-    /// Write the goldens of the cases anew
+    /// Update the golden files of the cases
     #[arg(long)]
     pub update: bool,
 
-    /// Kill each run after each of its records, resume it, and expect the same
+    /// Kill each run after each of its records, resume it, and expect the same result
     #[arg(long)]
     pub kill_sweep: bool,
 
-    /// The number of cases that run at a time [default: the cores; with --live 2]
+    /// Number of cases to run at a time [default: the number of cores; with --live 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub jobs: Option<u16>,
 
-    /// List the states that no case enters, and the transitions that none takes
+    /// List the states that no case enters, and the transitions that no case takes
     #[arg(long)]
     pub coverage: bool,
 
@@ -75,7 +75,7 @@ pub struct TestArgs {
 /// Trust in the workflows that are tested.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TrustSwitches {
-    /// Trust the workflows' folders for these runs: commands and the like are executed. Not remembered.
+    /// Trust the workflows' folders for these runs, so that their commands are executed. Not remembered.
     /// `RAYMOND_TRUST=true` does the same
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,

@@ -16,12 +16,12 @@ const DAY: u64 = 24 * 60 * 60 * 1000;
 pub(super) const CLEAN_HELP: &str = "Examples:
   raymond clean --older-than 7d --dry-run
                                          show the runs that ended more than a week ago, and their size
-  raymond clean --older-than 7d          remove them, after a question
-  raymond clean RUN --yes                remove one run without a question
+  raymond clean --older-than 7d          remove them, after asking
+  raymond clean RUN --yes                remove one run without asking
 
-Only runs that have ended are removed: the run's directory and its seal. A run stays if it has worktrees, which
-`raymond worktrees RUN --prune` removes first, or if processes of it are left. A run is as old as its last event. Runs
-that are not named, but chosen by their age, also stay if their directory does not prove that they have ended.
+Removes only runs that have ended: the run's directory and its seal. A run stays if it has worktrees, which
+`raymond worktrees RUN --prune` removes, or if some of its processes are left. The age of a run counts from its last
+event. A run that is selected by age also stays if its directory does not prove that it has ended.
 
 --json prints { dry_run, bytes, removed, kept }: a removed run has run, status and bytes, a kept one run and why.";
 
@@ -41,7 +41,7 @@ pub struct CleanArgs {
     /// Show what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Remove without a question
+    /// Remove without asking
     #[arg(long, short)]
     pub yes: bool,
     /// The directory of the runs.
@@ -55,7 +55,7 @@ pub struct CleanArgs {
 /// Options of `man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManArgs {
-    /// The directory to write the pages into; it is made if it is missing
+    /// The directory to write the pages to; created if missing
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 }

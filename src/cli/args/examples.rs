@@ -2,19 +2,19 @@
 
 pub(super) const RESUME_HELP: &str = "Examples:
   raymond resume tour-20260115-143022-1a2b
-  raymond resume tour                    the only run whose id begins so
-  raymond resume --last --budget 5       the run that was started last, with a larger budget
+  raymond resume tour                    the only run whose id begins with tour
+  raymond resume --last --budget 5       the most recently started run, with a larger budget
   raymond resume RUN --migrate           with the workflow's files as they are now";
 
 pub(super) const STATUS_HELP: &str = "Examples:
   raymond status RUN
-  raymond status --last                  of the run that was started last
+  raymond status --last                  the most recently started run
   raymond status RUN --json | jq -r .status";
 
 pub(super) const STOP_HELP: &str = "Examples:
   raymond stop RUN
-  raymond stop --last --wait             returns when the run has stopped
-  raymond stop RUN --agent main.2        ends this agent alone
+  raymond stop --last --wait             return when the run has stopped
+  raymond stop RUN --agent main.2        stop only this agent
 
 Running turns may finish within --shutdown of the run. `raymond resume RUN` resumes it.
 
@@ -42,7 +42,7 @@ pub(super) const COMPLETIONS_HELP: &str = "Examples:
   source <(raymond completions bash)     in ~/.bashrc; zsh the same in ~/.zshrc, after compinit
   raymond completions fish > ~/.config/fish/completions/raymond.fish
 
-The script asks raymond itself, so runs, agents of the run on the line and defined programs are completed, too.";
+The script asks raymond, so it also completes runs, the agents of the run on the command line, and defined programs.";
 
 pub(super) const DEFINE_HELP: &str = "Examples:
   raymond workflow define workflows/standing-reviewer

@@ -16,17 +16,17 @@ pub(super) const WORKER_HELP: &str = "Examples:
   RAYMOND_ENGINE=postgres://ray@db/work raymond worker
   raymond worker --engine restate://restate:8080 --listen 10.0.0.5:9080 --server-key publickeyv1_…
 
-The worker stays until it is interrupted: then it ends once its running turns are over. At the second interrupt it leaves
-them, and the next worker of the same directory takes them up. It keeps what it hosts in hosts/NAME below --dir.";
+The worker runs until it is interrupted, and then exits after its running turns. At the second interrupt it exits at once,
+and the next worker with the same directory continues the turns. It keeps its files in hosts/NAME below --dir.";
 
 pub(super) const HOSTS_HELP: &str = "Examples:
   raymond hosts --engine postgres://ray@db/work      all hosts: alive or silent, turns, labels
   raymond hosts --json | jq -r '.[] | select(.alive | not) | .host'
-  raymond hosts drain build-1                        it keeps its agents, and gets no others
-  raymond hosts lost build-1                         its agents go on elsewhere
+  raymond hosts drain build-1                        it keeps its agents, and gets no new ones
+  raymond hosts lost build-1                         its agents continue on other hosts
 
-Declare a host lost only if it does not come back: a turn that it had begun may be paid for twice. Its agents go on elsewhere,
-with the sessions that the engine keeps.
+Declare a host lost only if it will not come back: a turn that it had begun may be paid for twice. Its agents continue on
+other hosts, with the sessions that the engine keeps.
 
 --json prints an array of { host, epoch, standing, alive, silent_ms, slots, room, busy, agents, sessions, labels, raymond, wire, claude }.";
 
@@ -45,17 +45,17 @@ const REMOVE_HELP: &str = "Examples:
 /// Something that a host allows runs to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AllowArg {
-    /// Commands, scripts and requests of workflows that their starter trusts, and tools that run unasked
+    /// Commands, scripts and requests of trusted workflows, and tools that run without asking
     Commands,
     /// Claude Code with fewer permission checks than `acceptEdits`, or none
     SkipPermissions,
-    /// Arguments of the starter for Claude Code
+    /// Arguments for Claude Code from the person who starts the run
     ClaudeArgs,
-    /// The exchange of work by a git repository, which this host fetches from and pushes to
+    /// Exchanging work through a git repository, which this host fetches from and pushes to
     GitExchange,
-    /// Plug-ins that are programs, of runs that are supervised here
+    /// Plug-in programs of runs that are supervised here
     Plugins,
-    /// Another program in the place of `claude`, named by the starter (--claude)
+    /// Another program instead of `claude`, given with --claude
     Program,
 }
 
@@ -65,28 +65,29 @@ pub struct WorkerArgs {
     /// The directory of the runs, and the engine.
     #[command(flatten)]
     pub dir: DirArgs,
-    /// The name of this host [default: that of the machine]
+    /// The name of this host [default: the machine's name]
     #[arg(long, value_name = "NAME", value_parser = HostName::parse)]
     pub host: Option<HostName>,
-    /// The most turns at the same time [default: what the machine's cores and memory carry]
+    /// Maximum number of turns at a time [default: by the machine's cores and memory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
     /// A label that states can ask for; repeatable
     #[arg(long = "label", value_name = "LABEL", value_parser = HostLabel::parse)]
     pub labels: Vec<HostLabel>,
-    /// Allow runs this on the host, beyond prompts; repeatable
+    /// What runs may do on this host, beyond prompts; repeatable
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<AllowArg>,
-    /// Count as lost after a silence of so long; a person can declare it sooner [default: a person decides]
+    /// Declare this host lost after it has been silent for this long; a person can declare it sooner [default: a person
+    /// decides]
     #[arg(long, value_name = "TIME", value_parser = host_timeout)]
     pub host_timeout: Option<u64>,
-    /// Supervise runs whose raymond is gone
+    /// Take over runs whose supervisor is gone
     #[arg(long)]
     pub takes_runs: bool,
     /// A directory that all hosts have under the same path
     #[arg(long, value_name = "DIR")]
     pub shared_dir: Option<PathBuf>,
-    /// Serve raymond's objects to a Restate server, which dials this address
+    /// Serve raymond's objects to a Restate server, which connects to this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
     /// The URL under which the Restate server reaches that address [default: <http://ADDRESS:PORT>]
@@ -127,10 +128,10 @@ pub struct HostsArgs {
 /// A decision about a host.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostsCommand {
-    /// Give a host no further agents; it keeps those that it has
+    /// Give a host no new agents; it keeps its current agents
     #[command(after_help = DRAIN_HELP)]
     Drain(OneHostArgs),
-    /// Declare a host lost: its agents go on elsewhere
+    /// Declare a host lost: its agents continue on other hosts
     #[command(after_help = LOST_HELP)]
     Lost(OneHostArgs),
     /// Remove a host that is lost or silent from the list

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 pub(super) const IMPORT_HELP: &str = "Examples:
-  raymond import review.yaml              makes the folder review
+  raymond import review.yaml              creates the folder review
   raymond import review.zip -o flows/review
 
-YAML has `states`, which maps each name to the text of a prompt, or to a mapping with `prompt` and keys of its head
-(allowed_transitions, model, effort, …); its other keys are those of raymond.yaml. Keys without a meaning here are
-left out, with a warning. A zip holds a folder of prompts as it is. The folder is new: nothing is ever overwritten.
-A zip with links, with paths that lead out, or with more than 64 MiB is refused (exit 65), and so is bad YAML.";
+YAML has `states`, which maps each name to the text of a prompt, or to a mapping with `prompt` and frontmatter
+keys (allowed_transitions, model, effort, …). The other keys are those of raymond.yaml. raymond warns about unknown
+keys and ignores them. A zip contains a folder of prompts. The target folder must not exist: nothing is overwritten.
+A zip with links, with paths outside the folder, or with more than 64 MiB is refused (exit 65), and so is invalid YAML.";
 
 /// Options of `import`.
 #[derive(Debug, Clone, Args)]
@@ -19,7 +19,7 @@ pub struct ImportArgs {
     /// A workflow in one file: YAML with `states`, or a zip
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The folder to make [default: the name of the file without its ending]
+    /// The folder to create [default: the file name without its extension]
     #[arg(long, short, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 }

@@ -17,11 +17,11 @@ use crate::language::turn_options::tool_rule;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Live")]
 pub struct LiveArgs {
-    /// Run the cases for real, with Claude Code, under a budget, and print how often each holds
+    /// Run the cases with Claude Code, within a budget, and print how often each case passes
     #[arg(long, conflicts_with_all = ["update", "kill_sweep", "coverage"])]
     pub live: bool,
 
-    /// The models of states that name none, one after another [default: those of the workflows]
+    /// The models to use, in turn, for states that name none [default: those of the workflows]
     #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = model, requires = "live")]
     pub models: Vec<ModelName>,
 
@@ -29,11 +29,11 @@ pub struct LiveArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "live", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub times: u32,
 
-    /// The most that all runs together may cost, in US dollars
+    /// Maximum cost of all runs together, in US dollars
     #[arg(long, value_name = "USD", default_value = "1.00", requires = "live", value_parser = budget)]
     pub budget: Usd,
 
-    /// The time after which a run fails; the cases' own `time_limit` is for scripted runs
+    /// Time limit of a run; the `time_limit` of a case applies to scripted runs only
     #[arg(long, value_name = "TIME", default_value = "15m", requires = "live", value_parser = millis)]
     pub time_limit: u64,
 

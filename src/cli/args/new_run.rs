@@ -28,7 +28,7 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "LABEL", value_parser = RunId::parse, conflicts_with = "id")]
     pub label: Option<RunId>,
 
-    /// The branch that (artifact …) compares with; programs read it as @branch
+    /// The branch that (artifact …) compares against; programs read it as @branch
     #[arg(long, value_name = "BRANCH")]
     pub branch: Option<String>,
 
@@ -41,7 +41,7 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "WHO", value_parser = answerer, add = ArgValueCompleter::new(complete_answerers))]
     pub agent: Option<AnswererArg>,
 
-    /// With --agent replay:DIR, fail an agent whose prompt is not the recorded one
+    /// With --agent replay:DIR, fail an agent whose prompt differs from the recorded prompt
     #[arg(long)]
     pub strict_replay: bool,
 
@@ -58,17 +58,17 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 
-    /// With an engine: a directory that all hosts have under the same path, so that forks without a worktree may work on
-    /// any of them
+    /// With an engine: a directory that all hosts see under the same path, so that forks without a worktree can run on
+    /// any host
     #[arg(long, value_name = "DIR")]
     pub shared_dir: Option<PathBuf>,
 
-    /// With an engine: the git repository by which hosts without a common disk exchange the work of agents: an address, or
-    /// the name of a remote. Branches raymond/RUN/… are pushed there
+    /// With an engine: the git repository through which hosts without a shared disk exchange the work of agents, as an
+    /// address or the name of a remote. Branches raymond/RUN/… are pushed there
     #[arg(long, value_name = "REMOTE", conflicts_with = "shared_dir")]
     pub git_exchange: Option<String>,
 
-    /// Start the workflow although `raymond check` finds errors in it
+    /// Start the workflow even if `raymond check` finds errors in it
     #[arg(long)]
     pub no_check: bool,
 }
@@ -76,7 +76,7 @@ pub struct NewRunArgs {
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, _)) if RESERVED.contains(&key) => {
-            Err(format!("{{{{{key}}}}} is filled by raymond itself; choose another name"))
+            Err(format!("{{{{{key}}}}} is set by raymond; choose another name"))
         }
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),

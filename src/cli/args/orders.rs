@@ -12,32 +12,33 @@ pub(super) const TELL_HELP: &str = "Examples:
   raymond tell RUN main.2 \"Leave the tests alone.\"
   git diff | raymond tell RUN main.2 -   the message is read from stdin
 
-A running turn reads the message with its next request to the model; otherwise it stands at the end of the agent's next prompt.
-It is kept if the run is stopped, and the log shows when it was given and told.
+A running turn gets the message with its next request to the model. Otherwise, raymond appends it to the agent's next
+prompt. The message survives a stop of the run. The log shows when it was given and delivered.
 
 --json prints { run, agent, command, is_live }.";
 
 pub(super) const HOLD_HELP: &str = "Examples:
-  raymond hold RUN main.2                nothing of main.2 begins until it is released
-  raymond hold RUN 'main.2.*'            nor of the agents that descend from it
+  raymond hold RUN main.2                main.2 starts nothing new until it is released
+  raymond hold RUN 'main.2.*'            main.2 and its descendants
   raymond release RUN main.2
 
-A running turn ends as usual. A hold is kept if the run is stopped and resumed.
+A running turn ends as usual. A hold survives a stop and resume of the run.
 
 --json prints { run, agent, command, is_live }.";
 
 pub(super) const EDIT_HELP: &str = "Examples:
-  raymond edit RUN main.2                opens the prompt that is due in $VISUAL or $EDITOR
+  raymond edit RUN main.2                opens the next prompt of main.2 in $VISUAL or $EDITOR
   EDITOR='code --wait' raymond edit RUN main.2
 
-The agent is held meanwhile: a running turn is waited for. It is asked the text as it was saved, instead of its prompt; an empty
-text, or one that is as before, changes nothing.";
+raymond waits for a running turn of the agent, and holds the agent until the editor exits. The agent then gets the saved
+text instead of its prompt. An empty or unchanged text changes nothing.";
 
 pub(super) const ATTACH_HELP: &str = "Examples:
   raymond attach RUN main.2              opens the session of main.2 in Claude Code
 
-The agent is held meanwhile: a running turn is waited for. Claude Code runs in the agent's directory, in a branch of its session,
-and asks before it uses a tool. After it the agent goes on with what was said there. If nothing was said, nothing changes.";
+raymond waits for a running turn of the agent, and holds the agent until you exit. Claude Code runs in the agent's
+directory, in a branch of its session, and asks before it uses a tool. The agent then continues with what was said. If
+nothing was said, nothing changes.";
 
 /// Options of `tell`.
 #[derive(Debug, Clone, Args)]

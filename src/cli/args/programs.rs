@@ -19,12 +19,11 @@ A program is a conversation of several agents as S-expressions (.lisp). `raymond
 `raymond graph FILE` draws it, `raymond run FILE` runs it in the foreground, and `raymond signal` asserts the
 facts that it waits for.";
 
-pub(super) const START_HELP: &str =
-    "Examples:
+pub(super) const START_HELP: &str = "Examples:
   raymond workflow start workflows/planner-worker-review --label feature-42
   raymond workflow start standing-reviewer --label nightly
 
-TARGET is here a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
+TARGET is a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
 `raymond start` starts prompts and graphs in the background.";
 
 pub(super) const WATCH_HELP: &str =
@@ -34,7 +33,7 @@ pub(super) const WATCH_HELP: &str =
 
 Shows past and new events until the run ends or stops, in the language's notation of facts: workflow/state,
 workflow/log, agent-request and agent-response with their texts. `raymond log` shows the same events in words.
-Its exit code is that of the run. --json prints each record as a line of JSON, under the names of `raymond log`.";
+The exit code is that of the run. --json prints each record as a line of JSON, under the names of `raymond log`.";
 
 /// Commands about programs.
 #[derive(Debug, Subcommand)]
@@ -42,7 +41,7 @@ pub enum WorkflowCommand {
     /// Check a program and store it under its name
     #[command(after_help = DEFINE_HELP)]
     Define(DefineArgs),
-    /// Start a program, a file or the name of a defined one, in the background; prints the run's id
+    /// Start a program in the background, from a file or by its defined name; prints the run's id
     #[command(after_help = START_HELP)]
     Start(Box<RunArgs>),
     /// Show a program's states, requests and answers as they come

@@ -14,18 +14,18 @@ pub(super) const TREE_HELP: &str = "Examples:
   raymond tree RUN --json | jq '.agents[] | select(.waits_for.kind == \"person\") | .id'
 
 More than twelve agents with the same parent, or with parents folded into one line, that began in the same
-state are folded into one line of counts. Below it, up to twelve that wait for a person and up to twelve that
-failed have lines of their own.
+state are folded into one line of counts. Below it, up to twelve agents that wait for a person and up to twelve
+that failed get separate lines.
 
 --json prints { run, status, total_cost_usd, agents }: all agents, each after its parent, with
-id, parent, live, status, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
+id, parent, live, status, cost_usd, cost_with_descendants_usd, descendants; live agents with state, step
 and, if they wait, waits_for (kind: permit, backoff, stagger, plugin, usage_limit, person, answer, agent,
 join, program, request, run_paused or run_interrupted; a join with more, of, done and failed), the others
 with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: prompt, answer, cost
-  raymond show RUN                       the same of the only agent, or a list of all
+  raymond show RUN                       the same for the only agent, or a list of all agents
   raymond show RUN main.2 --step 3       one step in full
   raymond show RUN main --json | jq -r '.steps[].turns[].answer'
 
@@ -36,7 +36,7 @@ turn has the event `due`.";
 
 pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN                      by state, by model and by agent, most expensive first
-  raymond costs RUN --all                each agent in a row of its own
+  raymond costs RUN --all                one row per agent
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
 --json prints { run, status, total_cost_usd, budget_usd, scripted, unbilled_agents, total, states, models,
@@ -48,9 +48,9 @@ unknown model have the model null.";
 
 pub(super) const LOG_HELP: &str = "Examples:
   raymond log RUN --follow               past and new events
-  raymond log --last                     of the run that was started last
-  raymond log RUN --agent main.2         only the records of one agent
-  raymond log RUN --agent 'main.2.*'     of this agent and all its descendants
+  raymond log --last                     events of the most recently started run
+  raymond log RUN --agent main.2         only records of one agent
+  raymond log RUN --agent 'main.2.*'     records of this agent and all its descendants
   raymond log RUN --json                 each record as a line of JSON";
 
 pub(super) const TOP_HELP: &str = "Examples:
@@ -59,8 +59,8 @@ pub(super) const TOP_HELP: &str = "Examples:
 
 Stuck agents come first, then running ones. More than twelve agents with the same parent that began in the same
 state are one row: Enter opens it, and o opens all such rows. Keys: arrows select, Enter shows an agent's last
-messages, / filters, s stops the run after a confirmation, ? lists all keys, q quits. It only reads, so it also
-works on a run that is not live.";
+messages, / filters, s stops the run after a confirmation, ? lists all keys, q quits. It only reads, and also
+works for a run that is not live.";
 
 /// Options of `log`.
 #[derive(Debug, Clone, Args)]
@@ -82,7 +82,7 @@ pub struct TopArgs {
     /// The run's id, or the beginning of one [default: the live run, or the newest]
     #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<RunId>,
-    /// Take the run that was started last
+    /// Use the most recently started run
     #[arg(long, conflicts_with = "run")]
     pub last: bool,
     /// The directory of the runs.
@@ -110,7 +110,7 @@ pub struct ShowArgs {
     /// The agent's id, as in `main.2` [default: the only one, or a list of all]
     #[arg(value_name = "AGENT", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
     pub agent: Option<AgentId>,
-    /// Take the run that was started last
+    /// Use the most recently started run
     #[arg(long)]
     pub last: bool,
     /// The directory of the runs.
@@ -130,7 +130,7 @@ pub struct CostsArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Show each agent in a row of its own, not only the most expensive
+    /// Show one row per agent, not only the most expensive
     #[arg(long, short = 'v', visible_alias = "verbose")]
     pub all: bool,
 }

@@ -13,10 +13,10 @@ pub(super) const RECORD_HELP: &str = "Examples:
   raymond record RUN -o DIR --scrub 'acme-[0-9]+' --scrub-env DEPLOY_TOKEN
   raymond record RUN -o DIR --json | jq .scrubbed
 
-A cassette has the prompts, answers, costs, failures, refused tools and changes of files of each turn, and two
-files: cassette.json and turns.jsonl. Usual forms of credentials are replaced by [scrubbed:RULE]; the summary
-tells how often each rule hit. No rule finds every secret: read a cassette before you give it away.
-Changes by commands (Bash) are not in it, nor those of files outside of the working directory.";
+A cassette contains the prompts, answers, costs, failures, refused tools and file changes of each turn, in two files:
+cassette.json and turns.jsonl. raymond replaces common forms of credentials with [scrubbed:RULE], and the summary
+shows how often each rule matched. No rule finds every secret: read a cassette before you share it.
+A cassette does not contain changes by commands (Bash), or changes outside the working directory.";
 
 /// Options of `record`.
 #[derive(Debug, Clone, Args)]
@@ -27,16 +27,16 @@ pub struct RecordArgs {
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
-    /// The directory of the cassette
+    /// The directory to write the cassette to
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
-    /// Replace the cassette that is there
+    /// Replace an existing cassette
     #[arg(long)]
     pub force: bool,
-    /// Replace what matches this regular expression; repeatable
+    /// Scrub text that matches this regular expression; repeatable
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     pub scrub: Vec<String>,
-    /// Replace the value of this environment variable; repeatable
+    /// Scrub the value of this environment variable; repeatable
     #[arg(long, value_name = "NAME")]
     pub scrub_env: Vec<String>,
     /// Print JSON

@@ -12,22 +12,22 @@ use crate::domain::turn::FailureCause;
 use crate::language::hint::closest;
 
 pub(super) const RETRY_HELP: &str = "Examples:
-  raymond retry RUN --dry-run            which agents would live again, and what follows
-  raymond retry --last                   all failed agents of the run that was started last
-  raymond retry RUN --agent main.3       this one, and those that failed with it
+  raymond retry RUN --dry-run            which agents would be retried, and what follows
+  raymond retry --last                   all failed agents of the most recently started run
+  raymond retry RUN --agent main.3       this agent, and those that failed with it
   raymond retry RUN --state TEST.md --prompts
-                                         those that failed there, with the workflow's files as they are now
+                                         agents that failed there, with the current workflow files
   raymond retry RUN --cause budget --budget 5
 
-A retried agent continues where it failed, with all its restarts and reminders, in the session of its last finished
-turn. What others have finished stays. An agent that has continued after the failure does not see the new result;
---dry-run lists these.
+A retried agent continues where it failed, in the session of its last finished turn, with a fresh budget of restarts
+and reminders. The finished work of other agents stays. An agent that continued after the failure does not see the new
+result. --dry-run lists such agents.
 
 --dry-run --json prints { run, agents, continued, estimated_cost_usd }.";
 
 /// Options of `retry`.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct RetryArgs {
     /// The run.
     #[command(flatten)]
@@ -49,11 +49,11 @@ pub struct RetryArgs {
     #[arg(long, value_name = "CAUSE", value_parser = cause)]
     pub cause: Vec<FailureCause>,
 
-    /// Show which agents would live again, what follows and the estimated cost; change nothing
+    /// Show which agents would be retried, what follows and the estimated cost, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Take the workflow's files as they are now, replies.yaml included, and show the difference; the same as --migrate
+    /// Use the current workflow files, including replies.yaml, and show the differences; the same as --migrate
     #[arg(long)]
     pub prompts: bool,
 

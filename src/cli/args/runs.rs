@@ -11,12 +11,12 @@ use crate::domain::id::{AgentId, RunId};
 
 pub(super) const LIST_HELP: &str = "Examples:
   raymond list                           the newest runs, newest first
-  raymond list --status running,paused   only those that can still do something
+  raymond list --status running,paused   only runs that can still continue
   raymond list --limit 5
   raymond list --json | jq -r '.[] | select(.status == \"failed\") | .run'
 
 --json prints an array of { run, status, started_at, pause, live, finished, total_cost_usd, scope_dir }, in the same
-order; of a run that cannot be read only run, status, started_at and error.";
+order. An unreadable run has only run, status, started_at and error.";
 
 /// The run that a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -24,7 +24,7 @@ pub struct NamedRunArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub run: Option<RunId>,
-    /// Take the run that was started last
+    /// Use the most recently started run
     #[arg(long, conflicts_with = "run")]
     pub last: bool,
 }
@@ -60,10 +60,10 @@ pub struct StopArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
-    /// Wait until it has stopped
+    /// Wait until the run has stopped
     #[arg(long)]
     pub wait: bool,
-    /// Stop only this agent: it ends as failed, and whoever waits for it is told
+    /// Stop only this agent: it ends as failed, and agents that wait for it see that
     #[arg(long, value_name = "ID", value_parser = AgentId::parse, conflicts_with = "wait", add = ArgValueCompleter::new(complete_agents))]
     pub agent: Option<AgentId>,
 }
@@ -74,7 +74,7 @@ pub struct RecoverArgs {
     /// The directory of the runs, and the output format.
     #[command(flatten)]
     pub all_runs: AllRunsArgs,
-    /// Resume all of them, each in a process of its own, and wait for them
+    /// Resume all of them, each in a separate process, and wait for them
     #[arg(long)]
     pub all: bool,
 
@@ -93,10 +93,10 @@ pub struct ListArgs {
     /// The directory of the runs, and the output format.
     #[command(flatten)]
     pub all_runs: AllRunsArgs,
-    /// Only the runs of this status; repeatable
+    /// Only runs with this status; repeatable
     #[arg(long, value_enum, value_delimiter = ',')]
     pub status: Vec<RunStatusArg>,
-    /// The most runs that are shown [default: all; on a terminal 50]
+    /// Maximum number of runs to show [default: all; on a terminal 50]
     #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub limit: Option<usize>,
 }
@@ -104,21 +104,21 @@ pub struct ListArgs {
 /// Reads a number that is not 0.
 fn one_or_more(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| "write a number from 1".to_owned())
+    number.ok_or_else(|| "write a number of 1 or more".to_owned())
 }
 
 /// The status of a run, as `list` and `status` print it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RunStatusArg {
-    /// Live: a raymond has locked it
+    /// Live: a raymond process has locked it
     Running,
-    /// Not ended, and no raymond has locked it
+    /// Not ended, and no raymond process has locked it
     Interrupted,
     /// Stopped for a reason
     Paused,
-    /// All agents have ended well
+    /// All agents have finished
     Completed,
-    /// All agents have ended, at least one failed
+    /// All agents have ended, and at least one failed
     Failed,
     /// The run's directory cannot be read
     Unreadable,

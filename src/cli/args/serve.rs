@@ -9,22 +9,22 @@ use super::DirArgs;
 pub(super) const SERVE_HELP: &str = "Examples:
   raymond serve                          prints an address to open in a browser
   raymond serve --open                   opens it
-  raymond serve --listen 127.0.0.1:8123  keeps its address, so that a page stays open when it is started again
-  raymond serve --listen 0.0.0.0:8123    for other machines, such as a phone: read the warning
+  raymond serve --listen 127.0.0.1:8123  uses a fixed address, so that an open page survives a restart
+  raymond serve --listen 0.0.0.0:8123    accepts other machines, such as a phone: read the warning
 
-The page shows all runs of the directory, live or not, and the questions that wait for a person. It reads what `raymond top`
-reads, and acts as the commands do; runs need no server, and go on without it. It listens on this machine alone unless
---listen says otherwise. The first address has a token; a browser that opens it gets a cookie for a day. A program sends the
-token as `Authorization: Bearer TOKEN`. Ctrl-C ends the server and no run.";
+The page shows all runs of the directory, live or not, and the questions that wait for a person. It reads the same data
+as `raymond top`, and acts like the commands. Runs do not need the server, and continue without it. It listens on this
+machine only, unless --listen says otherwise. The printed address contains a token, and a browser that opens it gets a
+cookie for a day. A program sends the token as `Authorization: Bearer TOKEN`. Ctrl-C stops the server, but no run.";
 
 /// Options of `serve`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeArgs {
-    /// Open the page in the browser of this machine
+    /// Open the page in a browser on this machine
     #[arg(long)]
     pub open: bool,
 
-    /// The address to listen on; port 0 is a free one
+    /// The address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = listen_address)]
     pub listen: SocketAddr,
 
@@ -38,7 +38,7 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let of_this_machine =
         text.strip_prefix("localhost:").map(|port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
     of_this_machine.as_deref().unwrap_or(text).parse().map_err(|_| {
-        "give an IP address and a port, such as 127.0.0.1:8123, or [::1]:8123; port 0 is a free one".to_owned()
+        "give an IP address and a port, such as 127.0.0.1:8123, or [::1]:8123; port 0 picks a free port".to_owned()
     })
 }
 

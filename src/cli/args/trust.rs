@@ -8,29 +8,29 @@ use super::DirArgs;
 
 pub(super) const TRUST_HELP: &str = "Examples:
   raymond trust workflows/release        show what it asks for, and trust it
-  raymond trust workflows/release --show only show what it asks for
+  raymond trust workflows/release --show show what it asks for, without trusting it
   raymond trust --list                   trusted folders, since when, and how trust was given
   raymond trust --remove workflows/release
 
-A workflow's folder needs trust for everything that is more than a prompt: commands, other hosts, plug-ins, and
-wider permissions of Claude Code. Trust is stored outside of the folder and holds for the content of its files:
-it is asked for again when one of them changes that can do more than prompt. Without trust, a run asks on a
-terminal, and otherwise exits 77 and starts nothing. `raymond run --trust` gives the same trust.";
+A workflow's folder needs trust for everything beyond prompts: commands, other hosts, plug-ins, and wider permissions
+of Claude Code. Trust is stored outside the folder and holds for the content of its files: raymond asks again when a
+file changes that can do more than prompt. Without trust, a run asks on a terminal. Without a terminal, it exits 77 and
+starts nothing. `raymond run --trust` gives the same trust.";
 
 /// Options of `trust`.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct TrustArgs {
-    /// A folder with a workflow, or a file of one
+    /// A folder with a workflow, or a file of a workflow
     #[arg(value_name = "PATH", required_unless_present = "list")]
     pub path: Option<PathBuf>,
     /// Show all trusted folders
     #[arg(long, conflicts_with = "path")]
     pub list: bool,
-    /// Show what it asks for, and change nothing
+    /// Show what the workflow asks for, and change nothing
     #[arg(long, requires = "path")]
     pub show: bool,
-    /// Remove the trust in the folder
+    /// Stop trusting the folder
     #[arg(long, requires = "path", conflicts_with = "show")]
     pub remove: bool,
     /// The directory of the runs, which is no part of a workflow.

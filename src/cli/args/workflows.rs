@@ -20,7 +20,7 @@ pub(super) const CHECK_HELP: &str = "Examples:
 
 Prints a line for each problem: PATH:LINE:COLUMN: CODE what is wrong and how to fix it. For programs, the line of
 the file follows with a caret under the place. `warning:` before the code means that the workflow can run, but
-perhaps not as intended; `info:`, which --level info shows, that something is worth knowing. --json prints { valid,
+perhaps not as intended. `info:` is worth knowing; --level info shows it. --json prints { valid,
 diagnostics }; each has path, line, column, code, severity (error, warning or info) and message. Exit code 0 without
 errors, 65 with errors; --strict counts warnings as errors. `raymond check --help` lists the codes.";
 
@@ -64,28 +64,28 @@ pub struct CheckArgs {
     /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// The directory of the runs, and of the programs that were defined
+    /// The directory of the runs and of the defined programs
     #[command(flatten)]
     pub dir: DirArgs,
     /// How strictly graphs are read
     #[arg(long, value_enum, default_value = "lenient")]
     pub profile: GraphProfileArg,
-    /// A variable that the run will get, with or without its value; repeatable
+    /// Assume that the run gets this variable; the value is optional; repeatable
     #[arg(long = "var", value_name = "KEY[=VALUE]", value_parser = variable_name)]
     pub variables: Vec<String>,
-    /// A tool rule that the run will get; repeatable
+    /// Assume that the run gets this tool rule; repeatable
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
-    /// The permission mode that the run will get [default: acceptEdits]
+    /// Assume that the run gets this permission mode [default: acceptEdits]
     #[arg(long, value_name = "MODE")]
     pub permission_mode: Option<String>,
-    /// The run will get --trust
+    /// Assume that the run gets --trust
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
-    /// The least severity that is shown
+    /// The lowest severity to show
     #[arg(long, value_enum, default_value = "warning")]
     pub level: ShownLevel,
-    /// Exit with 65 for warnings, too
+    /// Exit with 65 for warnings as well
     #[arg(long)]
     pub strict: bool,
     /// Print JSON
@@ -96,11 +96,11 @@ pub struct CheckArgs {
 /// The least severity that `check` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ShownLevel {
-    /// Everything, also what is only worth knowing
+    /// Everything, including information
     Info,
     /// Warnings and errors
     Warning,
-    /// Errors alone
+    /// Only errors
     Error,
 }
 
@@ -145,7 +145,7 @@ pub struct GraphArgs {
     /// Write to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Show at most so many nodes, those next to the start, and one node for all the others
+    /// Maximum number of nodes to show, nearest to the start first; one node stands for the rest
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_nodes: u32,
 }

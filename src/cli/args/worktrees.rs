@@ -6,8 +6,8 @@ use super::OneRunArgs;
 
 pub(super) const WORKTREES_HELP: &str = "Examples:
   raymond worktrees RUN                  each worktree: agent, changes, whether it is merged
-  raymond worktrees RUN --prune          remove clean and merged ones of ended agents
-  raymond worktrees RUN --prune --all    remove all of ended agents; their work is kept
+  raymond worktrees RUN --prune          remove clean and merged worktrees of ended agents
+  raymond worktrees RUN --prune --all    remove all worktrees of ended agents; their work is kept
   raymond worktrees RUN --json | jq -r '.worktrees[] | select(.merged | not) | .branch'
 
 An agent that begins in a state with `worktree: true` works on the branch raymond/RUN/AGENT, in
@@ -32,7 +32,7 @@ pub struct WorktreesArgs {
     /// Remove clean and merged worktrees of ended agents
     #[arg(long)]
     pub prune: bool,
-    /// Remove all of ended agents; uncommitted work is kept as a commit, unmerged work as a branch
+    /// Remove all worktrees of ended agents; uncommitted work is kept as a commit, unmerged work as a branch
     #[arg(long, requires = "prune")]
     pub all: bool,
 }

@@ -46,7 +46,7 @@ pub(super) fn files(bytes: Vec<u8>) -> Result<FilesAndNotes, String> {
             continue;
         }
         if !entry.is_file() || entry.is_symlink() {
-            return refuse("this is no regular file");
+            return refuse("this is not a regular file");
         }
         if !names.insert(name.to_lowercase()) {
             return refuse("two entries would be this file");

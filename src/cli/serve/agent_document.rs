@@ -73,7 +73,7 @@ pub(super) fn diff(root: &RunsRoot, id: &RunId, agent: &AgentId) -> Result<Value
     let world = world_of(root, id, &view.run.settings);
     let runtime = worktrees::git_runtime(root, id)?;
     let changes = worktrees::done(runtime.block_on(world.tree_changes(owner)))?;
-    let none = || Error::Usage(format!("{agent} has no worktree of its own"));
+    let none = || Error::Usage(format!("{agent} does not have its own worktree"));
     let changes = changes.ok_or_else(none)?;
     Ok(json!({
         "base": changes.base,

@@ -45,7 +45,7 @@ impl CommandBackend for LocalCommands {
     fn act(&self, action: &str, body: &Value) -> Result<Value, CommandRefusal> {
         let act = actions::named(action).ok_or_else(|| CommandRefusal {
             kind: RefusalKind::Absent,
-            message: format!("there is no action {action}; there are {}", actions::names()),
+            message: format!("unknown action {action}; the actions are {}", actions::names()),
             field: None,
         })?;
         act(self, body).map_err(|error| refusal(&error))

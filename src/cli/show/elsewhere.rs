@@ -75,7 +75,7 @@ impl TextsElsewhere {
             }
             Ok(texts) if texts.is_empty() && was_answered() => {
                 let host = turn.host.as_ref()?;
-                Some(format!("the host {host} has no files of it any more"))
+                Some(format!("the host {host} no longer has its files"))
             }
             Ok(_) => None,
             Err(why) => Some(why.clone()),

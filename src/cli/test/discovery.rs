@@ -72,7 +72,7 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.is_file() {
         if !is_yaml(path) {
             return Err(Error::Usage(format!(
-                "{}: this is no file of cases; name the workflow's folder, or a YAML file in its folder {FOLDER}",
+                "{}: this is not a file of cases; name the workflow's folder, or a YAML file in its folder {FOLDER}",
                 path.display()
             )));
         }
@@ -91,7 +91,7 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     files.dedup();
     if files.is_empty() {
         return Err(Error::Usage(format!(
-            "{}: there are no cases; write one into {FOLDER}/ beside a workflow, such as {FOLDER}/main.yaml with `expect: {{ path: [START.md] }}`",
+            "{}: no cases found; write one to {FOLDER}/ beside a workflow, such as {FOLDER}/main.yaml with `expect: {{ path: [START.md] }}`",
             path.display()
         )));
     }

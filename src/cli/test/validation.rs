@@ -47,7 +47,7 @@ fn unknown_entry(loaded: &LoadedCase) -> Option<CaseMistake> {
     }
     let names = file_names(&loaded.workflow);
     let hint = meant(entry, names.iter().map(String::as_str));
-    Some((*place, format!("there is no state {entry} in {}{hint}", shown(&loaded.workflow))))
+    Some((*place, format!("unknown state {entry} in {}{hint}", shown(&loaded.workflow))))
 }
 
 /// Returns the mistakes of replies that nothing asks for.
@@ -82,7 +82,7 @@ fn unknown_states(loaded: &LoadedCase, places: &WorkflowPlaces) -> Vec<CaseMista
     let unknown = states.filter(|(_, state)| !places.has(state));
     let mistake = |(at, state): &(SourcePlace, String)| {
         let hint = meant(state, places.names());
-        (*at, format!("there is no state {state} in {workflow}{hint}"))
+        (*at, format!("unknown state {state} in {workflow}{hint}"))
     };
     unknown.map(mistake).collect()
 }

@@ -153,7 +153,7 @@ impl DrawArea<'_, '_> {
             self.line(3 + number, line, self.style(*tone));
         }
         if lines.is_empty() {
-            self.line(3, "nothing has been seen of it yet", self.style(TextTone::Faint));
+            self.line(3, "no output yet", self.style(TextTone::Faint));
         }
     }
 

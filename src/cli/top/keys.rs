@@ -31,7 +31,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("", ""),
     ("!", "stuck: waits for a person, or has been silent for half of its time"),
     ("▶ ·", "its turn runs; it waits"),
-    ("✗ ✓ –", "failed; finished; unneeded: nobody waits for it any longer"),
+    ("✗ ✓ –", "failed; finished; unneeded: no agent waits for it any longer"),
     (
         "▸ ▾",
         "agents that began in the same state, folded and opened; those of them that are stuck, run or have failed follow, up to twelve of each",

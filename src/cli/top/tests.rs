@@ -110,7 +110,7 @@ fn each_wait_reason_of_an_agent_is_shown() {
     let not_before = Some(now.plus(5000));
     let failed = TurnFailed { not_before, ..scene.failure("main.1") };
     scene.happens(Event::TurnFailed(failed));
-    assert_eq!(why(&scene.run, true).1, "is run again in 0:05");
+    assert_eq!(why(&scene.run, true).1, "restarts in 0:05");
 
     let (turn, state) = (scene.turn("main.1"), scene.agent("main.1").current_state.clone());
     let reason = "it crashed".to_owned();

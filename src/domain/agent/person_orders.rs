@@ -140,7 +140,7 @@ impl Agent {
     /// Returns what warns of each message that it can be told no more, because it ends.
     pub(in crate::domain) fn warns_of_untold(&self) -> impl Iterator<Item = Effect> {
         self.orders.untaken().map(|message| {
-            let text = format!("it has ended before it was told: {}", one_line(message));
+            let text = format!("it ended before it got the message: {}", one_line(message));
             Effect::Warn { agent: self.id.clone(), text }
         })
     }

@@ -32,7 +32,7 @@ pub(super) fn join_finished(
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     let Some(pending) = agent.pending_join() else {
-        return Err(ApplyError::Join(format!("{} waits for nobody", agent.id)));
+        return Err(ApplyError::Join(format!("{} does not wait for agents", agent.id)));
     };
     let fails = *pending.join.fallback(event.outcome) == JoinFallback::Fail;
     let retry_point = fails.then(|| Box::new(agent.clone()));

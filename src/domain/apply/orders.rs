@@ -64,7 +64,7 @@ pub(super) fn command_received(
 
 /// Returns the warning about an order for a turn that is over.
 fn too_late(turn: &TurnId, what: &str) -> Effect {
-    let text = format!("it has gone on meanwhile, so {what}");
+    let text = format!("it continued in the meantime, so {what}");
     Effect::Warn { agent: turn.agent.clone(), text }
 }
 

@@ -30,13 +30,13 @@ pub(super) fn reject_fork(
     let transition = &accepted.transition;
     let Transition::Fork { .. } = transition else { return None };
     if report.children.is_empty() && !transition.is_plain_fork() {
-        let why = "only a reply can fork several agents at once, or into a directory of their own";
+        let why = "only a reply can fork several agents at once, or into separate directories";
         let (asked, why) = (transition.in_short(), why.to_owned());
         let violation = ProtocolViolation::Fork { asked, why };
         return Some(give_up(agent, report, FailureCause::Protocol, violation.to_string()));
     }
     let pause = no_room(run, forked_count(&report.children))?;
-    let why = format!("there is no room: {pause} (--max-agents)");
+    let why = format!("no room: {pause} (--max-agents)");
     let violation = ProtocolViolation::Fork { asked: transition.in_short(), why };
     let reminder = reminder(&report.allowed, &violation);
     let reminder = reminder.filter(|_| report.judgement != TurnJudgement::NotStarted);

@@ -30,7 +30,7 @@ pub(super) fn prepared_answer(
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// No question waits for it.
-    #[error("there is no open question {node}{}", waiting(.open))]
+    #[error("no open question {node}{}", waiting(.open))]
     NoQuestion {
         /// The name.
         node: String,

@@ -29,9 +29,9 @@ impl StateName {
         let why = if name.is_empty() {
             "the name is empty; write the name of a file, such as NEXT.md"
         } else if name.contains(['/', '\\']) {
-            "a target is a bare file name, so `/` and `\\` are not allowed; name a file that lies beside the first prompt"
+            "a target is a bare file name, so `/` and `\\` are not allowed; name a file beside the first prompt"
         } else if name.contains("..") {
-            "`..` is not allowed in a target; name a file that lies beside the first prompt"
+            "`..` is not allowed in a target; name a file beside the first prompt"
         } else if name.contains('\0') || name.chars().any(char::is_control) {
             "a file name holds no NUL, line break or other control character"
         } else if name.len() > MAX_NAME_BYTES {

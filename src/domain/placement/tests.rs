@@ -106,7 +106,7 @@ fn unplaced_agent_says_what_it_waits_for() {
         })
     };
     let gpu = Some("gpu");
-    assert!(why_not(&table(&[]), None).starts_with("there is no host; start"));
+    assert!(why_not(&table(&[]), None).starts_with("the engine has no hosts; start"));
     assert!(why_not(&table(&[sighting("a", 1, &[])]), gpu).contains("no host has the label gpu"));
     let draining = with(&|host| host.standing = HostStanding::Draining);
     assert_eq!(why_not(&table(&draining), gpu), "all hosts with the label gpu are draining");
@@ -124,7 +124,7 @@ fn unplaced_agent_says_what_it_waits_for() {
     );
     let old = with(&|host| host.report.claude = Some("2.1.100".to_owned()));
     let text = why_not(&table(&old), gpu);
-    assert!(text.starts_with("host a has Claude Code 2.1.100, and the oldest"), "{text}");
+    assert!(text.starts_with("host a has Claude Code 2.1.100, but the oldest"), "{text}");
     let mut mixed = with(&|host| host.is_alive = false).to_vec();
     mixed.extend([HostSighting { host: name("c"), ..draining[0].clone() }]);
     mixed.extend([HostSighting { host: name("d"), ..newer[0].clone() }]);

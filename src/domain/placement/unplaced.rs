@@ -55,7 +55,7 @@ pub enum Unplaced {
 impl fmt::Display for Unplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoHost => f.write_str("there is no host; start `raymond worker` on one"),
+            Self::NoHost => f.write_str("the engine has no hosts; start `raymond worker` on one"),
             Self::NoSuchLabel(label) => write!(
                 f,
                 "no host has the label {label}; start `raymond worker --label {label}` on one"
@@ -75,7 +75,7 @@ impl fmt::Display for Unplaced {
             ),
             Self::OldClaude { host, theirs } => write!(
                 f,
-                "host {host} has Claude Code {theirs}, and the oldest that is supported is {OLDEST_SUPPORTED}; update it, and start its worker again"
+                "host {host} has Claude Code {theirs}, but the oldest supported version is {OLDEST_SUPPORTED}; update it, and restart its worker"
             ),
             Self::DirectoryElsewhere { host, label } => write!(
                 f,

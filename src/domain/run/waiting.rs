@@ -25,7 +25,7 @@ impl Run {
         }
         let held = |agent: &Agent| {
             let (id, run) = (&agent.id, &self.workflow_id);
-            let why = || format!("{id} is held; let it go on with `raymond release {run} {id}`");
+            let why = || format!("{id} is held; continue it with `raymond release {run} {id}`");
             agent.is_held().then(why)
         };
         let reason = |agent: &Agent| {

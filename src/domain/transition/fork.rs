@@ -79,7 +79,7 @@ pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<ForkList>>, I
         return Err(InvalidTransition::Fork(why));
     }
     if !is_placeholder(&name) {
-        let why = format!("as=\"{name}\" is no name for a placeholder; write as=\"item\"");
+        let why = format!("as=\"{name}\" is not a name for a placeholder; write as=\"item\"");
         return Err(InvalidTransition::Fork(why));
     }
     Ok(Some(Box::new(ForkList { list, name })))
@@ -105,7 +105,7 @@ pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, I
     let directory = directory.trim().trim_start_matches("./").to_owned();
     if !directory.contains("{{") && Folder::parse(&directory).is_err() {
         let why = format!(
-            "cwd=\"{directory}\" is no directory below that of the agent; name one without a leading / and without `..`"
+            "cwd=\"{directory}\" is not a directory below that of the agent; name one without a leading / and without `..`"
         );
         return Err(InvalidTransition::Fork(why));
     }
@@ -227,7 +227,7 @@ mod tests {
         };
         assert_eq!(
             wrong(("as", "a b")),
-            "<fork>: as=\"a b\" is no name for a placeholder; write as=\"item\""
+            "<fork>: as=\"a b\" is not a name for a placeholder; write as=\"item\""
         );
         assert!(wrong(("as", "state")).contains("the runtime's own"));
         for directory in ["/etc", "../x", "", "a/../b"] {

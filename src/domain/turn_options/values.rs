@@ -272,5 +272,5 @@ pub enum ApprovalPolicy {
 
 impl ApprovalPolicy {
     /// The reason why a person cannot be asked about a turn at another host.
-    pub const NOT_AT_HOSTS: &str = "permissions: ask is not possible in a run of several machines, because nobody can be asked from a host; use permissions: refuse with allowed_tools, or start it without --engine";
+    pub const NOT_AT_HOSTS: &str = "permissions: ask is not possible in a run on several machines, because a host cannot ask a person; use permissions: refuse with allowed_tools, or start it without --engine";
 }

@@ -89,7 +89,7 @@ impl PostgresEngine {
         let first = lines.first().map_or(1, |line| line.seq);
         let wrong = lines.iter().zip(first.max(1)..).find(|(line, seq)| line.seq != *seq);
         wrong.map_or(Ok(()), |(line, seq)| {
-            let why = format!("record {} was given in the place of record {seq}", line.seq);
+            let why = format!("record {} was given instead of record {seq}", line.seq);
             Err(self.damaged_log(lease, why))
         })
     }

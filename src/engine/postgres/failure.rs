@@ -39,7 +39,7 @@ const GRANTS: &str = "the owner of the schema gives them: GRANT USAGE ON SCHEMA 
     GRANT INSERT ON raymond.run, raymond.log, raymond.fact, raymond.command, raymond.blob, raymond.host, raymond.request TO …; \
     GRANT UPDATE ON raymond.run, raymond.command, raymond.host, raymond.request TO …; \
     GRANT DELETE ON raymond.command, raymond.request TO …; \
-    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA raymond TO …; whoever is to make it needs GRANT CREATE ON DATABASE … TO …";
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA raymond TO …; the role that creates it needs GRANT CREATE ON DATABASE … TO …";
 
 impl Failure {
     /// Returns an error of the connection: it may pass.
@@ -74,7 +74,7 @@ impl Failure {
                 if [SqlState::OBJECT_IN_USE, SqlState::LOCK_NOT_AVAILABLE]
                     .contains(refused.code()) =>
             {
-                let why = "its tables are of an earlier version, and raymonds of that version use them now: end their workers and stop their runs, then connect with this one";
+                let why = "its tables have an earlier version, which other raymond processes are using: end their workers and stop their runs, then connect with this version";
                 Self::refused(address, why)
             }
             _ => Self::of_statement(address, error),
@@ -144,11 +144,11 @@ impl Failure {
             let remedy = "write it as postgres://USER:PASSWORD@HOST/DATABASE";
             return Self::refused(
                 address,
-                format!("it asks for a password, and there is none; {remedy}"),
+                format!("it asks for a password, but none is given; {remedy}"),
             );
         }
         if why.contains("does not support TLS") {
-            let remedy = "have it offer TLS, or write ?sslmode=disable if nobody else can read what goes there";
+            let remedy = "enable TLS on the server, or write ?sslmode=disable if nobody else can read the connection";
             return Self::refused(address, format!("it offers no TLS; {remedy}"));
         }
         if is_about_certificate(error) {
@@ -165,7 +165,7 @@ impl Failure {
 }
 
 /// What is wrong with a server that takes no writes.
-pub(super) const STANDBY: &str = "it is a standby, which takes no writes; name the primary, or all servers and ?target_session_attrs=read-write";
+pub(super) const STANDBY: &str = "it is a standby, which does not accept writes; name the primary, or all servers and ?target_session_attrs=read-write";
 
 /// Returns whether TLS failed since the certificate was not accepted.
 fn is_about_certificate(error: &Error) -> bool {

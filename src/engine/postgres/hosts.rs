@@ -97,7 +97,8 @@ impl HostRegistry for PostgresEngine {
 impl PostgresEngine {
     fn stored_report(&self, report: &HostReport) -> Result<String, EngineError> {
         serde_json::to_string(report).map_err(|error| {
-            Failure::refused(self.address(), format!("the report is no JSON: {error}")).into()
+            Failure::refused(self.address(), format!("the report is not valid JSON: {error}"))
+                .into()
         })
     }
 
@@ -105,7 +106,9 @@ impl PostgresEngine {
     fn standing(&self, stored: &str) -> Result<HostStanding, EngineError> {
         let known = [HostStanding::Active, HostStanding::Draining, HostStanding::Lost];
         let found = known.into_iter().find(|standing| standing.to_string() == stored);
-        found.ok_or_else(|| self.damaged_host("a host", &format!("`{stored}` is no standing")))
+        found.ok_or_else(|| {
+            self.damaged_host("a host", &format!("`{stored}` is not a known standing"))
+        })
     }
 
     fn no_such_host(&self, host: &HostName) -> EngineError {

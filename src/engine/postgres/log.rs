@@ -61,7 +61,7 @@ impl SharedLog for PostgresEngine {
     ) -> Result<RunLease, EngineError> {
         let lease = RunLease { run: new.run.clone(), epoch: 1 };
         if let Some((line, seq)) = new.lines.iter().zip(1..).find(|(line, seq)| line.seq != *seq) {
-            let why = format!("record {} was given in the place of record {seq}", line.seq);
+            let why = format!("record {} was given instead of record {seq}", line.seq);
             return Err(
                 Failure::damaged(self.address(), &format!("the run {}", new.run), why).into()
             );

@@ -116,14 +116,16 @@ impl Parameters {
         let mut kept = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) =
-                pair.split_once('=').ok_or("a parameter of it has no `=` and value")?;
+                pair.split_once('=').ok_or("one of its parameters has no `=` and value")?;
             match name {
                 "sslmode" => taken.mode = Some(value.to_owned()),
                 "sslrootcert" => taken.authorities = Some(decoded(value)?.into()),
                 name if PARAMETERS.contains(&name) => kept.push(pair),
                 _ => {
                     let known = PARAMETERS.join(", ");
-                    return Err(format!("a parameter of it is none of {known}"));
+                    return Err(format!(
+                        "one of its parameters is unknown; the parameters are {known}"
+                    ));
                 }
             }
         }
@@ -145,10 +147,10 @@ fn decoded(value: &str) -> Result<String, String> {
         }
         let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.ok_or("a `%` in it is not followed by two hexadecimal digits")?);
+        bytes.push(byte.ok_or("a `%` is not followed by two hexadecimal digits")?);
         rest = &tail[2..];
     }
-    String::from_utf8(bytes).map_err(|_| "a parameter of it is not UTF-8".to_owned())
+    String::from_utf8(bytes).map_err(|_| "one of its parameters is not UTF-8".to_owned())
 }
 
 /// Returns what is wrong with an address. The library's own text may have a part of the address in it, so it is told
@@ -220,7 +222,7 @@ mod tests {
             ("postgres://ray:s3cret@db/work?port=x", "invalid value for option `port`"),
             ("postgres://ray:s3cret@db/work?port=99", "names the port of a machine twice"),
             ("postgres://ray:s3cret@db/work?sslmode=maybe", "sslmode is none of disable"),
-            ("postgres://ray:s3cret@db/work?pasword=s3cret", "none of user, password"),
+            ("postgres://ray:s3cret@db/work?pasword=s3cret", "the parameters are user, password"),
             ("postgres://ray:s3cret@db/work?sslrootcert=/no/file", "sslrootcert /no/file: "),
             ("postgres://ray:%ff@db%ff/work", "cannot be read"),
         ] {

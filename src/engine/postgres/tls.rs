@@ -53,7 +53,7 @@ fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| error.to_string())?;
     if certificates.is_empty() {
-        return Err("there is no certificate in it".to_owned());
+        return Err("it contains no certificate".to_owned());
     }
     Ok(certificates)
 }

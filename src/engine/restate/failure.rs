@@ -86,7 +86,7 @@ pub(super) fn of_answer(address: &EngineAddress, status: u16, body: &[u8]) -> En
         404 | 405 | 400 | 415 if message.is_none() => refused(
             address,
             format!(
-                "status {status}: no ingress of a Restate server answers there; check the port, which is 8080 unless the server is told another"
+                "status {status}: no ingress of a Restate server answers there; check the port, which is 8080 unless the server is configured otherwise"
             ),
         ),
         429 | 500..=599 => unreachable(address, format!("{text} (status {status})")),

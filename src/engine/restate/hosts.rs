@@ -104,7 +104,7 @@ impl RestateEngine {
             match self.fence(&run, host, oldest_valid) {
                 Ok(()) | Err(EngineError::NoSuchRun { .. }) => {}
                 Err(error) if error.is_passing() => outcome = Err(error),
-                Err(error) => tracing::debug!("{run} is not told about the host {host}: {error}"),
+                Err(error) => tracing::debug!("cannot notify {run} about the host {host}: {error}"),
             }
         }
         outcome
@@ -145,7 +145,8 @@ impl RestateEngine {
     }
 
     fn carried(&self, report: &HostReport) -> Result<Value, EngineError> {
-        serde_json::to_value(report)
-            .map_err(|error| refused(self.address(), format!("the report is no JSON: {error}")))
+        serde_json::to_value(report).map_err(|error| {
+            refused(self.address(), format!("the report is not valid JSON: {error}"))
+        })
     }
 }

@@ -155,7 +155,7 @@ impl RestateEngine {
     }
 
     fn misplaced(&self, run: &RunId, (given, seq): (u64, u64)) -> EngineError {
-        let why = format!("record {given} was given in the place of record {seq}");
+        let why = format!("record {given} was given instead of record {seq}");
         damaged(self.address(), format!("the run {run}"), why)
     }
 }

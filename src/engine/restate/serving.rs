@@ -83,14 +83,14 @@ pub(in crate::engine) fn serve(
 fn check(address: &EngineAddress, options: &ServingOptions) -> Result<(), EngineError> {
     if options.server_key.is_none() && !options.listen.ip().is_loopback() {
         let why = format!(
-            "whoever reaches {} could change its runs: give the public key of the server with --server-key (its log shows it as publickeyv1_… if it has a request-identity-private-key-pem-file), or listen on a loopback address",
+            "anyone who reaches {} could change its runs: give the public key of the server with --server-key (its log shows it as publickeyv1_… if it has a request-identity-private-key-pem-file), or listen on a loopback address",
             options.listen
         );
         return Err(refused(address, why));
     }
     if options.advertise.is_none() && options.listen.ip().is_unspecified() {
         let why = format!(
-            "{} is no address that it could dial: say with --advertise URL under which one it reaches this machine",
+            "{} is not an address that it could dial: give the URL under which it reaches this machine with --advertise URL",
             options.listen
         );
         return Err(refused(address, why));
@@ -138,7 +138,7 @@ impl ObjectServer {
         });
         match moved {
             Ok(true) => tracing::warn!(
-                "nobody served raymond's objects any more ({silence}); this worker does now, at {}",
+                "no worker served raymond's objects any longer ({silence}); this worker now does, at {}",
                 self.url
             ),
             Ok(false) => {}

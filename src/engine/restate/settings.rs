@@ -39,7 +39,11 @@ impl RestateSettings {
                 ("tls", "false") => is_encrypted = false,
                 ("tls", _) => return Err(wrong("tls is none of true, false")),
                 ("admin", url) => admin = Some(admin_url(url).map_err(|why| wrong(&why))?),
-                _ => return Err(wrong("a parameter of it is none of admin, tls")),
+                _ => {
+                    return Err(wrong(
+                        "one of its parameters is unknown; the parameters are admin, tls",
+                    ));
+                }
             }
         }
         let scheme = if is_encrypted { "https" } else { "http" };
@@ -65,11 +69,11 @@ fn port_of(rest: &str) -> Option<u16> {
 }
 
 fn admin_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("admin is no URL: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("admin is not a URL: {error}"))?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() {
         Ok(url)
     } else {
-        Err("admin is no URL of http or https".to_owned())
+        Err("admin is not an http or https URL".to_owned())
     }
 }
 
@@ -100,9 +104,9 @@ mod tests {
     #[test]
     fn wrong_parameters_are_told() {
         for (url, why) in [
-            ("restate://db?tsl=true", "none of admin, tls"),
+            ("restate://db?tsl=true", "the parameters are admin, tls"),
             ("restate://db?tls=yes", "none of true, false"),
-            ("restate://db?admin=db:9070", "no URL of http"),
+            ("restate://db?admin=db:9070", "not an http or https URL"),
             ("restate://db/work", "it has a path"),
         ] {
             let error = read(url).expect_err("a wrong address");

@@ -220,7 +220,8 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
             "schema" => {
                 let schema = value.json();
                 let checked = jsonschema::draft7::new(&schema).map(drop);
-                let checked = checked.map_err(|error| format!("this is no JSON schema: {error}"));
+                let checked =
+                    checked.map_err(|error| format!("this is not a JSON schema: {error}"));
                 fields.keep(at, checked).map(|()| TextRule::Schema(schema))
             }
             "fields" => {
@@ -290,7 +291,7 @@ fn unknown<'names>(
 ) -> String {
     let meant = closest(text, names.clone()).map(|name| format!("did you mean `{name}`?"));
     let all = || format!("write one of {}", names.collect::<Vec<_>>().join(", "));
-    format!("`{text}` is no {what}; {}", meant.unwrap_or_else(all))
+    format!("`{text}` is not a known {what}; {}", meant.unwrap_or_else(all))
 }
 
 /// Reads the path of a golden: no file of cases, which it would replace.
@@ -301,7 +302,7 @@ fn golden(text: &str) -> Result<FilePath, String> {
     let ending = Path::new(text).extension().and_then(OsStr::to_str);
     if is_in_folder && ending.is_some_and(|ending| ["yaml", "yml"].contains(&ending)) {
         return Err(format!(
-            "`{text}` would be a file of cases; name the golden in a folder of its own, such as goldens/{text}"
+            "`{text}` would be a file of cases; put the golden in a separate folder, such as goldens/{text}"
         ));
     }
     Ok(path)

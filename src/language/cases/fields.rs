@@ -84,7 +84,8 @@ impl FieldReader {
     /// Returns a whole number that is not negative.
     pub(super) fn count(&mut self, value: &YamlValue) -> Option<u64> {
         self.read(value, |text| {
-            text.parse().map_err(|_| format!("`{text}` is no whole number; write one such as 3"))
+            text.parse()
+                .map_err(|_| format!("`{text}` is not a whole number; write a number such as 3"))
         })
     }
 }

@@ -95,7 +95,7 @@ pub fn read(stem: &str, text: &str) -> Result<Vec<TestCase>, Vec<Error>> {
         None if fields.errors.is_empty() => {
             fields.wrong(
                 SourcePlace::START,
-                "there is no case in this file; write what it expects: `expect:`",
+                "this file has no case; write what it expects: `expect:`",
             );
         }
         None => {}
@@ -132,7 +132,7 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
     fields.entries(root, Some(&[LIST]));
     let items = items(&listed.value);
     if items.is_empty() {
-        fields.wrong(listed.at, "there is no case in this list; write what it expects: `expect:`");
+        fields.wrong(listed.at, "this list has no case; write what it expects: `expect:`");
     }
     for (item, number) in items.iter().zip(1..) {
         let name = if items.len() == 1 { stem.to_owned() } else { format!("{stem} {number}") };
@@ -193,7 +193,10 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
     }
     case.replies = written.chosen(fields);
     if !expects && matches!(value.value, YamlContent::Map(_)) {
-        fields.wrong(value.at, "the key `expect` is missing here; a case without it shows nothing");
+        fields.wrong(
+            value.at,
+            "the key `expect` is missing here; a case without it does not test anything",
+        );
     }
     case
 }

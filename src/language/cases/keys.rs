@@ -92,7 +92,7 @@ pub(super) const EXPECT: &[KeySpec] = &[
     key("cost_at_most", "The most that the run may cost, in US dollars.", dollars),
     key("turns_at_most", "The most turns that agents may take.", count),
     key("files", "Files in the working directory at the end.", file_rules),
-    key("facts", "Facts at the end, by label; null for one that does not hold.", texts_or_null),
+    key("facts", "Facts at the end, by label; null if the fact does not hold.", texts_or_null),
     key("failure", "An agent fails: the cause, or a mapping of agent, cause and message.", failure),
     key(
         "status",

@@ -21,5 +21,5 @@ pub(super) fn with_failures(mut text: String, run: &ObservedRun) -> String {
 /// Returns the text that there is no such agent, and which there are.
 pub(super) fn no_agent(agent: &AgentId, run: &ObservedRun) -> String {
     let names: Vec<&str> = run.agents.iter().map(AgentId::as_str).collect();
-    format!("there is no agent {agent}; there are {}", names.join(", "))
+    format!("no agent {agent}; the agents are {}", names.join(", "))
 }

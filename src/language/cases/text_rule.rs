@@ -21,7 +21,7 @@ pub(super) fn broken(rule: &TextRule, text: &str, texts: &CaseTexts) -> Option<(
         TextRule::Schema(schema) => {
             let expected = "is JSON that matches the schema".to_owned();
             let Ok(value) = serde_json::from_str::<Value>(text) else {
-                return Some((expected, format!("it is no JSON: {text:?}")));
+                return Some((expected, format!("it is not valid JSON: {text:?}")));
             };
             let validator = jsonschema::draft7::new(schema).ok()?;
             let errors: Vec<String> = validator
@@ -47,7 +47,7 @@ pub(super) fn broken(rule: &TextRule, text: &str, texts: &CaseTexts) -> Option<(
             match texts.goldens.get(file) {
                 None => Some((
                     expected,
-                    format!("there is no file {file} beside the case; --update makes it"),
+                    format!("the file {file} is missing beside the case; --update creates it"),
                 )),
                 Some(golden) if golden.trim_end() != text.trim_end() => {
                     Some((expected, first_difference(golden, text)))

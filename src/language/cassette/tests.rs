@@ -122,7 +122,7 @@ fn damaged_newer_and_cut_cassettes_are_told_apart() {
     );
     assert!(error(&header(1), "\n{}\n").starts_with("turns.jsonl:2 is damaged: missing field"));
     assert!(
-        error(&header(2), "").starts_with("turns.jsonl has 0 turns, and cassette.json tells of 2")
+        error(&header(2), "").starts_with("turns.jsonl has 0 turns, and cassette.json expects 2")
     );
 }
 

@@ -29,9 +29,9 @@ pub(super) fn refusal(
             let more = if method == BuiltinMethod::Reduce { ", 0" } else { "" };
             Some(format!("{name} takes a function, as in `{name}({}{more})`", example(method)))
         }
-        (_, ArgumentNode::Lambda(_)) => Some(format!("{name} takes no function here")),
+        (_, ArgumentNode::Lambda(_)) => Some(format!("{name} does not take a function here")),
         (FirstParameter::Value, ArgumentNode::Pattern(_)) => {
-            Some(format!("{name} takes no regular expression here"))
+            Some(format!("{name} does not take a regular expression here"))
         }
         (FirstParameter::Pattern, ArgumentNode::Value(_) | ArgumentNode::Spread(_)) => {
             Some(format!("{name} takes a regular expression, as in `{name}(/[0-9]+/)`"))

@@ -34,7 +34,7 @@ pub(super) fn diagnose(text: &str, at: usize) -> SyntaxError {
     let at = text.floor_char_boundary(at);
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return SyntaxError::syntax(0, "there is no expression");
+        return SyntaxError::syntax(0, "the expression is missing");
     }
     let failure = ParseFailure {
         start: text.len() - text.trim_start().len(),
@@ -82,7 +82,7 @@ impl ParseFailure<'_> {
         };
         is_statement.then(|| {
             let why = format!(
-                "`{word}` begins a statement, and a statement stands only in the braces of a function, as in `list.map(x => {{ const y = x.id; return y }})`; write one expression here, and compute values for it in actions before"
+                "`{word}` begins a statement, which is only allowed in the braces of a function, as in `list.map(x => {{ const y = x.id; return y }})`; write one expression here, and compute values for it in actions before"
             );
             SyntaxError::syntax(self.start, why)
         })
@@ -162,9 +162,7 @@ impl ParseFailure<'_> {
             return foreign("`$(…)` is a shell's form; run the command in an action".to_owned());
         }
         if rest.starts_with('$') {
-            return foreign(
-                "a `$` before a name is a shell's form; write the name alone".to_owned(),
-            );
+            return foreign("a `$` before a name is shell syntax; write only the name".to_owned());
         }
         if rest.starts_with('.') && !rest.starts_with("...") && before.is_empty() {
             return foreign(
@@ -178,7 +176,7 @@ impl ParseFailure<'_> {
     fn javascript(&self) -> Option<SyntaxError> {
         let (before, rest) = (self.before, self.rest);
         let why = if FOREIGN_STATEMENTS.contains(&self.next()) || self.is_counting_loop() {
-            "there is no such statement; a function has `const`, `let`, `if`, `else`, \
+            "unknown statement; a function has `const`, `let`, `if`, `else`, \
              `for (const x of list)`, `list.push(x)`, assignments and `return`"
         } else if let Some(at) = self.open_backtick() {
             let why = "the text in backticks that opens here is not closed";
@@ -188,13 +186,13 @@ impl ParseFailure<'_> {
         } else if rest.starts_with("=>") {
             "a function may only be an argument of a method, as in `list.map(x => x.id)`"
         } else if rest.starts_with('=') {
-            "`=` compares nothing; write `==`"
+            "`=` does not compare; write `==`"
         } else if rest.starts_with('&') {
             "write `&&`"
         } else if rest.starts_with(';') {
-            "one expression may stand here, and no `;`"
+            "write one expression here, without `;`"
         } else if rest.starts_with("...") {
-            "`...` stands in a list, in a map, or among arguments, as in `[...list, x]`"
+            "`...` is only allowed in a list, in a map, or among arguments, as in `[...list, x]`"
         } else if rest.starts_with(['“', '”', '‘', '’', '„']) {
             "write plain quotes, ' or \""
         } else if rest.starts_with(['\'', '"']) && !self.after_value() {
@@ -209,7 +207,7 @@ impl ParseFailure<'_> {
             let (_, here) = WORDS.iter().find(|(word, _)| *word == self.next())?;
             return Some(SyntaxError::syntax(
                 self.at,
-                format!("`{}` is no operator here; {here}", self.next()),
+                format!("`{}` is not an operator here; {here}", self.next()),
             ));
         };
         Some(SyntaxError::syntax(self.at, why))

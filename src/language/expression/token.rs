@@ -119,7 +119,7 @@ pub(super) fn pattern(pattern: &str, flags: &str) -> Result<RegexPattern, String
             's' => _ = builder.dot_matches_new_line(true),
             other => {
                 return Err(format!(
-                    "there is no flag `{other}` of regular expressions; there are g, i, m and s"
+                    "unknown flag `{other}` of a regular expression; the flags are g, i, m and s"
                 ));
             }
         }
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(wrong("(a", ""), "the regular expression cannot be read: unclosed group");
         assert!(wrong("(?=a)", "").contains("look-around"), "{}", wrong("(?=a)", ""));
         assert!(wrong(r"(a)\1", "").contains("backreferences"), "{}", wrong(r"(a)\1", ""));
-        assert!(wrong("a", "gx").contains("no flag `x`"));
+        assert!(wrong("a", "gx").contains("unknown flag `x`"));
         assert_eq!(wrong("(a{1000}){1000}", ""), "the regular expression is too large");
         assert!(pattern("a.*b", "gims").is_ok_and(|pattern| pattern.all));
     }

@@ -248,7 +248,7 @@ impl GraphReader<'_> {
         let [first, second, ..] = said[..] else { return Some(()) };
         let at = given.node(second).map_or(given.at, |node| node.at);
         let message = format!(
-            "`{}` has `{first}` and `{second}`; give the one that says what a repetition means",
+            "`{}` has `{first}` and `{second}`; keep the key that says what a repetition means",
             given.kind
         );
         self.report.error(at, "WF303", message);

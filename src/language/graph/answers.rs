@@ -100,7 +100,7 @@ pub fn check(program: &Graph, node: &str, text: &str) -> Result<(), String> {
     let names: Vec<&str> = prompts().map(|(name, _)| name).collect();
     let hint = match (closest(node, names.iter().copied()), names.as_slice()) {
         (Some(name), _) => format!("; did you mean {name}?"),
-        (None, []) => "; it asks nothing".to_owned(),
+        (None, []) => "; it does not ask anything".to_owned(),
         (None, names) => format!("; it asks {}", names.join(", ")),
     };
     Err(if program.nodes.contains_key(node) {

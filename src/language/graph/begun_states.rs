@@ -44,7 +44,7 @@ impl GraphReader<'_> {
         let why = match StateName::parse(name) {
             Ok(name) if name.in_other_folder().is_some() => None,
             Ok(name) => match source.check(&name) {
-                Ok(()) if !is_state(&name, source) => Some("this is no state".to_owned()),
+                Ok(()) if !is_state(&name, source) => Some("this is not a state".to_owned()),
                 Ok(()) => None,
                 Err(error) => Some(error.reason()),
             },

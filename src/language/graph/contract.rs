@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(failed, Ok(WaitResult::Failed("no network".into())));
         let wrong = read("done").expect_err("no JSON");
         assert!(wrong.starts_with("the result has to be JSON of the form"), "{wrong}");
-        assert!(wrong.ends_with("; line 1, column 1: this is no value; write a text in quotes, a number, true, false or null"), "{wrong}");
+        assert!(wrong.ends_with("; line 1, column 1: expected a JSON value: a quoted string, a number, true, false or null"), "{wrong}");
         assert!(read("{\"status\":\"fine\"}").expect_err("no status").contains("not `fine`"));
     }
 

@@ -52,7 +52,7 @@ impl GraphReader<'_> {
         let at = entry.value.at;
         if path.contains("://") || path.contains('@') {
             let message = format!(
-                "{} is on another machine, and a graph imports only files of its own: nothing is fetched; put a copy of it beside the graph and name that",
+                "{} is on another machine, and a graph imports only local files; put a copy beside the graph and import that",
                 quoted(&path)
             );
             self.report.error(at, "WF320", message);

@@ -265,7 +265,7 @@ impl<'graph> GraphInterpreter<'graph> {
             }
             if self.state.executed >= graph.max_steps {
                 return Err(format!(
-                    "WF501 step limit: {} nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph",
+                    "WF501 step limit: {} nodes were executed, the most that max_steps allows; if the loop is intended, raise max_steps in the graph",
                     self.state.executed
                 ));
             }

@@ -39,11 +39,7 @@ pub(in crate::language) const GRAPH: &[KeySpec] = &[
         shape::model,
         "The model of nodes that name none: opus, sonnet, haiku, or a full name.",
     ),
-    key(
-        "worktree",
-        shape::boolean,
-        "True if the agent that begins here has a git worktree of its own.",
-    ),
+    key("worktree", shape::boolean, "True if the agent that begins here has its own git worktree."),
     key("snapshots", shape::boolean, "False if no snapshots of that worktree are made."),
     key("host", filled, "The label of the hosts that the agent which begins here may live on."),
     key("max_steps", steps, "The maximum number of nodes that one execution may pass through."),

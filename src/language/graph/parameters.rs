@@ -163,7 +163,7 @@ impl GraphReader<'_> {
         let Some(asked) = vocabulary.parameters(role, kind) else {
             let mut hint = self.report.hint(kind, vocabulary.names(role), String::new);
             if let Some(other) = vocabulary.other_role(role, kind) {
-                hint = format!("; it is {other}, and cannot stand here");
+                hint = format!("; it is {other}, which is not allowed here");
             } else if kind == "local_file_ops" {
                 // Other engines have one type for all of them.
                 "; write `read_file`, `write_file`, `append_to_file`, `create_directory` or `delete_file`".clone_into(&mut hint);

@@ -142,7 +142,8 @@ impl GraphReader<'_> {
 
     fn orphan(&mut self, entry: &YamlEntry, options: &[(String, SourcePlace)]) {
         if &*entry.key == OTHER {
-            let message = "`other` is no option: it takes any text of a person's own".to_owned();
+            let message =
+                "`other` is not an option: it accepts any text that a person types".to_owned();
             return self.lenient(entry.at, "WF206", message);
         }
         let ids = options.iter().map(|(id, _)| id.as_str());

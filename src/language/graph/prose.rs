@@ -9,8 +9,8 @@ use crate::language::yaml::content::{YamlScalar, YamlValue};
 impl GraphReader<'_> {
     /// Reads comments in the place of an expression, as the task of a turn of Claude Code.
     pub(super) fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
-        let message = "this is prose and no expression, so Claude Code is asked for the value; write an \
-                       expression, or `spawn_agent` to say so";
+        let message = "this is prose, not an expression, so raymond asks Claude Code for the value; write an \
+                       expression, or use `spawn_agent` to make that explicit";
         self.lenient(self.beginning(node.at, text), "WF312", message.to_owned());
         let written = Value::String(text.text.to_string());
         match ValueTemplate::parse(&written) {

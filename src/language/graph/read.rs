@@ -90,7 +90,7 @@ fn of_one_file(root: &YamlValue) -> Option<SourcePlace> {
 impl GraphReader<'_> {
     fn program(&mut self, root: &YamlValue, directory: Option<&str>) -> Option<Graph> {
         if let Some(at) = of_one_file(root) {
-            let message = "`states` is of a workflow in one file; make a folder of it with `raymond import FILE`, and check that";
+            let message = "`states` belongs to a workflow in one file; create a folder from it with `raymond import FILE`, and check that";
             self.report.error(at, "WF102", message.to_owned());
             return None;
         }
@@ -182,7 +182,7 @@ impl GraphReader<'_> {
         for name in self.turns.keys().filter(|name| asks_nothing(name)) {
             let Some(at) = places.get(name) else { continue };
             let message = format!(
-                "the node {} asks nothing of Claude Code, so its model and options are for no turn; remove them",
+                "the node {} does not run Claude Code, so its model and options have no effect; remove them",
                 quoted(name)
             );
             self.report.warning(*at, "WF107", message);

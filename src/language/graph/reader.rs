@@ -143,7 +143,7 @@ impl GraphReader<'_> {
         let found = entry.value.text().filter(|text| !text.text.trim().is_empty());
         if found.is_none() {
             let why = match &entry.value.value {
-                YamlContent::Text(_) | YamlContent::Null => "and nothing stands here".to_owned(),
+                YamlContent::Text(_) | YamlContent::Null => "but nothing is here".to_owned(),
                 YamlContent::Number(_) | YamlContent::Bool(_) => {
                     format!("not {}; put quotes around it", entry.value.sort())
                 }

@@ -93,7 +93,8 @@ fn unreachable<'edges>(
         reached.extend(map.reached_from(nodes.keys()));
     }
     for (name, at) in nodes.iter().filter(|(name, _)| !reached.contains(name)) {
-        let message = format!("no way leads to the node {}; remove it or lead to it", quoted(name));
+        let message =
+            format!("the node {} cannot be reached; remove it, or add a path to it", quoted(name));
         report.warning(*at, "WF211", message);
     }
     reached
@@ -121,7 +122,7 @@ fn endless(
         more => format!(" and {more} more"),
     };
     let message = format!(
-        "no way leads from {}{more} to an ending, so the graph never ends there; lead out of the loop",
+        "no path leads from {}{more} to an ending, so the graph never ends there; add a path out of the loop",
         names.join(", ")
     );
     report.warning(*at, "WF213", message);

@@ -244,7 +244,7 @@ impl VariableUses {
             let perhaps = perhaps || self.anything;
             let severity = if !perhaps && !optional { Severity::Error } else { Severity::Warning };
             let why = match (perhaps, optional) {
-                (true, _) => "nothing writes it by this name, but something may",
+                (true, _) => "nothing writes it by this name, but something might",
                 (false, false) => {
                     "nothing writes it; write it before, or put it into `initial_state`"
                 }

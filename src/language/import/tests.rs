@@ -60,9 +60,9 @@ If there are problems: <goto>FIX.md</goto>
     assert_eq!(
         notes,
         [
-            "`id`: raymond.yaml has no such key; it is left out",
-            "`requires_human_input`: raymond.yaml has no such key; it is left out",
-            "BUILD.bat: this is no state, because scripts here end in .sh, .py, .bash, .js, .mjs, .pl, .rb, .ts; it is kept as a file beside them",
+            "`id`: raymond.yaml has no such key; ignored",
+            "`requires_human_input`: raymond.yaml has no such key; ignored",
+            "BUILD.bat: this is not a state, because scripts here end in .sh, .py, .bash, .js, .mjs, .pl, .rb, .ts; it is kept as a file beside them",
         ]
     );
 }
@@ -75,7 +75,7 @@ fn timeout_of_scripts_becomes_that_of_the_workflow_and_prompts_keep_theirs() {
     assert_eq!(found[3].1, "---\nsupervision: { timeout: 60s }\n---\nx\n");
     assert_eq!(found[4].1, "---\nsupervision: { timeout: 1800s }\n---\nx\n");
     let notes = |text: &str| import("x.yaml", text).expect("imported").notes;
-    let note = "states.B: a script has no `timeout` of its own (2000.5s); `supervision.timeout` of raymond.yaml holds for all scripts";
+    let note = "states.B: a script cannot have its own `timeout` (2000.5s); `supervision.timeout` of raymond.yaml holds for all scripts";
     assert_eq!(notes(text), [note]);
     let own = format!("supervision: {{ timeout: 3h }}\n{text}");
     assert_eq!(files(&own)[0].1.matches("timeout").count(), 1);

@@ -132,7 +132,7 @@ fn mistake(schema: &OutputSchema, test: &FieldTest) -> Option<String> {
         SchemaField::Missing { similar } => {
             let hint = similar.map(|name| format!("; did you mean `{name}`?"));
             let hint = hint.unwrap_or_default();
-            return Some(format!("`{path}` is no field of the output's schema{hint}"));
+            return Some(format!("`{path}` is not a field of the output's schema{hint}"));
         }
     };
     let known = values(field)?;
@@ -326,7 +326,11 @@ mod tests {
             &[json!({"verdct": "approve"}), json!({"verdict": ["approve", "aprove"]}), json!({})],
         );
         let mistakes = [
-            (0, "`verdct` is no field of the output's schema; did you mean `verdict`?".to_owned()),
+            (
+                0,
+                "`verdct` is not a field of the output's schema; did you mean `verdict`?"
+                    .to_owned(),
+            ),
             (
                 1,
                 "`verdict` is never \"aprove\": the schema allows \"approve\", \"revise\""

@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for OrderedVisitor {
         let mut fields: Vec<(String, OrderedJson)> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             if fields.iter().any(|(known, _)| *known == key) {
-                return Err(A::Error::custom(format!("the key `{key}` stands here twice")));
+                return Err(A::Error::custom(format!("the key `{key}` is given twice")));
             }
             fields.push((key, map.next_value()?));
         }
@@ -139,6 +139,6 @@ mod tests {
     #[test]
     fn duplicate_key_is_error() {
         let read = serde_json::from_str::<OrderedJson>(r#"{"a":1,"a":2}"#).expect_err("twice");
-        assert!(read.to_string().starts_with("the key `a` stands here twice"), "{read}");
+        assert!(read.to_string().starts_with("the key `a` is given twice"), "{read}");
     }
 }

@@ -103,7 +103,7 @@ impl ValueTest {
             Value::String(text) => match Self::comparison(text) {
                 Some(comparison) => Ok(comparison),
                 None if is_like_comparison(text) => Err(format!(
-                    "`{text}` compares nothing; write a value that the field is equal to, a list of them, or a number after one of <, <=, >, >="
+                    "`{text}` is not a comparison; write a value that the field is equal to, a list of them, or a number after one of <, <=, >, >="
                 )),
                 None => Ok(Self::OneOf(vec![Value::String(text.clone())])),
             },
@@ -213,7 +213,7 @@ mod tests {
             (json!({"by": {"name": "A"}}), "such as `by.name`"),
             (json!({"verdict": []}), "so `verdict` is never in it"),
             (json!({"score": "=> 7"}), "or a number after one of <, <=, >, >="),
-            (json!({"score": "==7"}), "`==7` compares nothing"),
+            (json!({"score": "==7"}), "`==7` is not a comparison"),
         ];
         for (when, words) in table {
             let why = rule(&when).expect_err("wrong");

@@ -137,10 +137,10 @@ impl OutputSchema {
         }
         check_keywords(&value, "")?;
         jsonschema::draft7::meta::validate(&value).map_err(|error| {
-            format!("this is no JSON schema: {}{error}", at(error.instance_path().as_str()))
+            format!("this is not a JSON schema: {}{error}", at(error.instance_path().as_str()))
         })?;
         jsonschema::draft7::new(&value).map_err(|error| {
-            format!("this is no JSON schema: {}{error}", at(error.instance_path().as_str()))
+            format!("this is not a JSON schema: {}{error}", at(error.instance_path().as_str()))
         })?;
         Ok(Self { text: text.into(), value })
     }
@@ -243,17 +243,17 @@ fn check_keywords(schema: &Value, path: &str) -> Result<(), String> {
         && !reference.starts_with('#')
     {
         return Err(format!(
-            "{}`$ref: {reference}` leads out of the schema, and nothing is fetched; put it under `$defs` and write `#/$defs/NAME`",
+            "{}`$ref: {reference}` leads out of the schema, and raymond does not fetch it; put it under `$defs` and write `#/$defs/NAME`",
             at(path)
         ));
     }
     let has = |keyword: &str| fields.contains_key(keyword);
     if has("if") && !has("then") && !has("else") {
-        return Err(format!("{}`if` means nothing without `then` or `else`", at(path)));
+        return Err(format!("{}`if` has no effect without `then` or `else`", at(path)));
     }
     if has("additionalItems") && !fields.get("items").is_some_and(Value::is_array) {
         return Err(format!(
-            "{}`additionalItems` means nothing unless `items` is a list",
+            "{}`additionalItems` has no effect unless `items` is a list",
             at(path)
         ));
     }
@@ -285,9 +285,9 @@ fn check_keywords(schema: &Value, path: &str) -> Result<(), String> {
 fn unknown(key: &str, path: &str) -> String {
     let hint = match closest(key, KEYWORDS.iter().map(|(keyword, _)| *keyword)) {
         Some(similar) => format!("did you mean `{similar}`?"),
-        None => "Claude Code takes those of draft-07".to_owned(),
+        None => "Claude Code accepts draft-07".to_owned(),
     };
-    format!("{}`{key}` is no keyword of a schema; {hint}", at(path))
+    format!("{}`{key}` is not a schema keyword; {hint}", at(path))
 }
 
 /// Returns the place in a schema, as the beginning of a sentence.

@@ -92,9 +92,15 @@ fn a_schema_is_read_from_json_and_yaml_files() {
     assert_eq!(load("s.json", &files("s.json", SCHEMA)), Ok(contract()));
     assert_eq!(load("s.yaml", &files("s.yaml", yaml)), Ok(contract()));
     let table = [
-        ("s.json", "{\n \"type\": }", Some("s.json"), 2, "this is no JSON: this is no value"),
+        (
+            "s.json",
+            "{\n \"type\": }",
+            Some("s.json"),
+            2,
+            "this is not valid JSON: expected a JSON value",
+        ),
         ("s.json", "{\"type\":\"array\"}", Some("s.json"), 1, "give its schema `type: object`"),
-        ("s.yaml", "type: object\ntype: object\n", Some("s.yaml"), 2, "stands in line 1 already"),
+        ("s.yaml", "type: object\ntype: object\n", Some("s.yaml"), 2, "is already in line 1"),
         ("t.json", "{}", None, 2, "s.json: there is no such file"),
     ];
     for (name, text, file, line, words) in table {

@@ -89,7 +89,7 @@ fn has_field((role, schema): AnsweredPrompt<'_>, path: &str) -> Result<bool, Str
         SchemaField::Open => Ok(true),
         SchemaField::Missing { similar } => {
             let hint = similar.map_or_else(
-                || "; use one that it has".to_owned(),
+                || "; use a field of that schema".to_owned(),
                 |similar| format!("; did you mean {}?", quoted(similar)),
             );
             Err(format!("the schema of the role {name} has no field {shown}{hint}"))

@@ -97,7 +97,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
         if !is_read(name) && !warned.contains(&instruction.at) {
             warned.push(instruction.at);
             let why = format!(
-                "nothing looks at {}, so a failure of this command is not noticed; look at it in a branch, or write `:on-error STATE`",
+                "nothing checks {}, so a failure of this command goes unnoticed; check it in a branch, or write `:on-error STATE`",
                 quoted(&format!("@{name}/exit-code"))
             );
             report.warning(instruction.at, "SX410", why);

@@ -78,7 +78,7 @@ impl ProgramReader<'_> {
             "after" => {
                 let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
                 if stands == ConditionPosition::Arm {
-                    let why = "a branch does not wait, so there is nothing that `after` could count from; use it in `wait`";
+                    let why = "a branch does not wait, so `after` has nothing to count from; use it in `wait`";
                     self.report.error(form.at, "SX211", why);
                     return None;
                 }
@@ -130,12 +130,12 @@ impl ProgramReader<'_> {
         let bind =
             fields.get("as").map_or(Some(None), |form| self.taken_as(form, &["key"]).map(Some));
         if let Some(form) = fields.get("consume").filter(|_| stands != ConditionPosition::Whole) {
-            let why = "a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`";
+            let why = "a fact is taken only if it is the whole condition, or a part of `or`: `(wait (signal … :consume true))`";
             self.report.error(form.at, "SX211", why);
             return None;
         }
         if let Some(form) = fields.get("as").filter(|_| consume == Some(false)) {
-            let why = "`:as` names what is taken; write `:consume true`, too";
+            let why = "`:as` names the taken value; add `:consume true`";
             self.report.error(form.at, "SX205", why);
             return None;
         }

@@ -12,7 +12,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
         let what = match &instruction.kind {
             InstructionKind::Wait(wait) if is_contradictory(&wait.condition) => {
-                "what is waited for here can never come"
+                "this condition can never hold"
             }
             InstructionKind::Branch { arms, .. }
                 if arms.iter().any(|arm| is_contradictory(&arm.condition)) =>

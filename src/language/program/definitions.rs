@@ -75,24 +75,20 @@ impl ProgramDefinitions {
             return report.error(form.at, "SX205", why);
         };
         if body.is_empty() {
-            report.error(
-                form.at,
-                "SX209",
-                "there is nothing in this `defn`; write an action in it",
-            );
+            report.error(form.at, "SX209", "this `defn` is empty; write an action in it");
         }
         let Some(name) = self.name(name, files, report) else { return };
         let mut names: Vec<String> = Vec::new();
         for parameter in parameters {
             match &parameter.content {
                 FormContent::Symbol(own) if names.contains(own) => {
-                    let why = format!("the parameter {} stands twice; rename one", quoted(own));
+                    let why = format!("the parameter {} is given twice; rename one", quoted(own));
                     report.error(parameter.at, "SX204", why);
                 }
                 FormContent::Symbol(own) if !is_taken(own) => names.push(own.clone()),
                 _ => {
                     let why = format!(
-                        "a parameter is a name of its own, such as `who`, not {}",
+                        "a parameter is a plain name, such as `who`, not {}",
                         parameter.described()
                     );
                     report.error(parameter.at, "SX207", why);

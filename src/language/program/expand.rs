@@ -230,7 +230,7 @@ impl<'a> DefinitionExpander<'a> {
 
     fn may_expand(&mut self, at: SourcePlace, name: &str, depth: usize) -> bool {
         if self.around.iter().any(|around| around == name) {
-            let why = format!("{} is defined by itself; there is no end to that", quoted(name));
+            let why = format!("{} is defined by itself, which never ends", quoted(name));
             self.report.error(at, "SX314", why);
             return false;
         }

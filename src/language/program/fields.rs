@@ -85,7 +85,7 @@ impl ProgramReader<'_> {
             fields.strange |= slip.is_none();
             fields.slips.extend(slip.map(|meant| (meant, value)));
         } else if fields.keys.iter().any(|(own, _)| *own == key) {
-            let why = format!("{shown} stands twice in this {name}; remove one of them");
+            let why = format!("{shown} is given twice in this {name}; remove one of them");
             self.report.error(at, "SX204", why);
         } else {
             if value.is_none() {

@@ -29,7 +29,7 @@ fn unreachable(program: &Program, report: &mut FileDiagnostics) {
     for (number, state) in program.states.iter().enumerate() {
         if !reached.contains(&number) {
             let why = format!(
-                "no way leads to the state {}; remove it or lead to it",
+                "the state {} cannot be reached; remove it, or add a path to it",
                 quoted(&state.name)
             );
             report.warning(state.at, "SX401", why);
@@ -44,7 +44,7 @@ fn unused(program: &Program, report: &mut FileDiagnostics) {
     }
     for (number, role) in program.roles.iter().enumerate() {
         if !used.contains(&number) {
-            let why = format!("nothing is asked of the role {}; remove it", quoted(&role.name));
+            let why = format!("the role {} is never used; remove it", quoted(&role.name));
             report.warning(role.at, "SX406", why);
         }
     }

@@ -62,7 +62,7 @@ impl ProgramReader<'_> {
     fn filled(&mut self, fields: &FormFields<'_>, wanted: &str) {
         if fields.values.is_empty() {
             let name = quoted(fields.name);
-            let why = format!("there is nothing in this {name}; write {wanted} in it");
+            let why = format!("this {name} is empty; write {wanted} in it");
             self.report.error(fields.at, "SX209", why);
         }
     }
@@ -113,7 +113,7 @@ impl ProgramReader<'_> {
         if self.loops > 0 {
             return Some(());
         }
-        let why = format!("{} stands in no loop; write `(goto STATE)`", quoted(fields.name));
+        let why = format!("{} is not in a loop; write `(goto STATE)`", quoted(fields.name));
         self.report.error(fields.at, "SX211", why);
         None
     }
@@ -146,7 +146,8 @@ impl ProgramReader<'_> {
     /// Reports an `otherwise` that an arm follows.
     fn not_last(&mut self, otherwise: Option<SourcePlace>) {
         if let Some(at) = otherwise {
-            let why = "`otherwise` stands last in a branch; what comes after it is never looked at";
+            let why =
+                "`otherwise` must be last in a branch; raymond never reads what comes after it";
             self.report.error(at, "SX210", why);
         }
     }
@@ -224,7 +225,7 @@ impl ProgramReader<'_> {
         let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
         if let Err(before) = self.requests.declare(&name, form.at) {
             let why = format!(
-                "the request {} is sent in {} already; give this one another id",
+                "the request {} is already sent in {}; give this one another id",
                 quoted(&name),
                 self.line(before)
             );
@@ -260,7 +261,7 @@ impl ProgramReader<'_> {
         let name = StateName::parse(name).map_err(|error| error.to_string())?;
         let no_state = || {
             format!(
-                "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
+                "{}: that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
                 quoted(path)
             )
         };

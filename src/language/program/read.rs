@@ -116,7 +116,7 @@ fn expanded(
     for form in definitions.take(required, files, report) {
         if !form.is_wrong() {
             let why = format!(
-                "{} stands in a file that another one requires; such a file has `define`, `defn` and `require` only",
+                "{} is in a file that another file requires; such a file has `define`, `defn` and `require` only",
                 form.described()
             );
             report.error(form.at, "SX201", why);
@@ -126,7 +126,7 @@ fn expanded(
     let forms = DefinitionExpander::new(&mut definitions, report).file(own);
     for (name, at) in definitions.unused() {
         if files.resolve(at).0.is_none() {
-            let why = format!("nothing uses {}; remove it", quoted(name));
+            let why = format!("{} is never used; remove it", quoted(name));
             report.warning(at, "SX409", why);
         }
     }

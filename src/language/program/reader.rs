@@ -136,7 +136,7 @@ impl<'a> ProgramReader<'a> {
                 format!("; {} is one of {}", wanted.what, names())
             });
             let meant = self.report.slip(name, wanted.names.iter().copied());
-            self.report.error(at, "SX202", format!("there is no form {shown}{hint}"));
+            self.report.error(at, "SX202", format!("unknown form {shown}{hint}"));
             return meant;
         };
         let todo = match (is.what, wanted.what) {
@@ -149,13 +149,17 @@ impl<'a> ProgramReader<'a> {
                 format!("write `(wait ({name} …))`")
             }
             (_, action) if action == ACTION.what => {
-                "in `action` stand actions, `wait` and `await`; write it after the action"
+                "`action` contains actions, `wait` and `await`; write it after the action"
                     .to_owned()
             }
             _ => format!("write {} such as {}", wanted.what, wanted.like),
         };
         let is = is.what;
-        self.report.error(at, "SX211", format!("{shown} is {is} and cannot stand here; {todo}"));
+        self.report.error(
+            at,
+            "SX211",
+            format!("{shown} is {is}, which is not allowed here; {todo}"),
+        );
         let is_done = |what| [INSTRUCTION.what, ACTION.what].contains(&what);
         let both = is_done(is) && is_done(wanted.what);
         sort_of(name)?.names.iter().copied().find(|known| both && *known == name)
@@ -206,7 +210,7 @@ impl<'a> ProgramReader<'a> {
         if found.is_none() {
             let names = self.states.keys().map(String::as_str);
             let hint = self.report.hint(name, names, || "; add it or name another".to_owned());
-            let why = format!("there is no state {}{hint}", quoted(name));
+            let why = format!("unknown state {}{hint}", quoted(name));
             self.report.error(form.at, "SX304", why);
         }
         found
@@ -223,7 +227,7 @@ impl<'a> ProgramReader<'a> {
             } else {
                 self.report.hint(name, names, || "; add it to `roles`".to_owned())
             };
-            let why = format!("there is no role {}{hint}", quoted(name));
+            let why = format!("unknown role {}{hint}", quoted(name));
             self.report.error(form.at, "SX305", why);
         }
         found

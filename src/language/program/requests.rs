@@ -127,7 +127,7 @@ impl RequestNames {
                 )
             };
             let hint = report.hint(name, names, otherwise);
-            let why = format!("no request is called {}{hint}", quoted(name));
+            let why = format!("unknown request {}{hint}", quoted(name));
             report.error(*at, "SX307", why);
         }
     }

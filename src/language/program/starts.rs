@@ -136,7 +136,7 @@ impl ProgramReader<'_> {
                 continue;
             };
             if pairs.iter().any(|(before, _)| before == name) {
-                let why = format!("{} stands twice in `:context`; remove one", quoted(name));
+                let why = format!("{} is given twice in `:context`; remove one", quoted(name));
                 self.report.error(key.at, "SX204", why);
                 is_sound = false;
             }

@@ -65,8 +65,8 @@ fn tell(balance: &BracketBalance, text: &str, lines: &LineIndex<'_>, report: &mu
     let apart = |pair: &[usize]| !text[pair[0] + 1..pair[1]].trim().is_empty();
     for run in balance.stray.chunk_by(|a, b| !apart(&[*a, *b])) {
         let why = match run.len() {
-            1 => "this `)` closes nothing; remove it".to_owned(),
-            many => format!("these {many} `)` close nothing; remove them"),
+            1 => "this `)` does not close anything; remove it".to_owned(),
+            many => format!("these {many} `)` do not close anything; remove them"),
         };
         report.error(lines.place(run[0]), "SX103", why);
     }
@@ -217,7 +217,7 @@ impl<'text> RecoveryScanner<'text> {
             c => {
                 let escape = quoted(&format!("\\{c}"));
                 format!(
-                    "the escape {escape} means nothing; there are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{{e9}}`"
+                    "unknown escape {escape}; the escapes are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{{e9}}`"
                 )
             }
         };
@@ -268,11 +268,11 @@ fn no_word(word: &str) -> (&'static str, String) {
     let shown = quoted(word);
     match word.chars().next() {
         Some(':') if word.len() == 1 => {
-            ("SX107", "a `:` alone means nothing; write a keyword, such as `:key`".to_owned())
+            ("SX107", "a `:` alone has no meaning; write a keyword, such as `:key`".to_owned())
         }
         Some('@') if word.len() == 1 => (
             "SX107",
-            "an `@` alone means nothing; write a placeholder, such as `@workflow-id`".to_owned(),
+            "an `@` alone has no meaning; write a placeholder, such as `@workflow-id`".to_owned(),
         ),
         Some(':') => {
             ("SX108", format!("{shown} is not a keyword; write one such as `:request-id`"))

@@ -58,7 +58,7 @@ impl ProgramReader<'_> {
         for form in forms {
             let option = self.name(form, "an answer to choose")?;
             if options.iter().any(|before| before.eq_ignore_ascii_case(option)) {
-                let why = format!("{} stands twice in `:options`; remove one", quoted(option));
+                let why = format!("{} is given twice in `:options`; remove one", quoted(option));
                 self.report.error(form.at, "SX204", why);
             } else {
                 options.push(option.to_owned());
@@ -110,7 +110,7 @@ pub fn check(program: &Program, node: &str, text: &str) -> Result<(), String> {
     }
     let meant = || closest(node, names.iter().copied());
     Err(wrong.unwrap_or_else(|| match (names.is_empty(), meant()) {
-        (true, _) => "the program asks nobody anything".to_owned(),
+        (true, _) => "the program does not ask a person".to_owned(),
         (false, Some(meant)) => {
             format!("the program does not ask for {node}; did you mean {meant}?")
         }

@@ -117,7 +117,7 @@ impl ProgramReader<'_> {
                 self.field(&fields, answer)
             }
             _ if self.in_wait => {
-                let why = "work cannot be waited for, because nothing tells when it changes; look at it in a branch, or send it to a role";
+                let why = "a program cannot wait for work, because nothing reports when it changes; check it in a branch, or send it to a role";
                 self.report.error(form.at, "SX211", why);
                 None
             }
@@ -271,7 +271,7 @@ impl ProgramReader<'_> {
                         .fold("~".to_owned(), |sign, c| sign + c.encode_utf8(&mut [0; 4])),
                 );
                 let why = format!(
-                    "{shown} means nothing in a template; write `~a` for the next value and `~~` for a tilde"
+                    "{shown} has no meaning in a template; write `~a` for the next value and `~~` for a tilde"
                 );
                 self.report.error(self.lines.place(form.span.start + at), "SX212", why);
                 rest = after;

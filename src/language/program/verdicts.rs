@@ -36,7 +36,7 @@ impl ProgramReader<'_> {
             if word.contains(char::is_whitespace) {
                 self.other(form, "one word");
             } else if words.iter().any(|before| before == word) {
-                let why = format!("{} stands twice in `:expect`; remove one", quoted(word));
+                let why = format!("{} is given twice in `:expect`; remove one", quoted(word));
                 self.report.error(form.at, "SX204", why);
             } else {
                 words.push(word.to_owned());

@@ -38,13 +38,13 @@ impl ProgramReader<'_> {
                 Some((first, _)) if is_workflow => {
                     let line = first.at.line;
                     let why = format!(
-                        "a file has one workflow, and this one has another in line {line}; put it into a file of its own"
+                        "a file has one workflow, and this file has another in line {line}; put it into a separate file"
                     );
                     self.report.error(form.at, "SX201", why);
                 }
                 Some(_) if !form.is_wrong() => {
                     let why = format!(
-                        "{} stands outside the workflow; put it in, or remove it",
+                        "{} is outside the workflow; move it inside, or remove it",
                         form.described()
                     );
                     self.report.error(form.at, "SX201", why);
@@ -57,7 +57,7 @@ impl ProgramReader<'_> {
             }
         }
         if !any {
-            let why = "there is no workflow in this file; write `(workflow NAME (state …))`";
+            let why = "this file has no workflow; write `(workflow NAME (state …))`";
             self.report.error(SourcePlace::START, "SX201", why);
         }
         let (form, rest) = found?;
@@ -141,7 +141,8 @@ impl ProgramReader<'_> {
                 continue;
             }
             if seen.contains(&key) {
-                let why = format!("{} stands twice in `metadata`; remove one of them", quoted(key));
+                let why =
+                    format!("{} is given twice in `metadata`; remove one of them", quoted(key));
                 self.report.error(at, "SX204", why);
             }
             seen.push(key);
@@ -239,7 +240,7 @@ impl ProgramReader<'_> {
         {
             let hint =
                 self.report.hint(kind, [AGENT_KIND], || "; there is `claude-code`".to_owned());
-            let why = format!("there is no agent kind {}{hint}", quoted(kind));
+            let why = format!("unknown agent kind {}{hint}", quoted(kind));
             self.report.error(form.at, "SX306", why);
         }
         let handle =

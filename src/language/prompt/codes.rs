@@ -2,17 +2,17 @@
 
 /// The meaning of each code.
 pub const CODES: [(&str, &str); 48] = [
-    ("RF001", "a file cannot be read, or there is none to begin with"),
+    ("RF001", "a file cannot be read, or no first file exists"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
     ("RF004", "replies.yaml is wrong"),
-    ("RF005", "replies.yaml answers for a state that there is not (warning)"),
+    ("RF005", "replies.yaml answers for a state that does not exist (warning)"),
     (
         "RF006",
-        "the folder has several of START.md, 1_START.md, START.sh and 1_START.sh, and nothing says which one comes first",
+        "the folder has several of START.md, 1_START.md, START.sh and 1_START.sh, and nothing says which comes first",
     ),
     ("RF007", "a workflow in one file, which is imported, is wrong"),
-    ("RF101", "a policy or a join names a file that there is not, or that is no state"),
+    ("RF101", "a policy or a join names a file that does not exist or is not a state"),
     ("RF102", "the prompt of an evaluator is missing"),
     (
         "RF103",
@@ -30,7 +30,7 @@ pub const CODES: [(&str, &str); 48] = [
     ("RF107", "a name without an ending fits several states"),
     ("RF108", "frontmatter that is a part of the prompt: it has no effect (warning)"),
     ("RF110", "nothing leads to a state (warning)"),
-    ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
+    ("RF201", "a policy allows nothing: all its entries lead to missing files"),
     ("RF202", "an entry of a policy says nothing that another does not (warning)"),
     ("RF203", "an empty policy, which allows everything (warning)"),
     ("RF204", "the text shows a tag that the policy does not allow (warning)"),
@@ -44,7 +44,7 @@ pub const CODES: [(&str, &str); 48] = [
         "every way back from a call passes a reset, which drops the pending return (warning)",
     ),
     ("RF303", "agents are forked without end (warning)"),
-    ("RF304", "an agent never ends: no way leads to a result (warning)"),
+    ("RF304", "an agent never ends: no path leads to a result (warning)"),
     ("RF305", "agents fork copies of themselves, so their number keeps growing (warning)"),
     ("RF306", "a join waits for no agent, or for more agents than are forked (warning)"),
     (
@@ -52,7 +52,7 @@ pub const CODES: [(&str, &str); 48] = [
         "a budget has no effect, because no agent begins in its state and no call leads to it (warning)",
     ),
     ("RF308", "no text or policy that a call leads to has a result (warning)"),
-    ("RF309", "a way into another folder leaves out an input that the folder needs"),
+    ("RF309", "a transition into another folder leaves out an input that the folder needs"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
@@ -61,7 +61,7 @@ pub const CODES: [(&str, &str); 48] = [
         "RF405",
         "a tool's name is probably misspelt, or a rule names a tool that is not offered (warning)",
     ),
-    ("RF406", "{{input}} stands in a state that only a question or a return leads to (warning)"),
+    ("RF406", "{{input}} is in a state that only a question or a return leads to (warning)"),
     (
         "RF407",
         "a prompt begins with a command and is sent as text, or `run_command` has no effect (warning)",
@@ -71,7 +71,7 @@ pub const CODES: [(&str, &str); 48] = [
     ("RF503", "an answer that the schema allows leads nowhere"),
     ("RF504", "an entry of a policy is taken for no answer (warning)"),
     ("RF601", "a policy has one entry, which a reply without a tag takes (info)"),
-    ("RF602", "a way leads into another folder, which is a scope of its own (info)"),
+    ("RF602", "a transition leads into another folder, which is a separate scope (info)"),
     ("RF603", "a state is a script, which needs trust in the folder (info)"),
     ("RF604", "workflow.yaml is a manifest of ray (info; a key of it without effect: warning)"),
 ];

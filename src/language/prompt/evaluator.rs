@@ -112,7 +112,7 @@ impl RawEvaluator {
                 let found = self.then.map(|entry| allowed(entry, policy)).transpose()?;
                 let missing = self.r#else.map(|entry| allowed(entry, policy)).transpose()?;
                 if found.is_none() && missing.is_none() {
-                    let message = "a pattern needs `then`, the transition that is taken where it is found, or `else`, where it is not";
+                    let message = "a pattern needs `then`, the transition to take if it matches, or `else`, if it does not";
                     return Err(Error::at(pattern.at, message.to_owned()));
                 }
                 let [found, missing] = [found, missing].map(|way| way.map(Box::new));
@@ -120,7 +120,7 @@ impl RawEvaluator {
             }
             (None, Some(prompt)) => {
                 if let Some(stray) = self.then.or(self.r#else) {
-                    let message = "a prompt's answer says itself what is taken instead; leave `then` and `else` out";
+                    let message = "the answer of a prompt says which transition to take; leave out `then` and `else`";
                     return Err(Error::at(stray.at, message.to_owned()));
                 }
                 let file = value(Some(prompt), |name| {
@@ -152,14 +152,14 @@ fn allowed(
     let asks_nothing = !written.value.attributes.contains_key("question");
     let transition = entry(written)?;
     if transition.tag() == TagName::Ask && asks_nothing {
-        let message = "nothing says what is asked; add `question`, what the person reads";
+        let message = "the question is missing; add `question`, which the person reads";
         return Err(Error::at(place, message.to_owned()));
     }
     if policy.allows(&transition) {
         return Ok(transition);
     }
     let message = format!(
-        "{transition} is not among the allowed_transitions of this state, and an evaluator is no way around them; list it there"
+        "{transition} is not among the allowed_transitions of this state, and an evaluator cannot bypass them; list it there"
     );
     Err(Error::at(place, message))
 }

@@ -83,7 +83,7 @@ fn join_condition(text: &str) -> Result<JoinCondition, String> {
         ("any", _) => Ok(JoinCondition::Any),
         (_, Ok(count)) if count > 0 => Ok(JoinCondition::Count(count)),
         _ => Err(format!(
-            "`{text}` is no number of agents; write all, any, or how many of them have to end well"
+            "`{text}` is not a number of agents; write all, any, or how many of them have to succeed"
         )),
     }
 }
@@ -101,16 +101,14 @@ fn join_fallback(text: &str) -> Result<JoinFallback, String> {
     }
     let meant = closest(text, ["fail", "keep"]).map(|word| format!("; did you mean `{word}`?"));
     let meant = meant.unwrap_or_else(|| "; write fail, keep, or a file such as LATE.md".to_owned());
-    Err(format!("`{text}` is no way on{meant}"))
+    Err(format!("`{text}` is not a valid fallback{meant}"))
 }
 
 fn unjoined_policy(text: &str) -> Result<UnjoinedPolicy, String> {
     match text {
         "leave" => Ok(UnjoinedPolicy::Leave),
         "stop" => Ok(UnjoinedPolicy::Stop),
-        _ => Err(format!(
-            "`{text}` cannot become of the agents that still live; write leave or stop"
-        )),
+        _ => Err(format!("`{text}` is not a policy for the remaining agents; write leave or stop")),
     }
 }
 
@@ -197,20 +195,20 @@ mod tests {
     fn invalid_join_is_error_with_location() {
         assert_eq!(
             wrong("join: most\n"),
-            "1:7: `most` is no number of agents; write all, any, or how many of them have to end well"
+            "1:7: `most` is not a number of agents; write all, any, or how many of them have to succeed"
         );
-        assert!(wrong("join: 0\n").starts_with("1:7: `0` is no number"));
+        assert!(wrong("join: 0\n").starts_with("1:7: `0` is not a number"));
         assert_eq!(
             wrong("join: all\non_timeout: keep\n"),
             "2:13: `on_timeout` needs a `timeout` beside it, such as 2h"
         );
         assert_eq!(
             wrong("join: all\non_failure: kep\n"),
-            "2:13: `kep` is no way on; did you mean `keep`?"
+            "2:13: `kep` is not a valid fallback; did you mean `keep`?"
         );
         assert_eq!(
             wrong("join: all\nrest: kill\n"),
-            "2:7: `kill` cannot become of the agents that still live; write leave or stop"
+            "2:7: `kill` is not a policy for the remaining agents; write leave or stop"
         );
         assert!(wrong("on_failure: keep\n").contains("needs `join: all`, `any` or a number"));
         assert!(wrong("timeout: 1h\n").contains("supervision: { timeout: … }"));

@@ -171,8 +171,9 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let ExaminedFrontmatter { frontmatter, places, errors } = &mut examined;
     let root = yaml::parse(YamlFileKind::FRONTMATTER, yaml, errors);
     let Some(root) = root.filter(|root| !root.is_null()) else { return examined };
-    let Some(raw) = errors.keep(yaml::from_tree::<RawFrontmatter>(&root)) else { return examined };
-    errors.add(unknown_keys(&root, RawFrontmatter::KEYS));
+    let Some(raw) = yaml::examine_tree::<RawFrontmatter>(&root, errors) else { return examined };
+    let of_manifest = ("raymond.yaml", manifest::RawManifest::KEYS);
+    errors.add(unknown_keys(&root, RawFrontmatter::KEYS, Some(of_manifest)));
     let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions {
         places.policy = Some(entries.at);
@@ -246,7 +247,7 @@ fn force_implicit(
         return Err(Error::at(at, message.to_owned()));
     }
     if frontmatter.policy.implied().is_none() {
-        let message = "this needs just one allowed transition, one that leaves nothing to the agent: no ask, no result without `payload`, and no fork with `each: any`";
+        let message = "this needs exactly one allowed transition, which leaves nothing to the agent: no ask, no result without `payload`, and no fork with `each: any`";
         return Err(Error::at(at, message.to_owned()));
     }
     frontmatter.policy.force_implicit = true;

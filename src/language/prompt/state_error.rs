@@ -10,7 +10,7 @@ pub enum Error {
     Source(#[from] source::Error),
     /// Its file is of another kind.
     #[error(
-        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh or any file that can be executed"
+        "{path}: this is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh or any file that can be executed"
     )]
     NotAPrompt {
         /// The file.
@@ -18,7 +18,7 @@ pub enum Error {
     },
     /// Its file does not say what executes it.
     #[error(
-        "{path}:1:1: this is no state: a file without the ending .sh, .bash or .py is a script only if its first line says what executes it, such as #!/usr/bin/env node"
+        "{path}:1:1: this is not a state: a file without the ending .sh, .bash or .py is a script only if its first line says what executes it, such as #!/usr/bin/env node"
     )]
     NoInterpreter {
         /// The file.

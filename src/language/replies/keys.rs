@@ -38,12 +38,12 @@ pub fn as_json(yaml: &str) -> BTreeMap<String, String> {
 
 /// Returns the properties of the file as JSON Schema: each key is a state, with the list of its replies.
 pub(in crate::language) fn file_shape() -> Value {
+    let list = json!({ "type": "array", "items": reply_shape() });
     json!({
         "type": "object",
         "additionalProperties": {
-            "type": "array",
-            "items": reply_shape(),
-            "description": "The replies to the turns of an agent in this state, in their order.",
+            "anyOf": [list, reply_shape()],
+            "description": "The replies to the turns of an agent in this state, in their order; a reply alone is a list of one.",
         },
     })
 }

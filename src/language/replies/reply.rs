@@ -65,7 +65,7 @@ impl FilePath {
             return Ok(Self(text.to_owned()));
         };
         Err(format!(
-            "`{text}` is no path of a file here: {why}; name a file below {folder}, such as notes/a.md"
+            "`{text}` is not the path of a file here: {why}; name a file below {folder}, such as notes/a.md"
         ))
     }
 
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for WrittenFault {
             let meant = closest(&text, known.iter().map(String::as_str));
             let hint = meant.map(|name| format!("did you mean `{name}`?"));
             let all = || format!("write one of {}", known.join(", "));
-            de::Error::custom(format!("`{text}` is no failure; {}", hint.unwrap_or_else(all)))
+            de::Error::custom(format!("`{text}` is not a failure; {}", hint.unwrap_or_else(all)))
         })
     }
 }
@@ -219,10 +219,10 @@ mod tests {
     #[test]
     fn each_mistake_of_a_reply_has_its_place_and_a_hint() {
         let cases = [
-            ("{ fail: crsh }", "2:13: `crsh` is no failure; did you mean `crash`?"),
+            ("{ fail: crsh }", "2:13: `crsh` is not a failure; did you mean `crash`?"),
             (
                 "{ fail: boom }",
-                "2:13: `boom` is no failure; write one of crash, timeout, stall, limit, malformed, refused",
+                "2:13: `boom` is not a failure; write one of crash, timeout, stall, limit, malformed, refused",
             ),
             (
                 "{ reply: x, fail: crash }",
@@ -237,14 +237,14 @@ mod tests {
                 "2:5: the key `reply` is missing here; or write `fail: crash` for a turn that fails",
             ),
             ("{ reply: x, agent: bob }", "2:24: `bob` is not an agent id"),
-            ("{ reply: x, match: /(/ }", "2:24: `/(/` is no regular expression"),
+            ("{ reply: x, match: /(/ }", "2:24: `/(/` is not a regular expression"),
             (
                 "{ reply: x, files: { ../a: x } }",
-                "2:26: `../a` is no path of a file here: `..` leads out",
+                "2:26: `../a` is not the path of a file here: `..` leads out",
             ),
             (
                 "{ reply: x, delete: [/etc/passwd] }",
-                "2:26: `/etc/passwd` is no path of a file here: it begins at",
+                "2:26: `/etc/passwd` is not the path of a file here: it begins at",
             ),
             ("{ reply: x, mach: y }", "2:17: unknown key `mach`; did you mean `match`?"),
         ];

@@ -19,10 +19,10 @@ pub fn due_prompt(environment: &ResumeEnvironment<'_>) -> Result<String, String>
     }
     if !is_asked || agent.advances_itself() {
         let state = &agent.current_state;
-        return Err(format!("{state} is no prompt: it executes a file, a graph or a program"));
+        return Err(format!("{state} is not a prompt: it executes a file, a graph or a program"));
     }
     if agent.proposal().is_some() {
-        return Err("an evaluator is asked next, with a prompt of its own".to_owned());
+        return Err("an evaluator is asked next, with its own prompt".to_owned());
     }
     let asked = read(environment.join_results(), environment).map_err(|error| error.to_string())?;
     if agent.pending_join().is_some() || (asked.join.is_some() && agent.has_untouched_prompt()) {

@@ -146,7 +146,7 @@ fn invalid_samples_fail_schema_validation() {
         (FileSchema::Manifest, "permission_mode: bypassPermissions\n".to_owned()),
         (FileSchema::Manifest, "plugins: [{ name: x }]\n".to_owned()),
         (FileSchema::Manifest, "allowed_transitions: []\n".to_owned()),
-        (FileSchema::Replies, "A.md: text\n".to_owned()),
+        (FileSchema::Replies, "A.md: true\n".to_owned()),
         (FileSchema::Replies, "A.md: [5]\n".to_owned()),
         (FileSchema::Replies, "A.md: [{ reply: x, costs: 1 }]\n".to_owned()),
         (FileSchema::Replies, "A.md: [{ reply: x, cost: -1 }]\n".to_owned()),

@@ -66,7 +66,7 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
         let similar = TOOLS.into_iter().find(is_meant)?;
         let at = places.of(key, Some(rule)).unwrap_or(SourcePlace::START);
         let message =
-            format!("`{name}` is no known tool of Claude Code; did you mean `{similar}`?");
+            format!("`{name}` is not a known tool of Claude Code; did you mean `{similar}`?");
         Some(OptionFault { at, message })
     });
     hints.chain(idle_rules(options, places)).collect()
@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "`Raed` is no known tool of Claude Code; did you mean `Read`?",
-                "`bash` is no known tool of Claude Code; did you mean `Bash`?",
+                "`Raed` is not a known tool of Claude Code; did you mean `Read`?",
+                "`bash` is not a known tool of Claude Code; did you mean `Bash`?",
             ]
         );
         assert!(hints(json!({ "allowed_tools": ["mcp__x__y", "WebFetch"] })).is_empty());

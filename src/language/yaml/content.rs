@@ -38,7 +38,7 @@ pub(in crate::language) struct YamlScalar {
 }
 
 /// A key and its value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::language) struct YamlEntry {
     pub(in crate::language) key: Arc<str>,
     pub(in crate::language) at: SourcePlace,
@@ -80,6 +80,25 @@ impl YamlValue {
             (_, Some(written)) => written.to_string(),
             (YamlContent::Text(text), None) => quoted(&text.text),
             (_, None) => "null".to_owned(),
+        }
+    }
+
+    /// Removes the innermost entry or item below this value that begins at a place; returns whether there is one.
+    pub(in crate::language) fn remove(&mut self, at: SourcePlace) -> bool {
+        match &mut self.value {
+            YamlContent::List(list) => {
+                let list = Arc::make_mut(list);
+                let place = list.iter().position(|one| one.at == at);
+                list.iter_mut().any(|one| one.remove(at))
+                    || place.map(|place| list.remove(place)).is_some()
+            }
+            YamlContent::Map(entries) => {
+                let entries = Arc::make_mut(entries);
+                let place = entries.iter().position(|one| one.at == at || one.value.at == at);
+                entries.iter_mut().any(|one| one.value.remove(at))
+                    || place.map(|place| entries.remove(place)).is_some()
+            }
+            _ => false,
         }
     }
 

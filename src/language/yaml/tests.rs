@@ -43,14 +43,14 @@ fn first_mistakes(text: &str) -> [String; 5] {
 #[test]
 fn each_reader_reports_same_yaml_error_at_same_location() {
     let table = [
-        ("a: 1\nb: 2\na: 3\n", "3:1: the key `a` stands in line 1 already"),
-        ("a: { b: 1,\n  b: 2 }\n", "2:3: the key `b` stands in line 1 already"),
-        ("a: !x 1\n", "1:7: the tag `!x` means nothing here; leave it out"),
-        ("a: !x [1]\n", "1:7: the tag `!x` means nothing here; leave it out"),
+        ("a: 1\nb: 2\na: 3\n", "3:1: the key `a` is already in line 1"),
+        ("a: { b: 1,\n  b: 2 }\n", "2:3: the key `b` is already in line 1"),
+        ("a: !x 1\n", "1:7: the tag `!x` has no meaning here; leave it out"),
+        ("a: !x [1]\n", "1:7: the tag `!x` has no meaning here; leave it out"),
         ("a: !!int one\n", "1:10: `one` is not what the tag `!!int` says"),
         ("a: *b\n", "1:4: this is not YAML: while parsing node, found unknown anchor"),
         ("a: &x [*x]\n", "1:8: this alias contains itself; write it out"),
-        ("? [a]\n: 1\n", "1:3: a key has to be a text that is written out"),
+        ("? [a]\n: 1\n", "1:3: expected a key, a plain text; put a text with `: ` in it in quotes"),
     ];
     for (text, expected) in table {
         for (door, found) in first_mistakes(text).into_iter().enumerate() {
@@ -166,7 +166,7 @@ fn yaml_error_does_not_hide_other_errors() {
     let examined = manifest::examine("model: a b\nmodel: haiku\nentry: ''\n");
     let told: Vec<String> = examined.errors.all().iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].starts_with("2:1: the key `model` stands in line 1 already"), "{told:?}");
+    assert!(told[0].starts_with("2:1: the key `model` is already in line 1"), "{told:?}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ impl<'text> YamlBuilder<'text> {
     /// Reports a tag without a meaning; the value is read without it.
     fn meaningless(&mut self, tag: &Tag, span: &Span) {
         if tag.original() != "!" {
-            let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
+            let message = format!("the tag `{}` has no meaning here; leave it out", tag.original());
             self.faults.push(fault(place(span), message));
         }
     }
@@ -268,14 +268,15 @@ impl<'text> YamlBuilder<'text> {
                     (place(&span), Arc::from(&*text))
                 }
                 (_, span) => {
-                    let message = "a key has to be a text that is written out";
+                    let message =
+                        "expected a key, a plain text; put a text with `: ` in it in quotes";
                     return Err(fault(place(&span), message));
                 }
             };
             let (event, span) = self.next()?;
             let value = self.node(event, &span, depth + 1)?;
             if let Some(line) = known.get(&key) {
-                let message = format!("the key {} stands in line {line} already", quoted(&key));
+                let message = format!("the key {} is already in line {line}", quoted(&key));
                 self.faults.push(YamlFault { at, code: "WF002", message });
                 continue;
             }

@@ -133,7 +133,7 @@ impl ExternalPlugin {
                 let wait = due.since(at);
                 let (name, how) = (&self.plugin.name, &end.how);
                 tracing::warn!(
-                    "the plug-in {name} {how}; it is started again in {}",
+                    "the plug-in {name} {how}; raymond restarts it in {}",
                     format_duration(wait)
                 );
                 self.restarts.retain(|&earlier| at.since(earlier) < supervision.period_ms);

@@ -78,7 +78,7 @@ fn flaw(line: &str, error: &str) -> PluginLineError {
         },
         _ => PluginLineError {
             kind: PluginLineErrorKind::Garbage,
-            text: format!("wrote a line that is no message: {error}: {start}"),
+            text: format!("wrote a line that is not a message: {error}: {start}"),
             id: None,
         },
     }
@@ -111,11 +111,16 @@ mod tests {
     #[test]
     fn each_invalid_message_is_an_error_with_reason() {
         let table = [
-            ("hello", PluginLineErrorKind::Garbage, "is no message: this is no value", None),
+            (
+                "hello",
+                PluginLineErrorKind::Garbage,
+                "is not a message: expected a JSON value",
+                None,
+            ),
             (
                 "{\"type\":\"shout\"}",
                 PluginLineErrorKind::Garbage,
-                "`shout` cannot stand here; known here",
+                "`shout` is not allowed here; known here",
                 None,
             ),
             (
@@ -133,7 +138,7 @@ mod tests {
             (
                 "{\"type\":\"verdict\",\"id\":3,\"verdict\":\"maybe\"}",
                 PluginLineErrorKind::Answer,
-                "`maybe` cannot stand here; known here",
+                "`maybe` is not allowed here; known here",
                 Some(3),
             ),
             (

@@ -203,7 +203,7 @@ impl NotificationTracker {
         let Self { run, spent, .. } = self;
         if self.live > 0 {
             let message = format!(
-                "run {run} has stopped, because it could not be kept any longer; its output tells why; fix that and resume: raymond resume {run}"
+                "run {run} has stopped, because its records could not be written; its output shows why; fix that and resume: raymond resume {run}"
             );
             let is_broken = !self.paused;
             return is_broken.then(|| {

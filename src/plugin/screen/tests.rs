@@ -71,7 +71,7 @@ fn each_agent_row_shows_its_activity() {
             "  main.15  WORKER.md             $0.02  waits for 3 more of 5 agents",
             "  main.16  WORKER.md             $0.02  waits for 1 more of 1 agent",
             "  main.12  WORKER.md             $0.02  waits for a free process",
-            "  main.13  WORKER.md             $0.02  is run again in 0:02",
+            "  main.13  WORKER.md             $0.02  restarts in 0:02",
             "  main.14  WORKER.md             $0.02  starts in 0:02",
         ]
     );

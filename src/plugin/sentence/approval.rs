@@ -31,7 +31,7 @@ pub(super) fn sentence(record: &Record) -> String {
     }
     if let Event::TurnSuspended(event) = &record.event {
         return format!(
-            "{}  {}: its process has ended; the turn goes on after the approval  {}",
+            "{}  {}: its process has ended; the turn continues after the approval  {}",
             event.turn.agent,
             event.state.shown_in(record.folder.as_ref()),
             event.cost.amount

@@ -13,7 +13,7 @@ pub(super) fn given(command: &RunCommand) -> String {
         }
         RunCommand::Retry(_) => "asked to retry failed agents".to_owned(),
         RunCommand::Tell(told) => {
-            format!("{}  someone tells it: {}", told.agent, one_line(&told.text))
+            format!("{}  someone sends a message: {}", told.agent, one_line(&told.text))
         }
         RunCommand::Hold(AgentHold { family, visit: None }) => format!("{family}  is held"),
         RunCommand::Hold(AgentHold { family, visit: Some(_) }) => {
@@ -21,14 +21,14 @@ pub(super) fn given(command: &RunCommand) -> String {
         }
         RunCommand::Release(AgentHold { family, visit: None }) => format!("{family}  is released"),
         RunCommand::Release(AgentHold { family, visit: Some(_) }) => {
-            format!("{family}  is left by whoever worked on it")
+            format!("{family}  is released after someone worked on it")
         }
         RunCommand::Edit(edit) => {
             format!("{}  someone edits its prompt: {}", edit.turn.agent, one_line(&edit.text))
         }
         RunCommand::Attach(attached) => {
             let (agent, session) = (&attached.turn.agent, &attached.session);
-            format!("{agent}  someone has spoken with it; it goes on in the session {session}")
+            format!("{agent}  someone talked to it; it continues in the session {session}")
         }
         RunCommand::StopAgent { agent } => format!("{agent}  asked to stop"),
     }

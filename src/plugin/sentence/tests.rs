@@ -97,7 +97,7 @@ fn uncertain_effect_tells_whether_it_is_run_again() {
         not_before: None,
         counts,
     };
-    assert!(failed(&event(true), None).ends_with("WF502 x; it is run again"));
+    assert!(failed(&event(true), None).ends_with("WF502 x; raymond retries it"));
     assert!(failed(&event(false), None).ends_with("WF502 x"));
 }
 

@@ -27,7 +27,7 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
         WaitReason::Host(None) => "waits for a host".to_owned(),
         WaitReason::Host(Some(label)) => format!("waits for a host with the label {label}"),
         WaitReason::Budget => "waits for money that running turns have reserved".to_owned(),
-        WaitReason::Backoff(until) => format!("is run again {}", when(*until)),
+        WaitReason::Backoff(until) => format!("restarts {}", when(*until)),
         WaitReason::Stagger(until) => format!("starts {}", when(*until)),
         WaitReason::Plugin { by, until } => {
             format!("held until {} by the plug-in {}", date(*until), one_line(by))
@@ -38,7 +38,7 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
         WaitReason::Person(because) => {
             format!("waits for a person: {}", flat(because, MAX_REASON_BYTES))
         }
-        WaitReason::Held => "is held until somebody releases it".to_owned(),
+        WaitReason::Held => "is held until a person releases it".to_owned(),
         WaitReason::Answer { node, question } => {
             format!("waits for an answer to {node}: {}", one_line(question))
         }
@@ -65,12 +65,12 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
         WaitReason::Permit => "wait for a free process",
         WaitReason::Host(_) => "wait for a host",
         WaitReason::Budget => "wait for money that running turns have reserved",
-        WaitReason::Backoff(_) => "are run again after a pause",
+        WaitReason::Backoff(_) => "restart after a pause",
         WaitReason::Stagger(_) => "start in a moment",
         WaitReason::Plugin { .. } => "held by a plug-in",
         WaitReason::UsageLimit(_) => "wait for the usage limit",
         WaitReason::Person(_) => "wait for a person",
-        WaitReason::Held => "are held until somebody releases them",
+        WaitReason::Held => "are held until a person releases them",
         WaitReason::Answer { .. } => "wait for an answer",
         WaitReason::Approval { .. } => "wait for an approval",
         WaitReason::Agent(_) => "wait for another agent",

@@ -77,7 +77,7 @@ impl WorkingDirs {
     pub fn record(&self, agent: &AgentId) -> Result<Option<WorktreeRecord>, String> {
         let path = self.record_file(agent);
         let unreadable = |why: String| {
-            format!("cannot read {}, which tells of a worktree: {why}", path.display())
+            format!("cannot read {}, which describes a worktree: {why}", path.display())
         };
         match plain_file::read(&path, MAX_LENGTH) {
             Ok(bytes) => {
@@ -209,6 +209,6 @@ mod tests {
         assert_eq!(mode(&working_dirs.record_file(&records[0].agent)), 0o600);
         std::fs::write(working_dirs.record_file(&records[0].agent), "{").expect("written");
         let why = working_dirs.record(&records[0].agent).expect_err("it is broken");
-        assert!(why.contains("main.json, which tells of a worktree"), "{why}");
+        assert!(why.contains("main.json, which describes a worktree"), "{why}");
     }
 }

@@ -252,10 +252,10 @@ impl MailSide {
     fn watch(&self, mirror: &EngineMirror, hosts: &mpsc::UnboundedSender<Vec<HostSighting>>) {
         let lease = self.held.lease.clone();
         let mut silent = SilentHosts::default();
-        let mut unseen = ToldError::about("no host is given agents", "the hosts are known again");
+        let mut unseen = ToldError::about("no host gets agents", "the hosts are known again");
         let mut unheard = ToldError::about(
             "commands from other machines wait",
-            "commands from other machines are taken again",
+            "commands from other machines are accepted again",
         );
         while !self.has_ended() {
             let began = Instant::now();

@@ -63,7 +63,7 @@ impl RemoteRunner {
         let TurnOutcome::Replied(reply) = outcome else { return };
         let Some(SessionKeeping::OnlyHere(why)) = &reply.session else { return };
         if self.bound.borrow_mut().insert(agent.clone()) {
-            tracing::warn!(agent = %agent, "its session is only on the host {host}, so it cannot go on elsewhere if that host is lost: {why}");
+            tracing::warn!(agent = %agent, "its session is only on the host {host}, so it cannot continue on another host if that one is lost: {why}");
         }
     }
 }

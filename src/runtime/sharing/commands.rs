@@ -66,7 +66,7 @@ impl EngineMirror {
     ) -> Result<(), Error> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if shared.name.is_empty() || !shared.name.chars().all(is_plain) {
-            tracing::warn!("{run}: a command with the name {:?} is left alone", shared.name);
+            tracing::warn!("{run}: ignoring a command with the name {:?}", shared.name);
             return Ok(());
         }
         let is_new = !shared_copy::is_marked(dir, &shared.name);

@@ -48,12 +48,12 @@ impl EngineLog {
         };
         if let (true, Err(error)) = (self.is_reached, &called) {
             tracing::warn!(
-                "{error}; the run waits for it, running turns go on, and nothing is lost"
+                "{error}; the run waits for the engine, running turns continue, and nothing is lost"
             );
         }
         if is_reached && !self.is_reached {
             let engine = self.held.engine.address();
-            tracing::warn!("the engine {engine} is reached again; the run goes on");
+            tracing::warn!("the engine {engine} can be reached again; the run continues");
         }
         self.is_reached = is_reached;
         Ok(is_reached)

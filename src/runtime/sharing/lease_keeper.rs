@@ -29,7 +29,7 @@ impl LeaseKeeper {
         };
         if let Err(error) = std::thread::Builder::new().name("lease".to_owned()).spawn(renewals) {
             tracing::warn!(
-                "no thread can be started here ({error}), so another raymond may take the run over if it takes long to load"
+                "cannot start a thread ({error}), so another raymond may take over the run if loading takes long"
             );
         }
         Self { _end: end }

@@ -37,7 +37,7 @@ pub(in crate::runtime) fn until_mended<T>(
         match until_reached(&has_ended, &mut call) {
             Err(error) if error.is_mendable() && !has_ended() => {
                 if !std::mem::replace(&mut is_told, true) {
-                    tracing::warn!("{error}; it is asked again until that is mended");
+                    tracing::warn!("{error}; retrying until this is fixed");
                 }
                 std::thread::sleep(RETRY_PAUSE);
             }

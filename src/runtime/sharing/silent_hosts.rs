@@ -38,7 +38,7 @@ impl SilentHosts {
             if is_lost || host.is_alive() {
                 let was_told = self.0.remove(name).is_some_and(|silence| silence.is_told);
                 if was_told && !is_lost {
-                    news.push(format!("host {name} is heard of again"));
+                    news.push(format!("host {name} responds again"));
                 }
                 continue;
             }
@@ -76,7 +76,7 @@ impl SilentHosts {
 fn silence(host: &RegisteredHost) -> String {
     let (name, seconds) = (&host.host, host.silent_for.as_secs());
     format!(
-        "host {name} has been silent for {seconds} s, and what runs there is waited for: start its worker again, or declare it lost with `raymond hosts lost {name}`"
+        "host {name} has been silent for {seconds} s, and raymond waits for its turns: restart its worker, or declare it lost with `raymond hosts lost {name}`"
     )
 }
 
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(told(HostStanding::Active, 30, false), [""; 0], "nobody waits for it");
         let news = told(HostStanding::Draining, 40, true);
         assert!(news.len() == 1 && news[0].contains("silent for 40 s"), "{news:?}");
-        assert_eq!(told(HostStanding::Active, 0, true), ["host a is heard of again"]);
+        assert_eq!(told(HostStanding::Active, 0, true), ["host a responds again"]);
         told(HostStanding::Active, 30, true);
         assert_eq!(told(HostStanding::Lost, 50, true), [""; 0]);
     }

@@ -53,7 +53,7 @@ impl ToldError {
         self.failures = self.failures.saturating_add(1);
         let is_news = self.failures >= FAILURES && self.told.len() < MOST_TOLD;
         let is_news = is_news && self.told.insert(error.clone());
-        is_news.then(|| format!("{error}; until that is mended, {failed}"))
+        is_news.then(|| format!("{error}; until this is fixed, {failed}"))
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
         assert_eq!(news(Err(refused())), "", "it may have failed by chance");
         assert_eq!(
             news(Err(refused())),
-            "the engine postgres://x refused: no right; until that is mended, commands wait"
+            "the engine postgres://x refused: no right; until this is fixed, commands wait"
         );
         assert_eq!([news(Err(refused())), news(Err(down())), news(Err(refused()))], [""; 3]);
-        assert!(news(Err(Error::Nothing)).ends_with("; until that is mended, commands wait"));
+        assert!(news(Err(Error::Nothing)).ends_with("; until this is fixed, commands wait"));
         assert_eq!([news(Err(refused())), news(Err(Error::Nothing))], [""; 2], "both were told");
         assert_eq!([news(Ok(())), news(Ok(()))], ["commands are taken", ""]);
         assert_eq!([news(Err(refused())), news(Ok(()))], [""; 2]);

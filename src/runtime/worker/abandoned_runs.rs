@@ -101,7 +101,7 @@ impl TakeoverAttempts {
     fn tell(&mut self, run: &RunId, why: &str) {
         if self.told.get(run).is_none_or(|before| before != why) {
             tracing::warn!(
-                "the run {run} has lost its supervisor, and is not taken over here: {why}"
+                "the run {run} has lost its supervisor, and this host does not take it over: {why}"
             );
             self.told.insert(run.clone(), why.to_owned());
         }
@@ -147,7 +147,7 @@ impl Takeover {
         }
         self.mirror.adopt_terms(run).map_err(text)?;
         tracing::warn!(
-            "the run {run} has lost its supervisor: a raymond is started here that takes it over"
+            "the run {run} has lost its supervisor: starting a raymond that takes it over"
         );
         self.launcher.launch(self.mirror.root(), run)
     }

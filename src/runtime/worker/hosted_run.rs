@@ -98,7 +98,7 @@ impl HostPlaces {
             && self.shared_dir.as_deref() != Some(Path::new(shared))
         {
             return Err(format!(
-                "the hosts of the run share {shared}, and this one was not told so; start its worker with --shared-dir {shared}"
+                "the hosts of the run share {shared}, but this worker does not; start it with --shared-dir {shared}"
             ));
         }
         if let Some(shared) = &self.shared_dir
@@ -164,10 +164,10 @@ fn real_below(directory: &Path, shared: &Path) -> Result<String, String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
     match (real(directory), real(shared)) {
         (Ok(own), Ok(top)) if own.starts_with(&top) && own.is_dir() => {
-            own.into_os_string().into_string().map_err(|_| "its path is no text".to_owned())
+            own.into_os_string().into_string().map_err(|_| "its path is not valid UTF-8".to_owned())
         }
         (Ok(own), Ok(_)) => Err(format!(
-            "{} is {}, which is no directory below the shared one, {}",
+            "{} is {}, which is not below the shared directory {}",
             directory.display(),
             own.display(),
             shared.display()

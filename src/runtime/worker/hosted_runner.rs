@@ -49,7 +49,7 @@ impl HostedRunner {
     fn places(&self, input: &TurnInput) -> Result<ClaudePlaces, String> {
         let inherited = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
         let config_dir = config_dir(input.options.env.as_ref(), inherited, std::env::home_dir())
-            .ok_or("there is no home directory; set HOME or CLAUDE_CONFIG_DIR")?;
+            .ok_or("no home directory; set HOME or CLAUDE_CONFIG_DIR")?;
         let cwd = self.dirs.directory(&input.working_dir)?;
         let cwd = cwd.canonicalize().map_err(|error| format!("{}: {error}", cwd.display()))?;
         Ok(ClaudePlaces { config_dir, cwd })
@@ -75,7 +75,7 @@ impl HostedRunner {
         };
         if self.has_history(input) {
             tracing::warn!(
-                "{}: the session that is here is not compared with the one that was kept: {why}",
+                "{}: cannot compare the session here with the session that the engine keeps: {why}",
                 input.turn
             );
             return Ok(());

@@ -105,7 +105,7 @@ fn tell_replies(
                 }
             }
             // The heartbeat meets the same, and ends the worker.
-            Err(error) => tracing::debug!("{} replies were not taken: {error}", replies.len()),
+            Err(error) => tracing::debug!("{} replies were not accepted: {error}", replies.len()),
         }
         for done in waiting {
             let _ = done.send(());

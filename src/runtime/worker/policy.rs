@@ -13,7 +13,7 @@ pub(super) const CLAUDE: &str = "claude";
 
 /// The permissions that a host gives to runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate permission")]
 pub struct HostPolicy {
     /// Commands, scripts and requests of workflows may run, and what their starter trusts them with.
     pub commands: bool,
@@ -71,7 +71,7 @@ impl HostPolicy {
             ),
             (
                 is_claude && !settings.claude_args.is_empty() && !self.claude_args,
-                "it passes arguments of its own to Claude Code",
+                "it passes additional arguments to Claude Code",
                 "claude-args",
             ),
             (

@@ -63,7 +63,7 @@ pub(super) async fn take_into_service(
             Err(EngineError::HostTaken { .. }) if attempt < ATTEMPTS => {
                 if attempt == 1 {
                     tracing::warn!(
-                        "another worker served the host {host} a moment ago: this one waits until that is silent"
+                        "another worker served the host {host} a moment ago: waiting until it is silent"
                     );
                 }
             }
@@ -143,7 +143,7 @@ mod tests {
         for (seen, why) in cases {
             let error = fence_reason(&claim, seen).to_string();
             assert!(error.contains(why), "{error}");
-            assert!(error.contains("this one begins nothing more"), "{error}");
+            assert!(error.contains("starts no new work"), "{error}");
         }
     }
 }

@@ -145,7 +145,7 @@ impl WorkerSide {
         match called {
             Ok(brought) => {
                 if reached.succeeds(Instant::now()) {
-                    tracing::warn!("the engine {} is reached again", self.engine.address());
+                    tracing::warn!("the engine {} can be reached again", self.engine.address());
                 }
                 if self.refused.take().is_some() {
                     tracing::warn!("the engine {} refuses it no more", self.engine.address());
@@ -155,14 +155,14 @@ impl WorkerSide {
             Err(error) if error.is_passing() => {
                 if reached.fails(began) {
                     tracing::warn!(
-                        "{error}; running turns go on, and their outcomes are kept for it"
+                        "{error}; running turns continue, and this host keeps their outcomes"
                     );
                 }
             }
             Err(error) if error.is_mendable() => {
                 let why = error.to_string();
                 if self.refused.replace(Some(why.clone())).as_ref() != Some(&why) {
-                    tracing::warn!("{why}; running turns go on, and it is asked again");
+                    tracing::warn!("{why}; running turns continue, and this host retries");
                 }
             }
             Err(error) => {

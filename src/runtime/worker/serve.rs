@@ -163,7 +163,7 @@ impl HostWorker {
         });
         if self.busy() > 0 {
             tracing::warn!(
-                "interrupted: the worker begins nothing more, and ends once its {} running turns and activities are over; interrupt again to leave them to the next worker",
+                "interrupted: the worker starts no new work, and exits after its {} running turns and activities; interrupt again to leave them to the next worker",
                 self.busy()
             );
         }

@@ -100,7 +100,7 @@ impl SessionKeeper {
         if self.here().contains_key(session) {
             return Ok(());
         }
-        let unusable = || format!("the session {session} is not one that Claude Code can have");
+        let unusable = || format!("{session} is not a valid session of Claude Code");
         let path = session_path(&places.config_dir, &places.cwd, session).ok_or_else(unusable)?;
         let manifest = self.manifest(session, sum)?;
         let unwritable = |error: &dyn Display| format!("{}: {error}", path.display());
@@ -151,7 +151,7 @@ impl SessionKeeper {
         let text = fetch_content(&*self.space, sum, MAX_MANIFEST_BYTES)?;
         let read = serde_json::from_slice::<SessionManifest>(&text);
         let usable = read.ok().filter(|manifest| manifest.is_usable_for(session));
-        usable.ok_or_else(|| format!("{sum} is no manifest of the session {session}"))
+        usable.ok_or_else(|| format!("{sum} is not a manifest of the session {session}"))
     }
 
     /// Returns the manifest under which a session was kept last. Without one, all of the session is put.

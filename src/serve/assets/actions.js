@@ -63,22 +63,22 @@ const OF_AGENT = [
   {
     title: "Tell",
     can: (found) => Boolean(found.now),
-    act: (run, agent) => written(`What ${agent} is told`, (text) => tell("tell", { run, agent, text }, (told) => later(told, `${agent} is told with its next request to the model`))),
+    act: (run, agent) => written(`Message to ${agent}`, (text) => tell("tell", { run, agent, text }, (told) => later(told, `${agent} gets the message with its next request to the model`))),
   },
   {
     title: "Hold",
     can: (found) => Boolean(found.now) && !found.now.held,
-    act: (run, agent) => tell("hold", { run, agent }, (told) => later(told, `${agent} begins nothing more`)),
+    act: (run, agent) => tell("hold", { run, agent }, (told) => later(told, `${agent} starts nothing new`)),
   },
   {
     title: "Release",
     can: (found) => Boolean(found.now) && found.now.held,
-    act: (run, agent) => tell("release", { run, agent }, (told) => later(told, `${agent} goes on`)),
+    act: (run, agent) => tell("release", { run, agent }, (told) => later(told, `${agent} continues`)),
   },
   {
     title: "End",
     can: (found) => Boolean(found.now),
-    act: (run, agent) => confirmed(`End ${agent} as failed? Whoever waits for it is told.`, () => tell("stop-agent", { run, agent }, (told) => later(told, `${agent} ends`))),
+    act: (run, agent) => confirmed(`End ${agent} as failed? Waiting agents are notified.`, () => tell("stop-agent", { run, agent }, (told) => later(told, `${agent} ends`))),
   },
   {
     title: "Retry",

@@ -21,7 +21,7 @@ function waitCard(wait) {
     }
   } }, title);
   let give = null;
-  if (wait.kind === "held") give = button("Release", "release", { run: wait.run, agent: wait.agent }, `${wait.agent} goes on`);
+  if (wait.kind === "held") give = button("Release", "release", { run: wait.run, agent: wait.agent }, `${wait.agent} continues`);
   else if (isSignal && wait.key) give = button("Signal", "signal", { label: wait.label, key: wait.key, value: wait.value ?? "" }, `${wait.label} ${wait.key} is asserted`);
   return el("article", { class: "question card" }, where, el("h2", null, what), wait.reason ? el("p", null, wait.reason) : null, el("p", null, el("code", null, wait.command)), give);
 }

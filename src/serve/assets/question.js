@@ -90,7 +90,7 @@ export function questionCard(run, question) {
 
   let own = null;
   if (question.free) own = written({ label: "A text of your own", placeholder: question.options.length ? "or a text of your own" : "your answer", title: "Answer", look: "main", answer: (text) => text });
-  else if (question.approval) own = written({ label: "Why it is denied", placeholder: "why not, which the agent is told", title: "Deny, and say why", answer: (text) => "deny: " + text });
+  else if (question.approval) own = written({ label: "Why it is denied", placeholder: "the reason, which the agent sees", title: "Deny, and say why", answer: (text) => "deny: " + text });
   show(card,
     el("p", { class: "quiet" }, el("a", { href: path("runs", run), "data-link": true }, run), " · ", el("a", { href: path("runs", run, "agents", question.agent), "data-link": true }, question.agent), " · ", el("span", { title: whole(question.asked_at) }, since(question.asked_at) + " ago"), question.until ? ` · until ${whole(question.until)}` : ""),
     el("h2", { id }, question.header ? el("span", { class: "tag" }, question.header) : null, question.approval ? `May it run ${oneLine(question.approval.tool)}?` : question.question),

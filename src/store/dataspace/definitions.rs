@@ -83,8 +83,11 @@ impl Dataspace {
         let (contents, copy) = self.kept_files(&defined.name)?;
         if !pinned::is_copy_whole(&copy, pins) {
             let folder = contents::load(&contents, std::slice::from_ref(&copy), pins)?;
-            let damaged =
-                || std::io::Error::other("it is not as it was kept; define the program again");
+            let damaged = || {
+                std::io::Error::other(
+                    "it has changed since it was stored; define the program again",
+                )
+            };
             let folder = folder.ok_or_else(damaged).map_err(Error::io("read", &contents))?;
             replace_copy(&copy, &folder)?;
         }

@@ -82,7 +82,7 @@ impl Dataspace {
         listing: &mut FactListing,
     ) -> Result<(), Error> {
         if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-            listing.warnings.push(damaged(folder, "it is no directory of facts"));
+            listing.warnings.push(damaged(folder, "it is not a directory of facts"));
             return Ok(());
         }
         let mut unknown = Vec::new();

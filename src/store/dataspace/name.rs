@@ -44,7 +44,7 @@ pub enum InvalidFact {
     },
     /// Too many values wait behind it.
     #[error(
-        "too many values of {} wait to be taken: at most 1000, of {MAX_FACT_BYTES} bytes together; append again when some are taken, or replace them: leave out --append", format!("{label} {key}").trim_end()
+        "too many queued values of {}: at most 1000, with {MAX_FACT_BYTES} bytes in total; append again after a program has taken some, or replace them: leave out --append", format!("{label} {key}").trim_end()
     )]
     Full {
         /// The fact's label.

@@ -60,7 +60,11 @@ impl SharedFactChange {
         let Self { label, key, change, .. } = serde_json::from_str(text).map_err(mistake)?;
         let change = with_proofs(change, own).map_err(mistake)?;
         let entry = ChangeLogEntry(number, label, key, Some(change));
-        if entry.is_believed(own) { Ok(entry) } else { Err("it is no change of a fact".to_owned()) }
+        if entry.is_believed(own) {
+            Ok(entry)
+        } else {
+            Err("it is not a change of a fact".to_owned())
+        }
     }
 }
 

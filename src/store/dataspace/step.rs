@@ -181,7 +181,7 @@ pub(super) fn refuse_link(folder: &Path) -> Result<(), Error> {
     if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
         let error = std::io::Error::new(
             std::io::ErrorKind::NotADirectory,
-            "it is no directory of raymond's; remove it",
+            "it is not a directory that raymond created; remove it",
         );
         return Err(Error::io("write into", folder)(error));
     }

@@ -61,7 +61,7 @@ fn renames(event: &str) -> Option<(&'static str, &'static [FieldRename])> {
 pub(super) fn to_format_2(mut record: JsonRecord) -> Result<JsonRecord, String> {
     let event = record.get("event").and_then(Value::as_str).unwrap_or_default();
     let Some((name, fields)) = renames(event) else {
-        return Err(format!("there is no event `{event}` in format 1"));
+        return Err(format!("format 1 has no event `{event}`"));
     };
     record.insert("event".to_owned(), name.into());
     for (old, new) in fields {
@@ -73,7 +73,7 @@ pub(super) fn to_format_2(mut record: JsonRecord) -> Result<JsonRecord, String> 
         match record.remove("version") {
             Some(version) if version == 1 => {}
             Some(version) => return Err(format!("version {version} is none of format 1")),
-            None => return Err("it does not say its version".to_owned()),
+            None => return Err("it has no version".to_owned()),
         }
     }
     Ok(record)

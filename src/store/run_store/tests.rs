@@ -133,7 +133,7 @@ fn existing_id_or_locked_run_is_refused() {
     let (_place, root) = stored(1);
     let taken =
         LockedRun::create(&root, &first(), NewRun::default()).expect_err("taken").to_string();
-    assert!(taken.contains("there is a run r already"), "{taken}");
+    assert!(taken.contains("a run r already exists"), "{taken}");
     let _held = opened(&root);
     let held = LockedRun::open(&root, &id()).expect_err("held").to_string();
     let holder = format!("locked by another raymond (process {})", std::process::id());
@@ -242,7 +242,7 @@ fn missing_run_or_empty_journal_is_reported() {
     let (_place, root) = stored(1);
     let other = RunId::parse("other").expect("an id");
     let message = LockedRun::open(&root, &other).expect_err("none").to_string();
-    assert!(message.contains("there is no run other in"), "{message}");
+    assert!(message.contains("no run other in"), "{message}");
     std::fs::write(root.run(&id()).journal(), "").expect("written");
     assert!(
         LockedRun::open(&root, &id())

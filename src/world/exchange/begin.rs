@@ -102,7 +102,7 @@ impl WorkspaceExecutor {
             if found != branch || commit != exchange.base {
                 let found = found.trim_start_matches("refs/heads/");
                 return Err(format!(
-                    "there is a branch {found} in {address} already, of another run of this name: choose another --id, or remove it with `git push {address} --delete {found}`"
+                    "the branch {found} already exists in {address}, from another run of this name: choose another --id, or remove it with `git push {address} --delete {found}`"
                 )
                 .into());
             }

@@ -50,7 +50,7 @@ impl WorkspaceExecutor {
 /// Makes the clone beside its place, and puts it there.
 async fn make(git: Git<'_>, copy: &ExchangeCopy) -> Result<(), OperationError> {
     if !is_object(&copy.exchange.base) {
-        return Err(format!("`{}` is no commit", copy.exchange.base).into());
+        return Err(format!("`{}` is not a commit", copy.exchange.base).into());
     }
     orphans::sweep(&git.shared.place.marker, |process| process == STEM).await;
     let draft = copy.draft();
@@ -106,7 +106,7 @@ impl ExchangeRemote<'_> {
         if repository.commit(base).await?.is_none() {
             let branch = base_branch(run)?;
             return Err(format!(
-                "the exchange does not have the commit {base} that the run began at, which was pushed there as {branch}: push it again"
+                "the exchange no longer has the commit {base} that the run began at, which was pushed as {branch}: push it again"
             )
             .into());
         }

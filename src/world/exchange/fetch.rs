@@ -95,7 +95,7 @@ impl ExchangeRemote<'_> {
             "without a snapshot of it; what was not committed there is lost"
         };
         Ok(Some(format!(
-            "the worktree of {agent} was on a host that it does not live on any more; it is made again at {}, the last commit that was pushed, {rest}",
+            "the worktree of {agent} was on a host that it no longer lives on; raymond creates it again at {}, the last pushed commit, {rest}",
             &commit[..12.min(commit.len())]
         )))
     }

@@ -121,7 +121,7 @@ impl ExchangeRemote<'_> {
                 refused @ (Some(_) | None) => {
                     self.control().text("update-ref", [&pushed_snapshot(name), now]).await?;
                     refused.map(|why| {
-                        format!("the exchange takes no snapshots, so files that are not committed stay on their host: {why}")
+                        format!("the exchange does not accept snapshots, so uncommitted files stay on their host: {why}")
                     })
                 }
             },
@@ -189,7 +189,7 @@ fn refused(ended: &ProcessOutput, name: &str) -> Result<Option<String>, Operatio
     });
     match of_ref {
         Some(("!", summary)) => {
-            Ok(Some(format!("it was not taken: {summary}{}", complaint(&ended.stderr))))
+            Ok(Some(format!("it was not accepted: {summary}{}", complaint(&ended.stderr))))
         }
         Some(_) => Ok(None),
         // With --quiet nothing is printed about what went well.

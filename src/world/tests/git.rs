@@ -90,7 +90,7 @@ async fn clone_is_atomic_and_idempotent() {
     ground.put("full/file", "");
     let to = |dest: &str, url: &str| json!({"type": "clone_repo", "url": url, "dest": dest});
     let why = ground.why(to("full", &url)).await;
-    assert!(why.ends_with("to `full`: there is something else with that name"), "{why}");
+    assert!(why.ends_with("to `full`: something else has that name"), "{why}");
     let missing = format!("{url}-not");
     let why = ground.why(to("new", &missing)).await;
     assert!(why.starts_with("`git clone` exited with code 128: "), "{why}");
@@ -110,7 +110,7 @@ async fn branch_can_be_cloned_with_full_history() {
     ground.value(all).await;
     assert_eq!(ground.git("root/x", &["rev-list", "--count", "HEAD"]), "3");
     let why = json!({"type": "clone_repo", "url": url, "dest": "y", "branch": "--upload-pack=x"});
-    assert!(ground.why(why).await.contains("is no name of a branch"));
+    assert!(ground.why(why).await.contains("is not a branch name"));
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn repository_hooks_do_not_run_and_parent_repository_is_not_used() {
 
     ground.put(".source/a/below/file", "");
     let why = ground.why(json!({"type": "get_sha", "repo_path": ".source/a/below"})).await;
-    assert!(why.starts_with("there is no git repository at `.source/a/below`"), "{why}");
+    assert!(why.starts_with("no git repository at `.source/a/below`"), "{why}");
 }
 
 #[tokio::test]

@@ -165,7 +165,7 @@ async fn repository_of_plain_files_is_not_used() {
             trap.write(&format!("notes/{path}"), text);
         }
         let sha = trap.ground.why(json!({"type": "get_sha", "repo_path": "notes"})).await;
-        assert!(sha.starts_with("there is no git repository at `notes`"), "{sha}");
+        assert!(sha.starts_with("no git repository at `notes`"), "{sha}");
         let bases = trap.ground.world.bases("main.1", &["notes".to_owned()], None, false).await;
         let none = [("notes".to_owned(), None)].into();
         assert_eq!(bases, InspectionOutcome::Done(Ok(ActivityResult::Bases(none))));
@@ -189,7 +189,8 @@ async fn repository_made_during_a_run_may_not_name_programs_or_lead_elsewhere() 
     ground.git("root/made", &["config", "filter.e.clean", "id"]);
     let why = ground.why(sha.clone()).await;
     assert!(
-        why.contains("is not the one that the run began in") && why.contains("filter.e.clean"),
+        why.contains("is not the repository that the run began in")
+            && why.contains("filter.e.clean"),
         "{why}"
     );
     ground.git("root/made", &["config", "--unset", "filter.e.clean"]);
@@ -248,7 +249,7 @@ async fn staged_repository_inside_executes_nothing() {
     let removed = world.remove_tree(&agent("main.1"), false, true).await;
     trap.assert_nothing_ran("a removal");
     let shown = format!("{removed:?}");
-    assert!(shown.contains("there is a repository of its own in"), "{shown}");
+    assert!(shown.contains("contains another repository"), "{shown}");
     trap.use_all("").await;
     trap.assert_nothing_ran("the changes in a directory");
     trap.use_all("n").await;
@@ -280,7 +281,7 @@ async fn old_directory_that_becomes_a_repository_is_not_trusted() {
         std::fs::rename(&moved, trap.ground.root().join("n/.git")).expect("moved");
         let sha = json!({"type": "get_sha", "repo_path": "n"});
         let why = trap.ground.why(sha.clone()).await;
-        assert!(why.contains("is not the one that the run began in"), "{why}");
+        assert!(why.contains("is not the repository that the run began in"), "{why}");
         trap.ground.git("root/n", &["config", "--unset", "filter.e.clean"]);
         let head = trap.ground.head("root/n");
         assert_eq!(trap.ground.value(sha).await, json!(head), "without programs it may be used");

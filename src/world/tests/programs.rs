@@ -82,7 +82,7 @@ async fn begun_command_is_repeated_if_idempotent_and_fails_if_once() {
     command["once"] = json!(true);
     let failed = ground.perform("main.2", command.clone(), true).await;
     let OperationOutcome::Done(Err(why)) = failed else { panic!("{failed:?}") };
-    assert!(why.ends_with("`once` says that it is never repeated"), "{why}");
+    assert!(why.ends_with("`once` means that it is never repeated"), "{why}");
     let done = ground.perform("main.3", command.clone(), false).await;
     assert_eq!(ground.perform("main.3", command, true).await, done, "its outcome was noted");
     assert_eq!(ground.text("runs"), "run\nrun\n");
@@ -146,7 +146,7 @@ async fn tool_available_searches_the_path() {
     let has = |tool: &str| json!({"type": "tool_available", "tool": tool});
     assert_eq!(ground.value(has("sh")).await, json!(true));
     assert_eq!(ground.value(has("no-such-tool")).await, json!(false));
-    assert!(ground.why(has("/bin/sh")).await.contains("is no name of a program"));
+    assert!(ground.why(has("/bin/sh")).await.contains("is not the name of a program"));
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn python_module_is_found_without_importing_it() {
         assert_eq!(ground.value(has(module)).await, json!(false), "{module}");
     }
     for module in ["", "a..b", "os; x", "-c", "1a"] {
-        assert!(ground.why(has(module)).await.contains("is no name of a module"), "{module}");
+        assert!(ground.why(has(module)).await.contains("is not the name of a module"), "{module}");
     }
     assert!(!ground.root().join("ran").exists());
 }

@@ -185,7 +185,7 @@ async fn changes_of_agent_are_confined_to_its_worktree() {
 async fn failed_worktree_creation_names_cause_and_fix() {
     let ground = Ground::new();
     let why = ground.refused("main").await;
-    assert!(why.contains("is in no git repository: make one with `git init`"), "{why}");
+    assert!(why.contains("is not in a git repository: create one with `git init`"), "{why}");
     let none = InspectionOutcome::Done(Err(why));
     assert_eq!(ground.world.head("x").await, none);
     ground.git("root", &["init", "-q", "-b", "main"]);
@@ -195,7 +195,7 @@ async fn failed_worktree_creation_names_cause_and_fix() {
     ground.commit_all();
     ground.git("root", &["branch", "raymond/world/main"]);
     let why = ground.refused("main").await;
-    let expected = "there is a branch raymond/world/main already, at ";
+    let expected = "the branch raymond/world/main already exists, at ";
     assert!(why.starts_with(expected) && why.contains("git branch -m"), "{why}");
     ground.git("root", &["branch", "-m", "raymond/world/main", "raymond"]);
     let why = ground.refused("main").await;
@@ -204,7 +204,7 @@ async fn failed_worktree_creation_names_cause_and_fix() {
     std::fs::create_dir_all(ground.tree("main")).expect("made");
     std::fs::write(ground.tree("main").join("x"), "").expect("written");
     let why = ground.refused("main").await;
-    assert!(why.contains("something else with that name: move it away"), "{why}");
+    assert!(why.contains("something else has that name: move it away"), "{why}");
     std::fs::remove_file(ground.tree("main").join("x")).expect("removed");
     assert_eq!(
         ground.working_dirs().record(&agent("main")),
@@ -216,7 +216,7 @@ async fn failed_worktree_creation_names_cause_and_fix() {
 
     let without = Ground::with(OwnTypeRegistry::default(), &[("PATH", "/nowhere")]);
     let why = without.refused("main").await;
-    assert!(why.contains("there is no program `git` on the PATH: install it"), "{why}");
+    assert!(why.contains("no program `git` on the PATH: install it"), "{why}");
     let mut bare = Ground::new();
     bare.git("root", &["init", "-q", "--bare", "x.git"]);
     bare.world = world_in(&bare, "x.git", &[]);

@@ -116,8 +116,8 @@ async fn unreachable_server_gives_status_0() {
 #[tokio::test]
 async fn only_http_urls_are_fetched() {
     let ground = Ground::new();
-    assert!(ground.why(fetch("file:///etc/passwd")).await.contains("is no page of the web"));
-    assert!(ground.why(allowed("not a url")).await.contains("is no url"));
+    assert!(ground.why(fetch("file:///etc/passwd")).await.contains("is not a web page"));
+    assert!(ground.why(allowed("not a url")).await.contains("is not a url"));
     assert!(ground.why(fetch(" ")).await.contains("the url is empty"));
     let server = Server::new(12);
     let why = ground.why(fetch(&server.at("/round"))).await;

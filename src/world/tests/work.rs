@@ -90,7 +90,7 @@ async fn base_is_commit_of_branch_or_of_head() {
         let InspectionOutcome::Done(Err(why)) = ground.bases(&[""], Some(none)).await else {
             panic!("{none:?} was taken")
         };
-        let expected = format!("there is no branch and no commit `{none}`; --branch names");
+        let expected = format!("no branch or commit `{none}`; --branch names");
         assert!(why.contains(&expected), "{why}");
     }
     let InspectionOutcome::Done(Err(why)) = ground.bases(&["../x"], None).await else {
@@ -244,7 +244,11 @@ async fn diff_error_names_directory_and_reason() {
     for (directory, base, expected) in [
         ("gone", &*base, "cannot tell what has changed in `gone`: there is no such directory"),
         ("..", &base, "cannot tell what has changed in `..`: the path `..` leads out of the"),
-        ("web", "--output=x", "cannot tell what has changed in `web`: \"--output=x\" is no commit"),
+        (
+            "web",
+            "--output=x",
+            "cannot tell what has changed in `web`: \"--output=x\" is not a commit",
+        ),
         ("", &"1".repeat(40), "cannot tell what has changed in the workspace: `git diff` exited"),
     ] {
         let why = ground.changes(directory, base).await.expect_err("it fails");

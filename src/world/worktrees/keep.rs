@@ -111,7 +111,7 @@ impl WorktreeKeeper<'_> {
             let is_link = entry.split(' ').nth(1) == Some("160000");
             if is_link && self.tree().join(path).join(".git").exists() {
                 return Err(format!(
-                    "there is a repository of its own in {}, which no commit of this one can keep: move it away, or remove it",
+                    "{} contains another repository, which no commit of this one can keep: move it away, or remove it",
                     self.tree().join(path).display()
                 )
                 .into());

@@ -71,14 +71,14 @@ impl WorktreeCreator<'_> {
         if let Some(commit) = git.at(&repository.at).commit(&format!("refs/heads/{branch}")).await?
         {
             return Err(format!(
-                "there is a branch {branch} already, at {}, which this run did not make: rename it with `git branch -m {branch} NAME`, or choose another --id",
+                "the branch {branch} already exists, at {}, and this run did not create it: rename it with `git branch -m {branch} NAME`, or choose another --id",
                 &commit[..12]
             )
             .into());
         }
         let tree = working_dirs.tree(self.agent);
         if !is_free(&tree).map_err(|error| error.to_string())? {
-            return Err("there is something else with that name: move it away".to_owned().into());
+            return Err("something else has that name: move it away".to_owned().into());
         }
         let prefix = repository.prefix.clone();
         let record = WorktreeRecord {

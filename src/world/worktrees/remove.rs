@@ -55,7 +55,7 @@ impl WorktreeRemover<'_> {
         }
         let is_link = [trees, tree.as_path()].into_iter().find(|path| path.is_symlink())?;
         Some(format!(
-            "{} is a symbolic link, and nothing is removed through one",
+            "{} is a symbolic link, and raymond does not remove anything through a link",
             is_link.display()
         ))
     }

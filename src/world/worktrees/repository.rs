@@ -31,7 +31,7 @@ impl GitRepository {
             && ended.stderr.text().contains("not a git repository")
         {
             return Err(format!(
-                "{shown} is in no git repository: make one with `git init`, or run elsewhere with --cwd"
+                "{shown} is not in a git repository: create one with `git init`, or run elsewhere with --cwd"
             )
             .into());
         }

@@ -88,9 +88,7 @@ pub(super) async fn snapshot_of(
     let taken = match git.shared.place.working_dirs.snapshot(agent) {
         None => return Ok(None),
         Some(SnapshotOutcome::Failed(why)) => {
-            return Err(
-                format!("there is no snapshot of the worktree of {agent} there: {why}").into()
-            );
+            return Err(format!("no snapshot of the worktree of {agent} there: {why}").into());
         }
         Some(SnapshotOutcome::Taken(taken)) => taken,
     };

@@ -71,7 +71,11 @@ fn wrong_parameters_are_told() {
     let database = Database::new();
     let with = |parameter: &str| format!("{}?{parameter}", database.url());
     assert_told(&with("sslmode=maybe"), false, &["sslmode is none of disable, prefer"]);
-    assert_told(&with("pasword=s3cret"), false, &["a parameter of it is none of user"]);
+    assert_told(
+        &with("pasword=s3cret"),
+        false,
+        &["one of its parameters is unknown; the parameters are user"],
+    );
     assert_told(&with("sslmode=require"), false, &["offers no TLS", "sslmode=disable"]);
     assert_told(&with("sslmode=require&sslrootcert=/no/file"), false, &["sslrootcert /no/file"]);
     begun_run(&*connected(&with("sslmode=prefer")).expect("it offers no TLS"));

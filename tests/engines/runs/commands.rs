@@ -60,7 +60,7 @@ fn ended_run_stays_ended_when_somebody_resumes_it() {
     cluster.machine("s").run(&[]).wait().ok();
     cluster.wait_end();
     let third = cluster.machine("c");
-    third.raymond(&["resume", RUN]).ok().says("nothing is left to do");
+    third.raymond(&["resume", RUN]).ok().says("nothing to do");
     third.raymond(&["retry", RUN]).code(64);
     let runs = cluster.engine.runs().expect("runs");
     assert!(runs.iter().all(|run| run.has_ended && !run.is_abandoned), "{runs:?}");
@@ -78,7 +78,7 @@ fn failed_agent_lives_again_by_a_retry_from_a_third_machine() {
     cluster.machine("s").run(&["--max-restarts", "0"]).wait().code(1);
     let third = cluster.machine("c");
     let retried = third.raymond(&["retry", RUN]);
-    retried.ok().says("main.2 live again").lacks("there is no host");
+    retried.ok().says("main.2 continue").lacks("no hosts");
     let status = third.raymond(&["status", RUN, "--json"]).ok().json();
     assert_eq!(status["status"], "completed", "{status}");
 }

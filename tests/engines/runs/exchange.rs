@@ -229,7 +229,7 @@ fn pushed_work_of_a_lost_host_goes_on_at_another_one() {
     a.kill9();
     cluster.machine("c").raymond(&["hosts", "lost", "a"]).ok();
     let _d = far("d");
-    supervisor.wait_stderr("is made again at");
+    supervisor.wait_stderr("creates it again at");
     cluster.release("go");
     supervisor.wait().ok().says("with the files of its last snapshot");
     cluster.wait_end();
@@ -260,7 +260,7 @@ fn addresses_that_name_programs_or_have_passwords_are_refused() {
     let exchange = made.exchange();
     let exchange = exchange.to_str().expect("a path");
     let outside = made.cluster.machine("x").run(&["--git-exchange", exchange]).wait();
-    outside.code(64).says("is in no git repository");
+    outside.code(64).says("is not in a git repository");
     assert!(made.cluster.engine.runs().expect("runs").is_empty());
     assert_eq!(Exchanging::git(&made.exchange(), &["for-each-ref"]), "", "something was pushed");
 }
@@ -281,7 +281,7 @@ fn hosts_that_do_not_allow_it_or_have_no_git_say_so() {
     command.env("PATH", machine.path("home"));
     let worker = machine.launch(command, &words);
     let resumed = made.supervisor().raymond(&["resume", RUN]);
-    resumed.code(69).says("there is no program `git`").says("host a");
+    resumed.code(69).says("no program `git`").says("host a");
     drop(worker);
     let _worker = made.worker("a");
     made.supervisor().raymond(&["resume", RUN]).ok();

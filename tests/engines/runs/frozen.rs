@@ -81,7 +81,7 @@ fn frozen_host_slows_no_other_host() {
     assert!(!cluster.events("step_finished").iter().any(of_stuck), "the host stands still");
 
     frozen.signal(Signal::CONT);
-    supervisor.wait_stderr("host a is heard of again");
+    supervisor.wait_stderr("host a responds again");
     for name in &names {
         cluster.release(name);
     }

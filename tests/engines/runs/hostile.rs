@@ -79,6 +79,6 @@ fn copy_of_another_engine_is_not_taken_for_the_run() {
     command.env("RAYMOND_ENGINE", second.backend.url());
     let _worker = machine.launch(command, &arguments);
     let refused = second.machine("s").run(&[]).wait();
-    refused.code(69).says("host a: ").says("is no copy of the run t of this engine");
+    refused.code(69).says("host a: ").says("is not a copy of the run t of this engine");
     assert_eq!((first.calls().len(), second.calls().len()), (1, 0));
 }

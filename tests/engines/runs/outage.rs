@@ -12,7 +12,7 @@ const DOWN: &str = "cannot be reached";
 /// Longer than the `--host-timeout` of the worker.
 const TIMEOUT: Duration = Duration::from_secs(11);
 
-const BACK: &str = "is reached again";
+const BACK: &str = "can be reached again";
 
 #[test]
 fn run_waits_for_an_engine_that_is_down_and_pays_nothing_twice() {

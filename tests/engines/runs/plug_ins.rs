@@ -9,7 +9,7 @@ use crate::support::wait_until;
 const ALLOW: [&str; 2] = ["--allow", "commands"];
 
 /// What is said where the program is missing.
-const MISSING: &str = "there is no executable program `guard`";
+const MISSING: &str = "no executable program `guard`";
 
 /// Returns a workflow of two turns with the plug-in `guard`, which each supervisor's machine has on its `PATH`.
 fn guarded() -> Cluster {
@@ -124,7 +124,7 @@ fn run_with_a_required_plug_in_is_not_taken_over_where_that_is_missing() {
     let lax = ["--allow", "plugins", "--takes-runs"];
     let _lax = cluster.machine("t").worker(1, &[&ALLOW[..], &lax].concat());
     supervisor.kill9();
-    strict.wait_stderr("is not taken over here").wait_stderr("--allow plugins");
+    strict.wait_stderr("this host does not take it over").wait_stderr("--allow plugins");
     wait_until("the other machine says why it cannot", || cluster.said().contains(MISSING));
     cluster.release("go");
     assert_eq!(cluster.calls().len(), 1, "nothing began without the plug-in");

@@ -31,7 +31,7 @@ fn addresses_that_are_wrong_are_refused_without_their_password() {
     let flow = flow.to_str().expect("a path");
     let none = format!("postgres://ray:{PASSWORD}@127.0.0.1:1/work");
     for (url, code, why) in [
-        ("mysql://db/work", 64, "there is no engine `mysql`"),
+        ("mysql://db/work", 64, "unknown engine `mysql`"),
         ("db.example", 64, "postgres://USER@HOST/DATABASE"),
         (&none, 69, "cannot be reached"),
     ] {

@@ -191,7 +191,7 @@ fn facts_outlive_a_server_that_was_killed() {
     down.code(69).says("cannot be reached");
     third.raymond(&["facts"]).code(69).says("cannot be reached");
     server.start();
-    run.wait_stderr("is reached again");
+    run.wait_stderr("can be reached again");
     assert!(!taken(&cluster, "git/push").contains(&"2".to_owned()), "nothing half done");
     signal(&third, "git/push", "3", "c..d");
     wait_until("another review", || facts(&third, "review/done").len() == 2);

@@ -54,5 +54,5 @@ fn host_that_has_no_files_any_more_is_named() {
     let steps = Path::new(host).join("runs").join(RUN).join("steps");
     std::fs::remove_dir_all(&steps).expect("the files of the turns");
     let shown = cluster.machine("c").raymond(&["show", RUN]);
-    shown.ok().says("the host a has no files of it any more").lacks("start\n");
+    shown.ok().says("the host a no longer has its files").lacks("start\n");
 }

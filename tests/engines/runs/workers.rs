@@ -18,7 +18,7 @@ fn worker_that_is_started_again_adopts_its_turns() {
     worker.kill9();
     supervisor.wait_stderr("host a has been silent").wait_stderr("`raymond hosts lost a`");
     let _worker = machine.worker(3, &[]);
-    supervisor.wait_stderr("host a is heard of again");
+    supervisor.wait_stderr("host a responds again");
     cluster.release("go");
     supervisor.wait().ok();
     cluster.wait_end();
@@ -105,7 +105,7 @@ fn name_of_a_live_host_is_left_to_its_worker_until_that_is_silent() {
     cluster.wait_calls(4);
     let other = cluster.machine("b");
     let mut second = other.start(&["worker", "--host", "a"]);
-    second.wait_stderr("this one waits until that is silent");
+    second.wait_stderr("waiting until it is silent");
     second.wait().code(73).says("another worker serves the host a").says("with --host");
     cluster.release("go");
     supervisor.wait().ok();

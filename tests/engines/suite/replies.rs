@@ -30,7 +30,7 @@ pub(crate) fn replies_come_once(one: &dyn Engine, other: &dyn Engine) {
     assert_eq!(replied(one, &lease, &[key(&lease, "b")]), ["a", "c"]);
     assert_eq!(replied(one, &lease, &[]), ["a", "c"]);
     assert_eq!(replied(one, &lease, &[key(&lease, "a"), key(&lease, "c")]), [""; 0]);
-    assert_eq!(receive(other, &claim, &[]), [""; 0], "nothing is left to do");
+    assert_eq!(receive(other, &claim, &[]), [""; 0], "nothing to do");
     let all = other.requests(&claim, &[], true, 10).expect("requests");
     assert!(all.is_empty(), "{all:?}");
 }

@@ -34,7 +34,7 @@ fn graph_written_by_agent_is_not_executed() {
     live.wait_calls(1);
     std::fs::write(test.flow().join("evil.yaml"), evil()).expect("written");
     test.release("go");
-    live.wait().code(1).stdout_has("evil.yaml: this file is not part of the workflow");
+    live.wait().code(1).stdout_has("evil.yaml: this file was not part of the workflow");
     assert!(!was_run(&test));
 }
 
@@ -112,7 +112,7 @@ fn live_run_uses_changed_prompt_but_executes_no_new_graph() {
     live.wait_calls(1);
     std::fs::write(test.flow().join("evil.yaml"), evil()).expect("written");
     test.release("go");
-    live.wait().code(1).stdout_has("evil.yaml: this file is not part of the workflow");
+    live.wait().code(1).stdout_has("evil.yaml: this file was not part of the workflow");
     assert!(!was_run(&test));
 }
 

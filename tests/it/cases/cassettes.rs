@@ -32,7 +32,7 @@ fn case_is_answered_by_the_cassette_beside_it() {
     changed.code(1).stdout_has("FAIL .: recorded").stdout_has("FAIL .: strict");
     changed
         .stdout_has("expected no warning and no reminder")
-        .stdout_has("the prompt is not the recorded one");
+        .stdout_has("the prompt differs from the recorded one");
 }
 
 #[test]
@@ -45,5 +45,5 @@ fn cassette_through_a_link_or_of_another_workflow_is_refused() {
     std::fs::remove_file(&tapes).expect("removed");
     std::fs::rename(test.root().join("tapes"), &tapes).expect("moved");
     std::fs::remove_file(test.flow().join("A.md")).expect("removed");
-    test_of(&test, &[]).code(65).stderr_has("recorded of another workflow");
+    test_of(&test, &[]).code(65).stderr_has("a recording of another workflow");
 }

@@ -69,7 +69,7 @@ fn unusable_cassette_is_an_error_before_anything_starts() {
     with(&|value| value["format"] = json!(9));
     refused("has format 9, and this raymond reads up to 1");
     with(&|value| value["workflow"]["entry"] = json!("OTHER.md"));
-    refused("it was recorded of another workflow");
+    refused("it is a recording of another workflow");
     with(&|value| value["turns"] = json!(3));
     refused("turns.jsonl has 2 turns");
     with(&|_| ());
@@ -80,7 +80,7 @@ fn unusable_cassette_is_an_error_before_anything_starts() {
         .expect("written");
     refused("none of its states is here, such as GONE.md");
     std::fs::remove_file(&turns).expect("removed");
-    refused("a cassette is made with `raymond record RUN -o DIR`");
+    refused("`raymond record RUN -o DIR` creates a cassette");
     std::fs::remove_dir_all(cassette(&test)).expect("removed");
     refused("cassette.json: cannot read");
     test.run(&["START.md", "--agent", "replay"])

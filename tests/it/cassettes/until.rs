@@ -43,7 +43,12 @@ fn turns_up_to_the_record_are_replayed_for_nothing_and_the_rest_is_asked() {
         .ended("main", "done")
         .stderr_has("answers up to record 3: 2 turns")
         .stderr_has("$0.30");
-    assert_eq!(run.stderr.matches("nobody has the replayed session").count(), 1, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("the replayed session does not exist").count(),
+        1,
+        "{}",
+        run.stderr
+    );
     let calls = &test.calls()[asked..];
     assert_eq!(calls.len(), 2);
     calls[0].assert_fresh();
@@ -206,7 +211,7 @@ fn wrong_parts_are_refused_before_anything_is_made() {
     let old =
         std::fs::read_to_string(&turns).expect("a cassette").replace("\"record\":", "\"other\":");
     std::fs::write(&turns, old).expect("written");
-    refused("3", &["--then", "live"], 65, "recorded by an older raymond");
+    refused("3", &["--then", "live"], 65, "an older raymond recorded it");
     std::fs::remove_dir_all(cassette(&test)).expect("removed");
     refused("3", &["--then", "live"], 65, "cannot read");
     test.raymond(&["resume", "t", "--replay-until", "3", "--then", "live"]).code(64);

@@ -31,14 +31,14 @@ fn agent_goes_on_with_what_a_person_said_in_its_session() {
     let run = machine.start(&["--on-wait", "stay"]);
     machine.api.wait_for("ALPHA", 1);
     let mut screen = machine.on_screen(&["attach", RUN, "main"]);
-    screen.wait_for(&["main is held; its turn is waited for"]);
+    screen.wait_for(&["main is held; waiting for its running turn"]);
     machine.api.release("ALPHA");
     screen.wait_for(&["ALPHA: begin.", "❯"]);
     say(&screen, "DELTA: what now?");
     screen.wait_for(&["I see ECHO."]);
     say(&screen, "/exit");
     assert_eq!(screen.wait_for_exit(), Some(0));
-    screen.wait_for(&["main knows what was said"]);
+    screen.wait_for(&["main has what was said"]);
     run.wait().exits(0).prints(POSITIVE);
     let last = machine.api.request("BRAVO");
     assert!(last.sees("ALPHA") && last.sees("DELTA: what now?") && last.sees("I see ECHO."));
@@ -66,7 +66,7 @@ fn agent_of_a_stopped_run_is_attached_to_and_nothing_changes_if_nothing_is_said(
         }
         say(&screen, "/exit");
         assert_eq!(screen.wait_for_exit(), Some(0));
-        let expected = if said { "knows what was said" } else { "nothing was said" };
+        let expected = if said { "has what was said" } else { "nothing was said" };
         screen.wait_for(&[expected, &format!("raymond resume {RUN}")]);
     }
     machine.resume(&[]).wait().exits(0).prints(POSITIVE);
@@ -85,7 +85,7 @@ fn agent_without_a_session_is_not_attached_to() {
     machine.api.wait_for("ALPHA", 1);
     machine.raymond(&["attach", RUN, "main"]).wait().exits(64);
     let mut screen = machine.on_screen(&["attach", RUN, "main"]);
-    screen.wait_for(&["its turn is waited for"]);
+    screen.wait_for(&["waiting for its running turn"]);
     machine.api.release("ALPHA");
     assert_eq!(screen.wait_for_exit(), Some(64));
     screen.wait_for(&["its next turn begins a new one"]);

@@ -33,7 +33,7 @@ fn clean_removes_ended_runs_by_age() {
     let dry = test.raymond(&["clean", "--older-than", "0d", "--dry-run"]);
     dry.ok().stdout_has("ended  completed").stdout_lacks("paused").stderr_has("would be removed");
     let none = test.raymond(&["clean", "--older-than", "1d", "--yes"]);
-    none.ok().stderr_has("no run is removed");
+    none.ok().stderr_has("no run was removed");
     assert_eq!(runs(&test), ["ended", "paused"]);
     let removed = test.raymond(&["clean", "--older-than", "0d", "--yes", "--json"]).ok().json();
     assert_eq!(removed["removed"][0]["run"], "ended");
@@ -49,7 +49,7 @@ fn clean_refuses_runs_that_have_not_ended() {
     let test = with_runs();
     test.raymond(&["clean"]).code(64).stderr_has("--older-than");
     test.raymond(&["clean", "ended"]).code(64).stderr_has("--yes").stderr_has("--dry-run");
-    test.raymond(&["clean", "nothing", "--yes"]).code(64).stderr_has("there is no run nothing");
+    test.raymond(&["clean", "nothing", "--yes"]).code(64).stderr_has("no run nothing");
     let mixed = test.raymond(&["clean", "paused", "end", "--yes"]);
     mixed
         .code(64)
@@ -127,7 +127,7 @@ fn clean_asks_on_terminal() {
     let test = with_runs();
     let mut screen = test.on_screen(&["clean", "ended"], (24, 100));
     screen.wait_for(&["ended  completed", "Type yes to remove 1 run of"]).keys("no\r");
-    screen.wait_for(&["no run is removed"]);
+    screen.wait_for(&["no run was removed"]);
     assert_eq!(screen.wait_for_exit(), Some(0));
     let mut screen = test.on_screen(&["clean", "ended"], (24, 100));
     screen.wait_for(&["Type yes"]).keys("yes\r").wait_for(&["removed"]);
@@ -159,7 +159,7 @@ fn clean_goes_by_the_last_record_and_not_by_the_time_of_the_file() {
     let long_ago = SystemTime::now() - Duration::from_hours(720);
     journal.expect("opened").set_modified(long_ago).expect("set");
     let none = test.raymond(&["clean", "--older-than", "7d", "--yes"]);
-    none.ok().stderr_has("no run is removed");
+    none.ok().stderr_has("no run was removed");
     assert_eq!(runs(&test), ["ended", "paused"]);
 }
 

@@ -56,7 +56,7 @@ fn answer_takes_the_last_run_before_answers() {
 #[test]
 fn command_without_run_needs_last_flag_if_nobody_can_be_asked() {
     let test = pair();
-    test.raymond(&["status"]).code(64).stderr_has("there is no run in").stderr_has("raymond run");
+    test.raymond(&["status"]).code(64).stderr_has("no runs in").stderr_has("raymond run");
     test.run(&["START.md"]).ok();
     for command in ["status", "log", "tree", "costs", "answer", "stop", "resume", "worktrees"] {
         test.raymond(&[command]).code(64).stderr_has("give --last");

@@ -36,7 +36,7 @@ fn directory_without_runs_is_named() {
     let path = flow.join(".raymond").display().to_string();
     test.shell(list).wait().ok().stderr_has(&format!("no runs in {path}; start one"));
     let status = "unset RAYMOND_DIR; cd sub; \"$0\" status x";
-    test.shell(status).wait().code(64).stderr_has(&format!("there is no run x in {path}"));
+    test.shell(status).wait().code(64).stderr_has(&format!("no run x in {path}"));
     assert!(!deep.join(".raymond").exists(), "only a run makes one");
 }
 

@@ -28,7 +28,7 @@ fn missing_path_of_check_and_graph_has_a_similar_one() {
 #[test]
 fn invalid_limit_age_or_directory_is_explained() {
     let test = pair();
-    test.raymond(&["list", "--limit", "0"]).code(64).stderr_has("write a number from 1");
+    test.raymond(&["list", "--limit", "0"]).code(64).stderr_has("write a number of 1 or more");
     let age = test.raymond(&["clean", "--older-than", "7"]);
     age.code(64).stderr_has("`7` has no unit; write 7d for days");
     let man = test.raymond(&["man", "START.md"]);

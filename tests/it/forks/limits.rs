@@ -79,7 +79,7 @@ fn fork_bomb_pauses_run_at_max_agents() {
         let ended = play(&test, &["--max-agents", "12"]);
         ended.code(75);
         assert!(most_alive(&test) <= 12, "{}", most_alive(&test));
-        ended.stderr_has("2 would be forked, and no more than 12 may live at the same time");
+        ended.stderr_has("2 would be forked, and at most 12 may live at the same time");
         ended.stderr_has(
             "if so many are intended, resume with more: raymond resume t --max-agents N",
         );
@@ -93,7 +93,7 @@ fn fork_beyond_max_agents_is_rejected_and_can_be_repaired() {
     let test = place("join: all")
         .prompt("START.md", policy)
         .rule(when("start").reply(&each("[1, 2, 3]")))
-        .rule(when("there is no room: 1 agent lives, 3 would be forked, and no more than 3 may live at the same time (--max-agents)").reply(&each("[1, 2]")))
+        .rule(when("no room: 1 agent lives, 3 would be forked, and at most 3 may live at the same time (--max-agents)").reply(&each("[1, 2]")))
         .rule(when("work").reply("<result>done</result>"))
         .rule(when("merge").reply("<result>merged</result>"));
     spawn(&test, &["--max-agents", "3"]).wait().ok().ended("main", "merged");
@@ -111,7 +111,7 @@ fn plain_fork_beyond_max_agents_pauses_run() {
     let start = r#"<fork next="NEXT.md">WORKER.md</fork>"#;
     let test = answering(place("join: all"), start, &others).prompt("NEXT.md", "next");
     let paused = play(&test, &["--max-agents", "1"]);
-    paused.code(75).stderr_has("1 would be forked, and no more than 1 may live at the same time");
+    paused.code(75).stderr_has("1 would be forked, and at most 1 may live at the same time");
     let further = test.raymond(&["run", "t", "--max-agents", "2"]);
-    further.code(75).stderr_has("2 agents live, 1 would be forked, and no more than 2 may live");
+    further.code(75).stderr_has("2 agents live, 1 would be forked, and at most 2 may live");
 }

@@ -67,7 +67,7 @@ fn missing_list_of_implied_fork_is_reported() {
     play(&test, &[]).code(1);
     let rejected = test.events("turn_rejected");
     assert_eq!(rejected.len(), 3);
-    assert!(error(&test, "main").contains("there is no file `gone.txt`"));
+    assert!(error(&test, "main").contains("no file `gone.txt`"));
 }
 
 #[test]

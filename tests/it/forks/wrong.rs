@@ -24,7 +24,7 @@ fn command(test: &Test, program: &str, arguments: &[&str]) {
 }
 
 const CASES: [BadListCase; 13] = [
-    BadListCase { list: "gone.json", made: as_it_is, message: "there is no file `gone.json` in " },
+    BadListCase { list: "gone.json", made: as_it_is, message: "no file `gone.json` in " },
     BadListCase {
         list: "../x.txt",
         made: as_it_is,
@@ -60,12 +60,12 @@ const CASES: [BadListCase; 13] = [
     BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b""),
-        message: "a.json is no JSON: 1:0: it ends too early",
+        message: "a.json is not valid JSON: 1:0: it ends too early",
     },
     BadListCase {
         list: "a.json",
         made: |test| test.file("a.json", b"[1,\n  oops]"),
-        message: "a.json is no JSON: 2:3: this is no value",
+        message: "a.json is not valid JSON: 2:3: expected a JSON value",
     },
     BadListCase {
         list: "a.json",
@@ -75,7 +75,7 @@ const CASES: [BadListCase; 13] = [
     BadListCase {
         list: "a.jsonl",
         made: |test| test.file("a.jsonl", b"1\nplain\n"),
-        message: "a.jsonl is no JSON on each line: 2:1: this is no value; write a text in quotes, a number, true, false or null; lines of plain text belong into a .txt",
+        message: "a.jsonl is not valid JSON Lines: 2:1: expected a JSON value: a quoted string, a number, true, false or null; use a .txt file for plain text",
     },
     BadListCase {
         list: "a.txt",
@@ -90,7 +90,7 @@ const CASES: [BadListCase; 13] = [
     BadListCase {
         list: "[1, 2",
         made: as_it_is,
-        message: "the list in the tag is no JSON: 1:5: it ends too early",
+        message: "the list in the tag is not valid JSON: 1:5: it ends too early",
     },
 ];
 
@@ -158,18 +158,18 @@ fn unusable_cwd_fails_agent_with_reason() {
         (fork("each=\"items.json\" cwd=\"{{dir}}\""), "gone"),
         (
             fork("each=\"items.json\" cwd=\"{{nobody}}\""),
-            "nothing fills {{nobody}} in cwd=\"{{nobody}}\"; the entries of the list have no such field",
+            "nothing fills {{nobody}} in cwd=\"{{nobody}}\"; the list entries have no such field",
         ),
         (
             fork("each=\"items.json\" cwd=\"{{up}}\""),
-            "`../x` is no directory below that of the agent",
+            "`../x` is not a directory below that of the agent",
         ),
         (fork("each=\"items.json\" cwd=\"{{file}}\""), "items.json"),
         (fork("each=\"items.json\" cwd=\"link\""), "link"),
         (fork("cwd=\"gone\""), "gone"),
         (
             fork("cwd=\"/etc\""),
-            "cwd=\"/etc\" is no directory below that of the agent; name one without a leading / and without `..`",
+            "cwd=\"/etc\" is not a directory below that of the agent; name one without a leading / and without `..`",
         ),
     ];
     for (tag, message) in table {

@@ -110,8 +110,8 @@ fn branch_has_its_own_scripted_replies_and_name() {
     let place = test(&flow).file("replies.yaml", replies);
     let said = place.raymond(&["check", "."]);
     let unknown =
-        "RF005 there is no node workflow.yaml#start.four; did you mean workflow.yaml#start.one?";
-    said.assert(said.stdout.contains("there is no node workflow.yaml#start.four"), unknown);
+        "RF005 unknown node workflow.yaml#start.four; did you mean workflow.yaml#start.one?";
+    said.assert(said.stdout.contains("unknown node workflow.yaml#start.four"), unknown);
     said.assert(!said.stdout.contains("no node workflow.yaml#start.one"), "one is known");
     let outcome = run(&place, &["--agent", "scripted"]);
     assert_eq!(payload(outcome.ok(), "main")["summary"], json!(["1", "any", "any"]));

@@ -29,7 +29,7 @@ fn agent_is_told_something_with_its_next_prompt() {
     browser.type_text("leave the tests alone\nand hurry");
     browser.picture("tell");
     browser.click("dialog button", "Send");
-    browser.wait_text("main is told with its next request to the model");
+    browser.wait_text("main gets the message with its next request to the model");
     browser.wait("the focus is back", "document.activeElement.innerText === 'Tell'");
     live.wait_event("command_received", 1);
     browser.click(".actions button", "Tell");
@@ -57,7 +57,7 @@ fn agent_is_held_and_released() {
     let page = test.serve(&[]);
     let mut browser = open_agent(&page, "main");
     browser.click(".actions button", "Hold");
-    browser.wait_text("main begins nothing more");
+    browser.wait_text("main starts nothing new");
     live.wait_event("command_received", 1);
     test.release("go");
     live.wait().code(2).stderr_has("main is held");
@@ -65,7 +65,7 @@ fn agent_is_held_and_released() {
     browser.click("nav a", "Needs you");
     browser.wait_text("is held");
     browser.click(".question button", "Release");
-    browser.wait_text("main goes on");
+    browser.wait_text("main continues");
     test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.calls().len(), 2);
     browser.wait_text("Nobody waits for a person.");
@@ -82,7 +82,7 @@ fn agent_is_released_by_its_button() {
     let page = test.serve(&[]);
     let mut browser = open_agent(&page, "main");
     browser.click(".actions button", "Release");
-    browser.wait_text("main goes on");
+    browser.wait_text("main continues");
     live.wait_event("command_received", 2);
     test.release("go");
     live.wait().ok().ended("main", "ok");

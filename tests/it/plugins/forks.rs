@@ -53,7 +53,7 @@ fn override_with_a_missing_fork_list_fails_the_agent() {
         let test = forking(occasion, "gone.txt");
         let ended = test.run(&["START.md", "--stagger", "0s"]);
         ended.code(1).failed("main");
-        ended.stdout_has("there is no file `gone.txt`");
+        ended.stdout_has("no file `gone.txt`");
         assert!(test.events("step_finished").iter().all(|step| step["children"] == Value::Null));
     }
 }

@@ -89,7 +89,7 @@ for message in told():
     let test = with(script, "");
     let outcome = test.run(&["START.md"]);
     outcome.ok().stderr_has("hello?").stderr_lacks("hello!").stderr_has("question 77");
-    assert_eq!(count(&outcome.stderr, "is no message"), 1, "{}", outcome.stderr);
+    assert_eq!(count(&outcome.stderr, "is not a message"), 1, "{}", outcome.stderr);
     assert_eq!(told(&test, "consult").len(), 2, "its greeting counts all the same");
 }
 

@@ -29,7 +29,7 @@ for message in told():
 ";
     let test = held(script, "");
     let mut live = test.spawn(&["START.md"]);
-    live.wait_stderr("the plug-in p exited with code 3; it is started again in ");
+    live.wait_stderr("the plug-in p exited with code 3; raymond restarts it in ");
     live.wait_for("a second start", |test| told(test, "hello").len() == 2).wait_calls(1);
     test.release("go");
     live.wait().ok().ended("main", "well");
@@ -97,7 +97,7 @@ fn plugin_that_cannot_start_is_named_and_refused_if_required() {
     let test = with(LOOKS_ON, "").file("raymond.yaml", b"plugins: [no-such-program --now]\n");
     let outcome = test.run(&["START.md"]);
     outcome.ok().ended("main", "well");
-    outcome.stderr_has("the plug-in no-such-program cannot be started: no-such-program --now: there is no executable program `no-such-program`; the run continues without it");
+    outcome.stderr_has("the plug-in no-such-program cannot be started: no-such-program --now: no executable program `no-such-program`; the run continues without it");
     let manifest = b"plugins:\n  - { command: ./gone, required: true }\n";
     let test = with(LOOKS_ON, "").file("raymond.yaml", manifest);
     let outcome = test.run(&["START.md"]);

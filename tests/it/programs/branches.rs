@@ -98,7 +98,7 @@ fn rewound_run_publishes_its_state_under_the_label_of_the_other() {
     let at = log.iter().position(|record| record["event"] == "role_requested").expect("asked") + 2;
     let to = ["--to", &at.to_string()];
     let dry = test.raymond(&[&["rewind", "feature", "--dry-run"], &to[..]].concat());
-    dry.ok().stdout_has("left out");
+    dry.ok().stdout_has("are dropped");
     test.raymond(&["signal", "go", "--key", "k", "--retract"]).ok();
     let mut live =
         test.start(&[&["rewind", "feature", "--id", "b", "--on-wait", "stay"], &to[..]].concat());

@@ -171,7 +171,7 @@ fn appended_values_are_taken_in_their_order() {
     append("x");
     append("y");
     let said = test.raymond(&["signal", "job", "--value", "z"]);
-    said.ok().stdout_has("it replaces `x` and 1 behind it, which nobody had taken");
+    said.ok().stdout_has("it replaces `x` and 1 behind it, which no program had taken");
 }
 
 #[test]
@@ -201,7 +201,8 @@ fn assertion_of_a_program_warns_of_the_values_that_it_replaces() {
     for value in ["one", "two"] {
         test.raymond(&["signal", "job", "--value", value, "--append"]).ok();
     }
-    let warning = "(assert job :key \"\") replaces \"one\" and 1 behind it, which nobody had taken";
+    let warning =
+        "(assert job :key \"\") replaces \"one\" and 1 behind it, which no program had taken";
     test.run(&["p.lisp"]).ok().stderr_has(warning);
     assert_eq!(logged(&test), [warning]);
     assert_eq!(holds(&test), ["job =new"]);

@@ -72,7 +72,9 @@ fn run_finds_a_defined_program_by_its_name() {
     let test = test.rule(crate::support::when("one").reply("<result>a path</result>"));
     let outcome = test.raymond(&["run", "nightly", "--id", "path"]);
     outcome.ok().ended("main", "a path");
-    outcome.stderr_has("note: nightly is a path and a defined program, and the path is taken");
+    outcome.stderr_has(
+        "note: nightly is both a path and a defined program, and raymond uses the path",
+    );
 }
 
 #[test]
@@ -138,7 +140,7 @@ fn signal_tells_what_it_replaces_and_that_nobody_looks_at_it() {
     signal(&test, "job", "", "first");
     test.raymond(&["signal", "job", "--value", "second"])
         .ok()
-        .stdout_has("it replaces `first`, which nobody had taken")
+        .stdout_has("it replaces `first`, which no program had taken")
         .stderr_has(
             "nobody waits for job: no unfinished run and no defined program looks at any fact",
         );

@@ -133,9 +133,7 @@ fn label_of_another_run_is_refused_and_leads_to_the_state_of_the_error() {
         (terminal :status failed))
       (state taken (terminal :result @run/error)))";
     let test = place().file("p.lisp", program.as_bytes());
-    test.run(&["p.lisp"])
-        .ok()
-        .stdout_has("there is a run t already; give this one another `:label`");
+    test.run(&["p.lisp"]).ok().stdout_has("a run t already exists; give this one another `:label`");
     assert_eq!(runs(&test), ["t"]);
 }
 

@@ -24,7 +24,7 @@ fn question_of_program_is_answered_by_command() {
     test.raymond(&["answer", "t", "release=maybe"]).code(64).stderr_has("use one of yes, no");
     test.raymond(&["answer", "t", "release=1"]).ok();
     let shown = test.raymond(&["status", "t"]);
-    shown.ok().stdout_has("main/release is answered: 1\nit goes on with: raymond resume t\n");
+    shown.ok().stdout_has("main/release is answered: 1\nto continue: raymond resume t\n");
     test.resume(&[]).code(2).stderr_has("Which name?");
     test.raymond(&["list"]).ok().stdout_lacks("raymond resume");
     test.raymond(&["answer", "t", "name=v 1"]).ok();
@@ -33,7 +33,7 @@ fn question_of_program_is_answered_by_command() {
         listed.ok().stdout_has("an answer has come; resume it: raymond resume t");
     }
     let tree = test.raymond(&["tree", "t"]);
-    tree.ok().stdout_has("main/name is answered: v 1\nit goes on with: raymond resume t\n");
+    tree.ok().stdout_has("main/name is answered: v 1\nto continue: raymond resume t\n");
     test.raymond(&["recover", "--all"]).ok().stdout_has("completed");
     test.raymond(&["resume", "t"]).ok().ended("main", "v 1");
     let states =

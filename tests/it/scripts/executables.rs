@@ -32,7 +32,7 @@ fn file_with_any_ending_is_a_script_if_it_can_be_executed() {
         .prompt("START.md", "start, and then <goto>notes.txt</goto>")
         .file("notes.txt", script);
     make_executable(&data, "notes.txt");
-    data.raymond(&["check", "START.md"]).code(65).stdout_has("that is no state");
+    data.raymond(&["check", "START.md"]).code(65).stdout_has("that is not a state");
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn server_ends_at_once_while_streams_are_open() {
 fn another_address_is_warned_of() {
     let test = Test::new();
     let mut page = test.serve(&["--listen", "0.0.0.0:0"]);
-    page.server.wait_stderr("can be reached from other machines");
+    page.server.wait_stderr("other machines can reach");
     assert!(page.first.starts_with("http://localhost:"), "{}", page.first);
 }
 

@@ -18,7 +18,7 @@ fn answer_is_given_once_and_resumes_the_run() {
     let given = page.client.act("answer", &body);
     assert_eq!(given.status, 200, "{given:?}");
     assert_eq!(given.json()["questions"], json!([]));
-    // Nobody runs it, so the answer lies in its inbox, and the question is open no more.
+    // Nobody runs it, so the answer lies in its inbox, and the question is no longer open.
     page.client.stream("/api/runs/t/events", None).until("run", |run| run["questions"] == 0);
     let again = page.client.act("answer", &body);
     assert_eq!(again.status, 409);
@@ -51,7 +51,7 @@ fn answer_does_not_reach_a_later_question_of_the_same_name() {
     assert_eq!(asked()["question"], "Shall I delete it?");
     let stale = page.client.act("answer", &body(first));
     assert_eq!(stale.status, 409, "{stale:?}");
-    assert!(stale.body.contains("is open no more"), "{}", stale.body);
+    assert!(stale.body.contains("is no longer open"), "{}", stale.body);
     assert_eq!(page.client.act("answer", &body(asked()["asked_at"].clone())).status, 200);
 }
 

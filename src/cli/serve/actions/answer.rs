@@ -38,7 +38,7 @@ fn step_of(
     };
     let gone = || {
         Error::Usage(format!(
-            "the question {node} that was asked then is open no more, perhaps because it has been answered already; look at it anew"
+            "the question {node} is no longer open, perhaps because it has already been answered; reload it"
         ))
     };
     open.iter().find(is_meant).map(|one| one.step).ok_or_else(gone)

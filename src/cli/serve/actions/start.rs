@@ -81,7 +81,7 @@ fn check_text(field: &str, value: &Value) -> Result<(), Error> {
         Value::String(text) if text.len() > MAX_VALUE_BYTES => Err(refused(
             field,
             format!(
-                "{} bytes are too long; put the text into a file that the workflow reads: at most {MAX_VALUE_BYTES} bytes are taken here",
+                "{} bytes are too long; put the text into a file that the workflow reads: the limit here is {MAX_VALUE_BYTES} bytes",
                 text.len()
             ),
         )),

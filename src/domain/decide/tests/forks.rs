@@ -109,7 +109,7 @@ fn fork_over_agent_limit_reminds_agent_or_pauses_run() {
     let [Event::TurnRejected(rejected)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(
         rejected.violation,
-        "<fork next=\"N.md\">W.md</fork>: there is no room: 1 agent lives, 3 would be forked, and no more than 3 may live at the same time (--max-agents)"
+        "<fork next=\"N.md\">W.md</fork>: no room: 1 agent lives, 3 would be forked, and at most 3 may live at the same time (--max-agents)"
     );
     assert!(rejected.reminder.contains("--max-agents"));
     scene.run.settings.forking.max_agents = 1;

@@ -94,7 +94,7 @@ fn first_valid_answer_wins() {
     scene.happens(first);
     assert!(scene.offer(second).is_err(), "what was decided before the first was taken is refused");
     let late = take(&scene, "web").expect_err("nobody asks any more");
-    assert_eq!(late.to_string(), "there is no open question kind; there are none at all");
+    assert_eq!(late.to_string(), "no open question kind; there are none at all");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn answer_applies_only_to_question_it_addresses() {
     let error = answer(&scene.run, &of(asked - 1, "main")).expect_err("an earlier question");
     assert!(error.to_string().contains("has been answered before"), "{error}");
     let error = answer(&scene.run, &of(asked, "main.1")).expect_err("no such agent");
-    assert_eq!(error.to_string(), "there is no open question kind; open questions: main/kind");
+    assert_eq!(error.to_string(), "no open question kind; open questions: main/kind");
     scene.run.agents.insert(Agent { id: agent_id("main.1"), ..scene.agent("main").clone() });
     let error = answer(&scene.run, &AnswerCommand::to("kind", "git")).expect_err("which one?");
     assert_eq!(

@@ -48,7 +48,7 @@ pub(super) fn decide(
             run_log::append_fact(&mut head, change, state)?
         }
         RunCall::AppendFact { .. } => {
-            return Ok(RunAnswer::Unfit { why: "a run has no facts of its own".to_owned() });
+            return Ok(RunAnswer::Unfit { why: "a run does not have its own facts".to_owned() });
         }
         RunCall::Create { .. } => RunAnswer::RunExists,
         RunCall::Claim { holder, lease_ms } => {

@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str, fuel: &mut Fuel) -> Result<Value, Error> {
     fuel.text(text.len())?;
     let read = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        Error::Evaluation(format!("the text is no JSON: line {line}, column {column}"))
+        Error::Evaluation(format!("the text is not valid JSON: line {line}, column {column}"))
     })?;
     fuel.made(read)
 }

@@ -273,7 +273,7 @@ impl<'value> BlockCall<'_, 'value> {
     ) -> Result<&mut Value, Error> {
         let local = self.locals.iter_mut().rev().find(|(name, _)| *name == target.name);
         let Some((_, value)) = local else {
-            return Err(Error::Evaluation(format!("{} is no variable here", target.name)));
+            return Err(Error::Evaluation(format!("{} is not a variable here", target.name)));
         };
         if let Cow::Borrowed(borrowed) = value {
             *value = Cow::Owned(fuel.copy(borrowed)?);

@@ -156,7 +156,7 @@ fn action(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
         (&sign.as_str()[..1], ExpressionNode::literal(1))
     } else {
         let Some(given) = parts.next() else {
-            return Err(SyntaxError::syntax(place, "no value is assigned"));
+            return Err(SyntaxError::syntax(place, "the assigned value is missing"));
         };
         (sign.as_str().trim_end_matches('='), expression(given)?)
     };
@@ -237,7 +237,7 @@ fn target(parts: &[RulePair<'_>], span: TextSpan) -> Result<ChangeTarget, Syntax
 fn effect(piece: &RulePair<'_>, names: &mut LocalNames) -> Result<Statement, SyntaxError> {
     let place = span(piece);
     let refuse = || {
-        let why = "this changes nothing; a statement is `name = …`, `list.push(x)`, \
+        let why = "this has no effect; a statement is `name = …`, `list.push(x)`, \
                    `list.forEach(x => …)`, `if`, `for (const x of list)` or `return`";
         SyntaxError::syntax(place.start, why)
     };

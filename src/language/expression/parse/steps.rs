@@ -73,7 +73,7 @@ fn called<'text>(
             ArgumentNode::Lambda(_) | ArgumentNode::Pattern(_) => {
                 return Err(SyntaxError::syntax(
                     start,
-                    format!("{name} takes no function or pattern"),
+                    format!("{name} does not take a function or pattern"),
                 ));
             }
         }
@@ -94,7 +94,7 @@ fn unknown_function(start: usize, name: &str) -> SyntaxError {
         Some(function) => format!("did you mean {function}?"),
         None => format!("there are {}", list(function_names())),
     };
-    SyntaxError::unknown(start, format!("there is no function {name}; {hint}"))
+    SyntaxError::unknown(start, format!("unknown function {name}; {hint}"))
 }
 
 fn unknown_method(start: usize, name: &str) -> SyntaxError {
@@ -106,7 +106,7 @@ fn unknown_method(start: usize, name: &str) -> SyntaxError {
         (None, Some(method)) => format!("did you mean {method}?"),
         (None, None) => format!("there are {}", list(method_names())),
     };
-    SyntaxError::unknown(start, format!("there is no method {name}; {hint}"))
+    SyntaxError::unknown(start, format!("unknown method {name}; {hint}"))
 }
 
 fn list(names: impl Iterator<Item = &'static str>) -> String {

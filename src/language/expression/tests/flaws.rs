@@ -15,8 +15,8 @@ fn syntax_error_names_expected_and_found_token() {
     assert_flaws(
         "WF310",
         &[
-            ("", 0, "there is no expression"),
-            (" \n", 0, "there is no expression"),
+            ("", 0, "the expression is missing"),
+            (" \n", 0, "the expression is missing"),
             ("1 +", 3, "a value is expected here, and the expression ends"),
             ("1 + * 2", 4, "a value is expected here, and this is `*`"),
             (")", 0, "a value is expected here, and this is `)`"),
@@ -39,13 +39,13 @@ fn syntax_error_names_expected_and_found_token() {
                 6,
                 "comparisons cannot be chained; join them with &&, as in `a < b && b < c`",
             ),
-            ("a = 1", 2, "`=` compares nothing; write `==`"),
+            ("a = 1", 2, "`=` does not compare; write `==`"),
             ("a & b", 2, "write `&&`"),
-            ("a; b", 1, "one expression may stand here, and no `;`"),
-            ("a and b", 2, "`and` is no operator here; write `a && b`"),
+            ("a; b", 1, "write one expression here, without `;`"),
+            ("a and b", 2, "`and` is not an operator here; write `a && b`"),
             ("not a", 4, "an operator is expected here, and this is `a`"),
-            ("name contains 'a'", 5, "`contains` is no operator here; write `contains(a, b)`"),
-            ("x in [1]", 2, "`in` is no operator here; write `list.includes(x)`"),
+            ("name contains 'a'", 5, "`contains` is not an operator here; write `contains(a, b)`"),
+            ("x in [1]", 2, "`in` is not an operator here; write `list.includes(x)`"),
             ("a == “b”", 5, "write plain quotes, ' or \""),
             ("a + `b", 4, "the text in backticks that opens here is not closed"),
             ("`a ${b`", 6, "an operator or `}` is expected here, and this is ```"),
@@ -58,18 +58,18 @@ fn syntax_error_names_expected_and_found_token() {
             (
                 "l.map(x => { while (x) {} })",
                 13,
-                "there is no such statement; a function has `const`, `let`, `if`, `else`, `for (const x of list)`, `list.push(x)`, assignments and `return`",
+                "unknown statement; a function has `const`, `let`, `if`, `else`, `for (const x of list)`, `list.push(x)`, assignments and `return`",
             ),
             (
                 "l.map(x => { for (let i = 0; i < 3; i++) {} })",
                 24,
-                "there is no such statement; a function has `const`, `let`, `if`, `else`, `for (const x of list)`, `list.push(x)`, assignments and `return`",
+                "unknown statement; a function has `const`, `let`, `if`, `else`, `for (const x of list)`, `list.push(x)`, assignments and `return`",
             ),
             ("l.map(x => { return x; )", 23, "a value is expected here, and this is `)`"),
             (
                 "...a",
                 0,
-                "`...` stands in a list, in a map, or among arguments, as in `[...list, x]`",
+                "`...` is only allowed in a list, in a map, or among arguments, as in `[...list, x]`",
             ),
             ("l.map(([a, {b: a}]) => a)", 15, "the function has two parameters of the name a"),
             (
@@ -82,7 +82,7 @@ fn syntax_error_names_expected_and_found_token() {
             (
                 "a.match(/a/y)",
                 8,
-                "there is no flag `y` of regular expressions; there are g, i, m and s",
+                "unknown flag `y` of a regular expression; the flags are g, i, m and s",
             ),
         ],
     );
@@ -93,21 +93,21 @@ fn unknown_function_or_wrong_argument_is_parse_error() {
     assert_flaws(
         "WF311",
         &[
-            ("lenn(a)", 0, "there is no function lenn; did you mean len?"),
-            ("1 + length(a)", 4, "there is no function length; did you mean len?"),
-            ("trim(a)", 0, "there is no function trim; trim is a method: write `x.trim(…)`"),
+            ("lenn(a)", 0, "unknown function lenn; did you mean len?"),
+            ("1 + length(a)", 4, "unknown function length; did you mean len?"),
+            ("trim(a)", 0, "unknown function trim; trim is a method: write `x.trim(…)`"),
             (
                 "fetch(a)",
                 0,
-                "there is no function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries, Object.fromEntries, Math.min, Math.max, Math.floor, Math.ceil, Math.round, parseInt, parseFloat, JSON.parse, JSON.stringify",
+                "unknown function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries, Object.fromEntries, Math.min, Math.max, Math.floor, Math.ceil, Math.round, parseInt, parseFloat, JSON.parse, JSON.stringify",
             ),
-            ("Object.key(a)", 0, "there is no function Object.key; did you mean Object.keys?"),
-            ("a.startWith('b')", 2, "there is no method startWith; did you mean startsWith?"),
-            ("a?.tolower()", 3, "there is no method tolower; did you mean toLowerCase?"),
-            ("a.len()", 2, "there is no method len; it is a function: write `len(…)`"),
-            ("a.length()", 2, "there is no method length; write `.length` without brackets"),
-            ("a.push(1)", 2, "there is no method push; write `list.concat([x])`"),
-            ("a.test(1)", 2, "there is no method test; write `text.match(/…/)`"),
+            ("Object.key(a)", 0, "unknown function Object.key; did you mean Object.keys?"),
+            ("a.startWith('b')", 2, "unknown method startWith; did you mean startsWith?"),
+            ("a?.tolower()", 3, "unknown method tolower; did you mean toLowerCase?"),
+            ("a.len()", 2, "unknown method len; it is a function: write `len(…)`"),
+            ("a.length()", 2, "unknown method length; write `.length` without brackets"),
+            ("a.push(1)", 2, "unknown method push; write `list.concat([x])`"),
+            ("a.test(1)", 2, "unknown method test; write `text.match(/…/)`"),
         ],
     );
     assert_flaws(
@@ -115,7 +115,7 @@ fn unknown_function_or_wrong_argument_is_parse_error() {
         &[
             ("len()", 0, "len takes one argument, but got 0"),
             ("contains(a)", 0, "contains takes 2 arguments, but got 1"),
-            ("len(x => x)", 0, "len takes no function or pattern"),
+            ("len(x => x)", 0, "len does not take a function or pattern"),
             ("a.trim(1)", 2, "trim takes nothing, but got 1"),
             ("a.split()", 2, "split takes 1 to 2 arguments, but got 0"),
             ("a.join(1, 2)", 2, "join takes at most one argument, but got 2"),
@@ -135,8 +135,8 @@ fn unknown_function_or_wrong_argument_is_parse_error() {
                 2,
                 "the function of reduce has 2 or 3 parameters, as in `(sum, x) => sum + x`",
             ),
-            ("a.join(x => x)", 2, "join takes no function here"),
-            ("a.includes(/b/)", 2, "includes takes no regular expression here"),
+            ("a.join(x => x)", 2, "join does not take a function here"),
+            ("a.includes(/b/)", 2, "includes does not take a regular expression here"),
             ("a.match('b')", 2, "match takes a regular expression, as in `match(/[0-9]+/)`"),
             ("a[0](1)", 4, "only functions and methods by their names can be called"),
             ("(a)(1)", 3, "only functions and methods by their names can be called"),
@@ -192,7 +192,7 @@ fn prose_shell_and_jq_syntax_is_error_with_hint() {
                 "`//` is a form of jq and the shell; write `a ?? b` or `a.replaceAll('x', 'y')`",
             ),
             ("$(date)", 0, "`$(…)` is a shell's form; run the command in an action"),
-            ("$x == 1", 0, "a `$` before a name is a shell's form; write the name alone"),
+            ("$x == 1", 0, "a `$` before a name is shell syntax; write only the name"),
             ("a -eq 1", 6, "`-eq` is a shell's comparison; write `==`"),
             ("[ -f data ]", 0, test),
             ("[[ -n x ]]", 0, test),
@@ -216,7 +216,7 @@ fn statement_outside_of_a_function_is_named() {
     ] {
         let flaw = Expression::parse(text).expect_err(text);
         assert_eq!(flaw.code, "WF310", "{text}: {flaw:?}");
-        assert!(flaw.message.contains("stands only in the braces of a function"), "{flaw:?}");
+        assert!(flaw.message.contains("only allowed in the braces of a function"), "{flaw:?}");
     }
     for prose in ["return the list of files", "if the config exists", "let people choose"] {
         let flaw = Expression::parse(prose).expect_err(prose);

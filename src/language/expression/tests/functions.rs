@@ -58,7 +58,10 @@ fn json_is_parsed_and_written() {
         ("Object.fromEntries([['a', 1]])", json!({"a": 1})),
     ]);
     assert_errors(&[
-        ("JSON.parse('{a}')", "in `JSON.parse('{a}')`: the text is no JSON: line 1, column 2"),
+        (
+            "JSON.parse('{a}')",
+            "in `JSON.parse('{a}')`: the text is not valid JSON: line 1, column 2",
+        ),
         ("JSON.parse(1)", "in `JSON.parse(1)`: JSON.parse takes a text, but got a number"),
     ]);
 }

@@ -146,7 +146,7 @@ fn statement_without_meaning_is_evaluation_error() {
 
 #[test]
 fn change_outside_function_is_syntax_error() {
-    let own = "is no name of this function; a function changes only its parameters and what it declares with `let` or `const`";
+    let own = "is not a name of this function; a function changes only its parameters and what it declares with `let` or `const`";
     let table = [
         ("list.map(x => { n = x; return x; })", 16, format!("n {own}")),
         ("[1].map(x => { const f = [2].map(y => { x = y; return y; }); return x; })", 40, format!("x {own}")),
@@ -161,7 +161,7 @@ fn change_outside_function_is_syntax_error() {
         (
             "[list].map(l => { l.trim(); return l; })",
             18,
-            "this changes nothing; a statement is `name = …`, `list.push(x)`, `list.forEach(x => …)`, `if`, `for (const x of list)` or `return`".to_owned(),
+            "this has no effect; a statement is `name = …`, `list.push(x)`, `list.forEach(x => …)`, `if`, `for (const x of list)` or `return`".to_owned(),
         ),
         ("[1].map(x => { len(x) = 1; return x; })", 15, "a change is of a name or its parts, as in `acc[key].count = 1`".to_owned()),
         ("[1].map(x => { x.push(); return x; })", 15, "push takes a value".to_owned()),

@@ -118,10 +118,10 @@ fn syntax_error_is_located_within_template_text() {
     let literally = "; for `${` itself write `$${`";
     let table = [
         ("a ${n + } b", 8, "WF310", "a value is expected here, and the expression ends".to_owned()),
-        ("${}", 2, "WF310", "there is no expression".to_owned()),
+        ("${}", 2, "WF310", "the expression is missing".to_owned()),
         ("a ${n", 2, "WF310", format!("the `${{` that opens here has no `}}`{literally}")),
         ("${n} ${x:-0}", 8, "WF312", format!("`:-` is a shell's form; write `x ?? 0`{literally}")),
-        ("${lenn(n)}", 2, "WF311", "there is no function lenn; did you mean len?".to_owned()),
+        ("${lenn(n)}", 2, "WF311", "unknown function lenn; did you mean len?".to_owned()),
     ];
     for (text, offset, code, message) in table {
         let (flaw, within) = ValueTemplate::parse(&json!({"k": [text]})).expect_err(text);

@@ -122,7 +122,7 @@ impl GraphInterpreter<'_> {
         let started = self.written(&self.log_keys(&["execution", "start_time"]));
         let started = started.and_then(Value::as_str).and_then(|text| text.parse().ok());
         let Some(started): Option<Timestamp> = started else {
-            return Err("there is no log to end; begin it with `init_log`".to_owned());
+            return Err("no log to end; begin it with `init_log`".to_owned());
         };
         let seconds = self.now.since(started) / 1000;
         let part = |name: &str| given.get(name).cloned().unwrap_or_default();
@@ -142,7 +142,7 @@ impl GraphInterpreter<'_> {
     pub(super) fn log_file(&mut self, parameters: &ValueTemplate) -> Result<Operation, String> {
         let (path, format) = self.log_path(parameters)?;
         let log = self.written(&self.log_keys(&[])).filter(|log| log.is_object());
-        let log = log.ok_or("there is no log to write; begin it with `init_log`")?;
+        let log = log.ok_or("no log to write; begin it with `init_log`")?;
         let content = match format.as_str() {
             "json" => as_json(log) + "\n",
             "markdown" => format!("# Log\n\n```yaml\n{}```\n", yaml(log)),

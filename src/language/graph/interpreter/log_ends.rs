@@ -78,7 +78,7 @@ impl GraphInterpreter<'_> {
         let number = |name: &str| {
             let number = super::operations::number(&given[name]).and_then(|number| number.as_u64());
             let number = number.and_then(|number| u32::try_from(number).ok());
-            number.ok_or_else(|| format!("WF403 `{name}` is no number of {name}, 0 or more"))
+            number.ok_or_else(|| format!("WF403 `{name}` is not a number of {name}, 0 or more"))
         };
         let (since, count) = match given["strategy"].as_str() {
             Some("none") => return Ok(None),
@@ -100,7 +100,7 @@ impl GraphInterpreter<'_> {
     pub(super) fn ci_summary(&mut self, format: &ValueTemplate) -> Result<Option<String>, String> {
         let format = self.text(format)?;
         let log = self.written(&self.log_keys(&[])).filter(|log| log.is_object());
-        let log = log.ok_or("there is no log to summarize; begin it with `init_log`")?;
+        let log = log.ok_or("no log to summarize; begin it with `init_log`")?;
         let name = log["metadata"]["workflow_name"].as_str().unwrap_or("workflow");
         let facts = [
             ("outcome", log["execution"]["outcome"].clone()),

@@ -75,7 +75,7 @@ fn said_once(parameters: &Map<String, Value>) -> Result<(), String> {
     let said: Vec<&str> = REPETITION.iter().filter(says).copied().collect();
     match said[..] {
         [first, second, ..] => Err(format!(
-            "WF403 it has `{first}` and `{second}`; give the one that says what a repetition means"
+            "WF403 it has `{first}` and `{second}`; keep the key that says what a repetition means"
         )),
         _ => Ok(()),
     }

@@ -17,7 +17,7 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
         said(&text, GraphProfile::Lenient),
         [
             format!("{nearest} There are {}", listed(TypeRole::Consequence)),
-            "13:15: WF302 Unknown consequence type: `file_exists`; it is a precondition, and cannot stand here".to_owned(),
+            "13:15: WF302 Unknown consequence type: `file_exists`; it is a precondition, which is not allowed here".to_owned(),
         ]
     );
     assert!(
@@ -39,7 +39,7 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
         ),
         (
             "type: bash_exec, command: x, unless: y, once: true",
-            "12:57: WF303 `bash_exec` has `unless` and `once`; give the one that says what a repetition means",
+            "12:57: WF303 `bash_exec` has `unless` and `once`; keep the key that says what a repetition means",
         ),
         (
             "type: run_command, command: x, interpreter: perl",
@@ -178,7 +178,7 @@ fn variable_that_nothing_writes_is_reported() {
     );
     assert_one(
         &merging,
-        "14:46: warning: WF330 variable `computed.zzz`: nothing writes it by this name, but something may",
+        "14:46: warning: WF330 variable `computed.zzz`: nothing writes it by this name, but something might",
     );
     assert_one(
         &asking("      { type: evaluate_expression, expression: 'zzz == 1' }"),
@@ -193,7 +193,7 @@ fn prose_in_place_of_expression_is_task_for_claude() {
             "      - {{ type: {kind}, expression: \"# Read all files.\\n#\\n# Count ${{known}} words.\", store_as: x }}"
         ))
     };
-    let why = "12:39: warning: WF312 this is prose and no expression, so Claude Code is asked for the value; write an expression, or `spawn_agent` to say so";
+    let why = "12:39: warning: WF312 this is prose, not an expression, so raymond asks Claude Code for the value; write an expression, or use `spawn_agent` to make that explicit";
     assert_one(&prose("compute"), why);
     assert_eq!(said(&prose("compute"), GraphProfile::Seed), [why.replace("warning: ", "")]);
     let found = said(&prose("evaluate"), GraphProfile::Lenient);

@@ -21,8 +21,8 @@ fn invalid_yaml_is_error_with_reason() {
         ("a: *b", "WF001 this is not YAML: "),
         ("a: &x [*x]", "1:8: WF001 this alias contains itself; write it out"),
         ("a: 1\n---\nb: 1", "3:1: WF001 a second document begins here; a graph is one document"),
-        ("a: !thing 1", "WF001 the tag `!thing` means nothing here; leave it out"),
-        ("? [a]\n: b", "WF001 a key has to be a text that is written out"),
+        ("a: !thing 1", "WF001 the tag `!thing` has no meaning here; leave it out"),
+        ("? [a]\n: b", "WF001 expected a key, a plain text"),
     ];
     for (text, expected) in table {
         let said = said(text, GraphProfile::Lenient);
@@ -35,7 +35,7 @@ fn workflow_in_one_file_is_to_be_imported() {
     assert_eq!(
         said("states:\n  START: x\n", GraphProfile::Lenient),
         [
-            "1:1: WF102 `states` is of a workflow in one file; make a folder of it with `raymond import FILE`, and check that"
+            "1:1: WF102 `states` belongs to a workflow in one file; create a folder from it with `raymond import FILE`, and check that"
         ]
     );
 }
@@ -48,8 +48,8 @@ fn all_duplicate_keys_are_reported() {
     assert_eq!(
         said(&text, GraphProfile::Lenient),
         [
-            "9:22: WF002 the key `type` stands in line 9 already",
-            "10:3: WF002 the key `a` stands in line 9 already"
+            "9:22: WF002 the key `type` is already in line 9",
+            "10:3: WF002 the key `a` is already in line 9"
         ]
     );
 }
@@ -79,7 +79,7 @@ fn unknown_key_or_wrong_type_is_error_with_hint() {
     );
     assert_one(
         &with("model: gpt"),
-        "1:8: warning: WF104 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
+        "1:8: warning: WF104 `gpt` is not a known model alias; raymond passes it to Claude Code unchanged",
     );
     assert_one(&with("max_steps: -1"), "1:12: WF102 `max_steps` is a whole number greater than 0");
     let table = [
@@ -101,7 +101,7 @@ fn unknown_key_or_wrong_type_is_error_with_hint() {
         (
             "on_success: done",
             "on_success:",
-            "9:45: WF102 `on_success` is a text, and nothing stands here",
+            "9:45: WF102 `on_success` is a text, but nothing is here",
         ),
         (
             "on_success: done",
@@ -194,7 +194,7 @@ fn incomplete_or_inconsistent_question_is_reported() {
     assert_lenient(
         &ask("      web: {", "      other: { next_node: done }\n      web: {"),
         "19:7",
-        "WF206 `other` is no option: it takes any text of a person's own",
+        "WF206 `other` is not an option: it accepts any text that a person types",
     );
     assert_lenient(
         &ask("        - { id: web, label: Web, description: d }", "")
@@ -227,7 +227,7 @@ fn unknown_type_unreachable_or_ambiguous_node_is_reported() {
     );
     assert_one(
         &two(&LEAVE.replace("a:", "b:")),
-        "10:3: warning: WF211 no way leads to the node `b`; remove it or lead to it",
+        "10:3: warning: WF211 the node `b` cannot be reached; remove it, or add a path to it",
     );
     assert_one(
         &two(&LEAVE.replace("a:", "done:")),
@@ -278,7 +278,7 @@ fn invalid_or_unused_turn_options_of_node_are_reported() {
     let idle = LEAVE.replace("actions: []", "actions: [], effort: low");
     assert_one(
         &graph(&idle),
-        "9:3: warning: WF107 the node `a` asks nothing of Claude Code, so its model and options are for no turn; remove them",
+        "9:3: warning: WF107 the node `a` does not run Claude Code, so its model and options have no effect; remove them",
     );
 }
 
@@ -293,7 +293,7 @@ fn invalid_output_schema_is_error_with_location() {
         ("gone.json", "10:13: WF106 gone.json: there is no such file in the workflow"),
         (
             "{ type: object, propertes: {} }",
-            "10:13: WF106 `propertes` is no keyword of a schema; did you mean `properties`?",
+            "10:13: WF106 `propertes` is not a schema keyword; did you mean `properties`?",
         ),
         (
             "[a]",
@@ -315,7 +315,7 @@ fn loop_without_ending_is_warning_that_names_its_nodes() {
     let text = graph(&[node("a", "b", "done"), node("b", "c", "c"), node("c", "b", "c")].concat());
     assert_one(
         &text,
-        "10:3: warning: WF213 no way leads from `b`, `c` to an ending, so the graph never ends there; lead out of the loop",
+        "10:3: warning: WF213 no path leads from `b`, `c` to an ending, so the graph never ends there; add a path out of the loop",
     );
     let text =
         graph(&[node("a", "b", "done"), node("b", "c", "c"), node("c", "b", "failed")].concat());

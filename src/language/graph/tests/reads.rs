@@ -86,7 +86,7 @@ fn misspelt_path_of_parameter_is_error_unless_outputs_may_write_it() {
         let merging = format!("      - {{ type: invoke_pattern, path: lib/git.md }}\n{line}");
         let found = said(&acting(&merging), GraphProfile::Lenient);
         let expected = format!(
-            "13:{column}: warning: WF330 variable `{path}`: nothing writes it by this name, but something may"
+            "13:{column}: warning: WF330 variable `{path}`: nothing writes it by this name, but something might"
         );
         assert!(found.len() == 1 && found[0].starts_with(&expected), "{found:?}");
     }

@@ -14,7 +14,10 @@ pub(in crate::language) fn parameter_doc(name: &str) -> &'static str {
 pub(super) const TYPES: &[(&str, &str)] = &[
     ("config_exists", "Holds if the corpus has a configuration."),
     ("index_exists", "Holds if the corpus has an index."),
-    ("index_is_placeholder", "Holds if the index is the one that a new corpus begins with."),
+    (
+        "index_is_placeholder",
+        "Holds if the index is the placeholder that a new corpus begins with.",
+    ),
     ("file_exists", "Holds if there is such a file."),
     ("directory_exists", "Holds if there is such a directory."),
     ("source_exists", "Holds if the configuration has such a source."),

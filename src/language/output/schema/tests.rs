@@ -32,11 +32,11 @@ fn invalid_schema_is_error_with_path() {
         (r#"{"type":"object","propertes":{}}"#, "did you mean `properties`?"),
         (
             r#"{"type":"object","properties":{"a":{"type":"string","x":1}}}"#,
-            "at /properties/a: `x` is no keyword of a schema; Claude Code takes those of draft-07",
+            "at /properties/a: `x` is not a schema keyword; Claude Code accepts draft-07",
         ),
         (
             r#"{"type":"object","anyOf":[{},{"prefixItems":[]}]}"#,
-            "at /anyOf/1: `prefixItems` is no keyword",
+            "at /anyOf/1: `prefixItems` is not a schema keyword",
         ),
         (
             r#"{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}"#,
@@ -44,18 +44,18 @@ fn invalid_schema_is_error_with_path() {
         ),
         (
             r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/nobody"}}}"##,
-            "this is no JSON schema",
+            "this is not a JSON schema",
         ),
         (
             r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#,
-            "this is no JSON schema: at /properties/a/type",
+            "this is not a JSON schema: at /properties/a/type",
         ),
-        (r#"{"type":"object","required":"a"}"#, "this is no JSON schema: at /required"),
+        (r#"{"type":"object","required":"a"}"#, "this is not a JSON schema: at /required"),
         (
             r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#,
-            "this is no JSON schema: at /properties/a/pattern",
+            "this is not a JSON schema: at /properties/a/pattern",
         ),
-        (r#"{"type":"object","if":{}}"#, "`if` means nothing without `then` or `else`"),
+        (r#"{"type":"object","if":{}}"#, "`if` has no effect without `then` or `else`"),
         (r#"{"type":"object","additionalItems":{}}"#, "unless `items` is a list"),
     ];
     for (text, words) in table {

@@ -57,7 +57,7 @@ impl DefinitionExpander<'_> {
         for (number, one) in elements.iter().enumerate() {
             if elements[..number].iter().any(|before| before.text() == one.text()) {
                 let why = format!(
-                    "{} stands twice in this list; remove one",
+                    "{} is in this list twice; remove one",
                     quoted(one.text().unwrap_or_default())
                 );
                 self.report.error(one.at, "SX204", why);

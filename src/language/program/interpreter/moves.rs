@@ -105,7 +105,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         let max_rounds = max.unwrap_or(self.environment.program.metadata.max_iterations);
         let why = if !blocked {
             format!(
-                "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
+                "round {round} of the loop never blocked, so it would loop forever; put a wait or an await in it"
             )
         } else if round < max_rounds {
             return Ok(());

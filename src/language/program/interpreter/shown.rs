@@ -51,7 +51,7 @@ pub(super) fn replaced(fact: &Fact, behind: usize) -> String {
     let Fact { label, key, value, .. } = fact;
     let more = if behind > 0 { format!(" and {behind} behind it") } else { String::new() };
     let (key, value) = (atom(key), flat(value, MAX_SHOWN_CHARS));
-    format!("(assert {label} :key {key}) replaces {value:?}{more}, which nobody had taken")
+    format!("(assert {label} :key {key}) replaces {value:?}{more}, which no program had taken")
 }
 
 pub(super) fn response(name: &str) -> String {

@@ -60,7 +60,7 @@ fn break_in_a_block_leaves_the_loop_it_is_called_in() {
             block,
             "(stop) (action (send-prompt :agent a :template x) (send-prompt :agent b :template x))",
         ),
-        &["1:43: SX211 `break` stands in no loop; write `(goto STATE)`"],
+        &["1:43: SX211 `break` is not in a loop; write `(goto STATE)`"],
     );
 }
 
@@ -80,7 +80,7 @@ fn wrong_definition_is_error_at_its_place() {
             "(define x 1) (define x 2)",
             "1:22: SX204 `x` is defined in line 1 already; rename one of them",
         ),
-        ("(defn f (x x) (log x))", "1:12: SX204 the parameter `x` stands twice; rename one"),
+        ("(defn f (x x) (log x))", "1:12: SX204 the parameter `x` is given twice; rename one"),
         (
             "(require \"none.lisp\")",
             "1:10: SX313 `none.lisp`: there is no such file in the workflow",
@@ -92,7 +92,7 @@ fn wrong_definition_is_error_at_its_place() {
     }
     let unused = said(&with("(define x 1)", "(action (log x))"));
     assert!(
-        unused.contains(&"1:9: warning: SX409 nothing uses `x`; remove it".to_owned()),
+        unused.contains(&"1:9: warning: SX409 `x` is never used; remove it".to_owned()),
         "{unused:?}"
     );
     let calls = said(&with("(defn f (x) (log @x))", "(f) (f a b) (f :x a)"));
@@ -100,7 +100,7 @@ fn wrong_definition_is_error_at_its_place() {
     assert_eq!(calls, [takes("3:1"), takes("3:5"), takes("3:16")]);
     let stray = said(&with("", "(define x 1)"));
     assert!(
-        stray[0].starts_with("3:1: SX211 `define` is a definition and cannot stand here"),
+        stray[0].starts_with("3:1: SX211 `define` is a definition, which is not allowed here"),
         "{stray:?}"
     );
 }
@@ -109,8 +109,7 @@ fn wrong_definition_is_error_at_its_place() {
 fn definition_by_itself_is_error() {
     let own = said(&with("(define x (@x))", "(action (log x :y @x))"));
     assert!(
-        own.iter()
-            .any(|one| one == "1:12: SX314 `x` is defined by itself; there is no end to that"),
+        own.iter().any(|one| one == "1:12: SX314 `x` is defined by itself, which never ends"),
         "{own:?}"
     );
     let two = said(&with("(defn f () (g)) (defn g () (f))", "(f)"));
@@ -150,9 +149,9 @@ fn library_is_read_and_its_mistakes_have_its_path() {
     assert_eq!(
         found,
         [
-            "flows/p.lisp:2:47: SX305 there is no role `c`; add it to `roles`",
+            "flows/p.lisp:2:47: SX305 unknown role `c`; add it to `roles`",
             "flows/more.lisp:1:10: SX313 `lib.lisp` requires itself: `lib.lisp` requires `more.lisp` requires `lib.lisp`; remove one of these lines",
-            "flows/more.lisp:2:19: SX212 `~q` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+            "flows/more.lisp:2:19: SX212 `~q` has no meaning in a template; write `~a` for the next value and `~~` for a tilde",
         ]
     );
     let torn = with_files(text, &[("lib.lisp", "(define x")]);
@@ -186,7 +185,7 @@ fn role_with_each_is_a_role_of_each_name() {
     assert!(read.roles.iter().all(|role| role.model.is_some()));
     assert_eq!(sent(&read).len(), 2);
     let twice = said("(workflow w (roles (r :each (a a)))\n(state s (action (log x))))");
-    assert_eq!(twice, ["1:32: SX204 `a` stands twice in this list; remove one"]);
+    assert_eq!(twice, ["1:32: SX204 `a` is in this list twice; remove one"]);
 }
 
 #[test]
@@ -213,7 +212,7 @@ fn for_each_has_requests_of_its_own_for_each_element() {
         ),
         (
             "(loop (for-each who in (a) (wait (signal x)) (break)))",
-            "3:46: SX211 `break` stands in no loop; write `(goto STATE)`",
+            "3:46: SX211 `break` is not in a loop; write `(goto STATE)`",
         ),
     ];
     for (body, expected) in table {
@@ -261,7 +260,7 @@ fn wrong_verdict_is_error_with_hint() {
         ),
         (
             "(action (send-prompt :agent b :template x :expect (YES YES)))",
-            "4:56: SX204 `YES` stands twice in `:expect`; remove one",
+            "4:56: SX204 `YES` is given twice in `:expect`; remove one",
         ),
         (
             "(action (send-prompt :agent b :template x :expect (YES) :output verdict.json))",
@@ -284,6 +283,6 @@ fn wrong_verdict_is_error_with_hint() {
 #[test]
 fn name_of_element_without_its_sign_is_hinted_at() {
     let text = "(workflow w (roles (a) (b)) (state s (for-each r in (a b)\n(send-prompt :agent r :template x :request-id q))))";
-    let why = "2:21: SX305 there is no role `r`; did you mean `@r`?";
+    let why = "2:21: SX305 unknown role `r`; did you mean `@r`?";
     assert_eq!(said(text)[0], why);
 }

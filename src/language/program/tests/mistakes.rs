@@ -11,12 +11,12 @@ fn invalid_workflow_structure_is_error_with_hint() {
     let table: [(&str, &[&str]); 16] = [
         (
             "(workflwo w (state s))",
-            &["1:1: SX202 there is no form `workflwo`; did you mean `workflow`?"],
+            &["1:1: SX202 unknown form `workflwo`; did you mean `workflow`?"],
         ),
         (
             "(state s)",
             &[
-                "1:1: SX211 `state` is a part of a workflow and cannot stand here; write a workflow such as `(workflow NAME …)`",
+                "1:1: SX211 `state` is a part of a workflow, which is not allowed here; write a workflow such as `(workflow NAME …)`",
             ],
         ),
         (
@@ -26,8 +26,8 @@ fn invalid_workflow_structure_is_error_with_hint() {
         (
             "(workflow v (state s))\n(workflow w (state s)) x",
             &[
-                "2:1: SX201 a file has one workflow, and this one has another in line 1; put it into a file of its own",
-                "2:24: SX201 the symbol `x` stands outside the workflow; put it in, or remove it",
+                "2:1: SX201 a file has one workflow, and this file has another in line 1; put it into a separate file",
+                "2:24: SX201 the symbol `x` is outside the workflow; move it inside, or remove it",
             ],
         ),
         ("(workflow w)", &["1:1: SX208 this workflow has no state; write `(state NAME …)` in it"]),
@@ -39,7 +39,7 @@ fn invalid_workflow_structure_is_error_with_hint() {
         ("(workflow w (state))", &["1:13: SX205 `state` needs a name: `(state NAME …)`"]),
         (
             "(workflow w (satte r) (state s))",
-            &["1:13: SX202 there is no form `satte`; did you mean `state`?"],
+            &["1:13: SX202 unknown form `satte`; did you mean `state`?"],
         ),
         (
             "(workflow w (state \"\"))",
@@ -57,7 +57,7 @@ fn invalid_workflow_structure_is_error_with_hint() {
             "(workflow w (metadata (lable x) (label x) (label y)) (state s))",
             &[
                 "1:24: SX218 `metadata` has no key `lable`; did you mean `label`?",
-                "1:44: SX204 `label` stands twice in `metadata`; remove one of them",
+                "1:44: SX204 `label` is given twice in `metadata`; remove one of them",
             ],
         ),
         (
@@ -65,7 +65,7 @@ fn invalid_workflow_structure_is_error_with_hint() {
             &[
                 "1:39: SX207 `max-iterations` is a whole number greater than 0, not the number `0`",
                 "1:58: SX207 write an amount in US dollars, such as 2 or 0.50",
-                "1:68: warning: SX219 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
+                "1:68: warning: SX219 `gpt` is not a known model alias; raymond passes it to Claude Code unchanged",
             ],
         ),
         (
@@ -94,7 +94,7 @@ fn invalid_role_is_error_with_hint() {
     let table = [
         (
             "(a :agent-kind \"claude\")",
-            "2:16: SX306 there is no agent kind `claude`; did you mean `claude-code`?",
+            "2:16: SX306 unknown agent kind `claude`; did you mean `claude-code`?",
         ),
         ("(a) (a)", "2:6: SX302 `a` is a role in line 2 already; rename one of them"),
         ("(a/b)", "2:2: SX309 a role's name has no `/`, as `a/b` has; use `-`"),
@@ -125,7 +125,7 @@ fn invalid_role_is_error_with_hint() {
         ("(a :modle opus)", "2:4: SX203 `a` has no keyword `:modle`; did you mean `:model`?"),
         (
             "(a :model opus :model opus)",
-            "2:16: SX204 `:model` stands twice in this `a`; remove one of them",
+            "2:16: SX204 `:model` is given twice in this `a`; remove one of them",
         ),
         ("(a :model)", "2:4: SX205 `:model` has no value; write one after it"),
         ("(a b)", "2:4: SX206 `a` takes no value without a keyword; the symbol `b` is too many"),
@@ -141,7 +141,7 @@ fn invalid_role_is_error_with_hint() {
 #[test]
 fn invalid_instruction_is_error_with_hint() {
     let table: [(&str, &str); 24] = [
-        ("(gotu s)", "3:1: SX202 there is no form `gotu`; did you mean `goto`?"),
+        ("(gotu s)", "3:1: SX202 unknown form `gotu`; did you mean `goto`?"),
         (
             "(\"goto\" s)",
             "3:2: SX202 an instruction begins with its name, as `(goto STATE)` does, and not with the text `goto`",
@@ -149,33 +149,33 @@ fn invalid_instruction_is_error_with_hint() {
         ("s", "3:1: SX207 write an instruction such as `(goto STATE)` here, not the symbol `s`"),
         (
             "(send-prompt :agent a :template x)",
-            "3:1: SX211 `send-prompt` is an action and cannot stand here; write `(action (send-prompt …))`",
+            "3:1: SX211 `send-prompt` is an action, which is not allowed here; write `(action (send-prompt …))`",
         ),
         (
             "(action (goto s))",
-            "3:9: SX211 `goto` is an instruction and cannot stand here; in `action` stand actions, `wait` and `await`; write it after the action",
+            "3:9: SX211 `goto` is an instruction, which is not allowed here; `action` contains actions, `wait` and `await`; write it after the action",
         ),
         (
             "(signal l)",
-            "3:1: SX211 `signal` is a condition and cannot stand here; write `(wait (signal …))`",
+            "3:1: SX211 `signal` is a condition, which is not allowed here; write `(wait (signal …))`",
         ),
         (
             "(action)",
-            "3:1: SX209 there is nothing in this `action`; write an action such as `(log \"…\")` in it",
+            "3:1: SX209 this `action` is empty; write an action such as `(log \"…\")` in it",
         ),
         (
             "(loop)",
-            "3:1: SX209 there is nothing in this `loop`; write an instruction such as `(goto STATE)` in it",
+            "3:1: SX209 this `loop` is empty; write an instruction such as `(goto STATE)` in it",
         ),
         ("(goto)", "3:1: SX205 `goto` needs the name of a state"),
         ("(goto s s)", "3:9: SX206 `goto` takes one value; the symbol `s` is too many"),
         ("(goto (s))", "3:7: SX207 write the name of a state here, not the list `(s …)`"),
-        ("(goto ss)", "3:7: SX304 there is no state `ss`; did you mean `s`?"),
+        ("(goto ss)", "3:7: SX304 unknown state `ss`; did you mean `s`?"),
         ("(branch)", "3:1: SX205 `branch` needs at least one `(on CONDITION …)`"),
         ("(branch (on))", "3:9: SX205 `on` needs a condition, such as `(signal LABEL)`"),
         (
             "(branch (otherwise) (on (signal l)))",
-            "3:9: SX210 `otherwise` stands last in a branch; what comes after it is never looked at",
+            "3:9: SX210 `otherwise` must be last in a branch; raymond never reads what comes after it",
         ),
         (
             "(branch (on (signal l)) (otherwise) (otherwise))",
@@ -205,7 +205,7 @@ fn invalid_instruction_is_error_with_hint() {
         ),
         (
             "(on (signal l))",
-            "3:1: SX211 `on` is an arm of a branch and cannot stand here; write an instruction such as `(goto STATE)`",
+            "3:1: SX211 `on` is an arm of a branch, which is not allowed here; write an instruction such as `(goto STATE)`",
         ),
     ];
     for (body, expected) in table {

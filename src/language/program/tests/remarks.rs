@@ -23,7 +23,7 @@ fn example_program_has_no_diagnostics() {
 
 #[test]
 fn unreachable_state_is_reported() {
-    let expected = "3:1: SX401 no way leads to the state `b`; remove it or lead to it";
+    let expected = "3:1: SX401 the state `b` cannot be reached; remove it, or add a path to it";
     assert_eq!(remarks("(state a (goto z))\n(state b (goto z))"), [expected]);
     assert_eq!(
         remarks("(state a (loop (wait (signal l)) (branch (on (signal m) (goto z)))))\n(state b)"),
@@ -134,7 +134,7 @@ fn contradictory_condition_is_reported() {
         "(matches abc x)",
     ] {
         let said = remarks(&format!("(state a (wait {condition}))"));
-        assert!(said.len() == 1 && said[0].contains("2:10: SX408 what is waited"), "{said:?}");
+        assert!(said.len() == 1 && said[0].contains("2:10: SX408 this condition"), "{said:?}");
     }
     let arm = "(state a (branch (on (and (signal x) (not (signal x))) (goto z))))";
     assert!(remarks(arm)[0].contains("SX408 an arm of this branch is never chosen"));
@@ -151,13 +151,13 @@ fn contradictory_condition_is_reported() {
 #[test]
 fn unused_role_is_reported() {
     let text = "(workflow w (roles\n(a)) (state s (action (log \"~a\" (feedback a)))))";
-    assert_said(text, &["2:1: warning: SX406 nothing is asked of the role `a`; remove it"]);
+    assert_said(text, &["2:1: warning: SX406 the role `a` is never used; remove it"]);
 }
 
 #[test]
 fn command_with_unread_exit_code_is_reported() {
     let run = |more: &str| format!("(workflow w (state s\n(action (run :command x{more}))))");
-    let why = "2:9: warning: SX410 nothing looks at `@y/exit-code`, so a failure of this command is not noticed; look at it in a branch, or write `:on-error STATE`";
+    let why = "2:9: warning: SX410 nothing checks `@y/exit-code`, so a failure of this command goes unnoticed; check it in a branch, or write `:on-error STATE`";
     assert_said(&run(" :as y"), &[why]);
     assert_said(&run(""), &[]);
     assert_said(&run(" :as y :on-error s"), &[]);

@@ -64,14 +64,14 @@ fn response_value_binds_to_send_prompt_or_run_folder() {
 fn await_does_not_bind_to_send_in_another_block() {
     let outer = state(&format!("{SEND}(loop {})", awaits("x")));
     let found = said(&outer);
-    assert!(found[0].contains("SX307 no request is called `x`, and no send"), "{found:?}");
+    assert!(found[0].contains("SX307 unknown request `x`, and no send"), "{found:?}");
     let arm = state(&format!("(branch (on (signal l) {SEND})){}", awaits("x")));
     assert!(said(&arm)[0].contains("SX307"));
     let later = state(&format!("{}{SEND}", awaits("x")));
     assert!(said(&later)[0].contains("SX307"));
     let named = "(action (send-prompt :agent a :template x :request-id work))";
     let text = state(&format!("{named}\n{}", awaits("wrok")));
-    assert_said(&text, &["4:41: SX307 no request is called `wrok`; did you mean `work`?"]);
+    assert_said(&text, &["4:41: SX307 unknown request `wrok`; did you mean `work`?"]);
 }
 
 #[test]

@@ -23,11 +23,11 @@ fn invalid_request_is_error_with_hint() {
         ),
         (
             send(":template \"é\\n~c\""),
-            "3:45: SX212 `~c` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+            "3:45: SX212 `~c` has no meaning in a template; write `~a` for the next value and `~~` for a tilde",
         ),
         (
             send(":template \"x~\""),
-            "3:43: SX212 `~` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+            "3:43: SX212 `~` has no meaning in a template; write `~a` for the next value and `~~` for a tilde",
         ),
         (
             send(":template ~a"),
@@ -35,7 +35,7 @@ fn invalid_request_is_error_with_hint() {
         ),
         (
             state("(action (send-prompt :agent c :template x))"),
-            "3:29: SX305 there is no role `c`; add it to `roles`",
+            "3:29: SX305 unknown role `c`; add it to `roles`",
         ),
         (run("GONE.md"), "3:37: SX311 `GONE.md`: there is no such file in the workflow"),
         (
@@ -44,7 +44,7 @@ fn invalid_request_is_error_with_hint() {
         ),
         (
             run("x.txt"),
-            "3:37: SX311 `x.txt`: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
+            "3:37: SX311 `x.txt`: that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
         ),
         (
             run("\"../x.md\""),
@@ -54,7 +54,7 @@ fn invalid_request_is_error_with_hint() {
             state(
                 "(action (send-prompt :agent a :template x :request-id r)\n(send-prompt :agent a :template x :request-id r))",
             ),
-            "4:47: SX303 the request `r` is sent in line 3 already; give this one another id",
+            "4:47: SX303 the request `r` is already sent in line 3; give this one another id",
         ),
     ];
     for (text, expected) in table {
@@ -68,10 +68,10 @@ fn invalid_condition_or_value_is_error_with_hint() {
     let log = |value: &str| state(&format!("(action (log \"~a\" {value}))"));
     let table = [
         (wait(""), "3:1: SX205 `wait` needs a condition, such as `(signal LABEL)`"),
-        (wait("(singal l)"), "3:7: SX202 there is no form `singal`; did you mean `signal`?"),
+        (wait("(singal l)"), "3:7: SX202 unknown form `singal`; did you mean `signal`?"),
         (
             wait("(response l)"),
-            "3:7: SX211 `response` is a value and cannot stand here; write a condition such as `(signal LABEL)`",
+            "3:7: SX211 `response` is a value, which is not allowed here; write a condition such as `(signal LABEL)`",
         ),
         (wait("(signal)"), "3:7: SX205 `signal` needs the label of a fact, such as `plan/ready`"),
         (
@@ -94,17 +94,14 @@ fn invalid_condition_or_value_is_error_with_hint() {
             wait("(signal l :consume yes)"),
             "3:26: SX207 write `true` or `false` here, not the symbol `yes`",
         ),
-        (
-            wait("(signal l :as x)"),
-            "3:21: SX205 `:as` names what is taken; write `:consume true`, too",
-        ),
+        (wait("(signal l :as x)"), "3:21: SX205 `:as` names the taken value; add `:consume true`"),
         (
             wait("(signal l :consume true :as label)"),
             "3:35: SX312 `@label` means something else already; use another name",
         ),
         (
             wait("(not (signal l :consume true))"),
-            "3:31: SX211 a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`",
+            "3:31: SX211 a fact is taken only if it is the whole condition, or a part of `or`: `(wait (signal … :consume true))`",
         ),
         (wait("(and)"), "3:7: SX205 `and` needs at least one condition"),
         (
@@ -123,23 +120,23 @@ fn invalid_condition_or_value_is_error_with_hint() {
         ),
         (
             state("(branch (on (after \"1m\")))"),
-            "3:13: SX211 a branch does not wait, so there is nothing that `after` could count from; use it in `wait`",
+            "3:13: SX211 a branch does not wait, so `after` has nothing to count from; use it in `wait`",
         ),
         (
             state("(branch (on (signal l :consume true)))"),
-            "3:32: SX211 a fact is taken only where it is all that is waited for, or a part of `or`: `(wait (signal … :consume true))`",
+            "3:32: SX211 a fact is taken only if it is the whole condition, or a part of `or`: `(wait (signal … :consume true))`",
         ),
         (
             wait("(matches (artifact r) \"x\")"),
-            "3:16: SX211 work cannot be waited for, because nothing tells when it changes; look at it in a branch, or send it to a role",
+            "3:16: SX211 a program cannot wait for work, because nothing reports when it changes; check it in a branch, or send it to a role",
         ),
         (wait("(transcript-response)"), "3:7: SX205 `transcript-response` needs `:request-id`"),
         (
             wait("(transcript-response :request-id r)"),
-            "3:40: SX307 no request is called `r`, and no send without a name stands before it in the same block; write `:request-id r` where it is sent",
+            "3:40: SX307 unknown request `r`, and no send without a name stands before it in the same block; write `:request-id r` where it is sent",
         ),
-        (log("(respone r)"), "3:19: SX202 there is no form `respone`; did you mean `response`?"),
-        (log("(feedback c)"), "3:29: SX305 there is no role `c`; add it to `roles`"),
+        (log("(respone r)"), "3:19: SX202 unknown form `respone`; did you mean `response`?"),
+        (log("(feedback c)"), "3:29: SX305 unknown role `c`; add it to `roles`"),
         (log("(artifact)"), "3:19: SX205 `artifact` needs the name of a role"),
         (
             log("@workflow"),

@@ -63,7 +63,7 @@ fn mistakes_in_a_start_are_errors_with_hint() {
         ),
         (
             "(start-workflow x :context (item a item b))",
-            &["3:44: SX204 `item` stands twice in `:context`; remove one"],
+            &["3:44: SX204 `item` is given twice in `:context`; remove one"],
         ),
     ];
     for (text, expected) in table {

@@ -9,12 +9,12 @@ fn syntax_error_is_reported_with_location_and_fix() {
             "(workflow w (state s)",
             &["1:1: SX102 this list is never closed; add its `)` at the end of the file"],
         ),
-        ("(workflow w (state s)))", &["1:23: SX103 this `)` closes nothing; remove it"]),
+        ("(workflow w (state s)))", &["1:23: SX103 this `)` does not close anything; remove it"]),
         (
             "(workflow w (state s))) ) ; x\n)",
             &[
-                "1:23: SX103 these 2 `)` close nothing; remove them",
-                "2:1: SX103 this `)` closes nothing; remove it",
+                "1:23: SX103 these 2 `)` do not close anything; remove them",
+                "2:1: SX103 this `)` does not close anything; remove it",
             ],
         ),
         (
@@ -30,8 +30,8 @@ fn syntax_error_is_reported_with_location_and_fix() {
         (
             "(workflow \"a\\q\\é\" (state s))",
             &[
-                "1:13: SX106 the escape `\\q` means nothing; there are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{e9}`",
-                "1:15: SX106 the escape `\\é` means nothing; there are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{e9}`",
+                "1:13: SX106 unknown escape `\\q`; the escapes are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{e9}`",
+                "1:15: SX106 unknown escape `\\é`; the escapes are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{e9}`",
             ],
         ),
         (
@@ -45,8 +45,8 @@ fn syntax_error_is_reported_with_location_and_fix() {
         (
             "(workflow w (roles (a : x)) (state s (wait (signal l :key @))))",
             &[
-                "1:23: SX107 a `:` alone means nothing; write a keyword, such as `:key`",
-                "1:59: SX107 an `@` alone means nothing; write a placeholder, such as `@workflow-id`",
+                "1:23: SX107 a `:` alone has no meaning; write a keyword, such as `:key`",
+                "1:59: SX107 an `@` alone has no meaning; write a placeholder, such as `@workflow-id`",
             ],
         ),
         (
@@ -65,7 +65,7 @@ fn syntax_error_is_reported_with_location_and_fix() {
             "(workflow w, (state s))",
             &["1:11: SX108 `w,` is neither a number nor a name; put it in quotes if it is a text"],
         ),
-        ("", &["1:1: SX201 there is no workflow in this file; write `(workflow NAME (state …))`"]),
+        ("", &["1:1: SX201 this file has no workflow; write `(workflow NAME (state …))`"]),
     ];
     for (text, expected) in table {
         assert_said(text, expected);
@@ -96,9 +96,9 @@ fn missing_bracket_is_located_by_indentation() {
 #[test]
 fn extra_bracket_is_located_by_indentation() {
     let text = SEED.replace("(goto complete))", "(goto complete)))");
-    assert_said(&text, &["31:29: SX103 this `)` closes nothing; remove it"]);
+    assert_said(&text, &["31:29: SX103 this `)` does not close anything; remove it"]);
     let text = SEED.replace("(terminal)))", "(terminal))))");
-    assert_said(&text, &["41:17: SX103 this `)` closes nothing; remove it"]);
+    assert_said(&text, &["41:17: SX103 this `)` does not close anything; remove it"]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn unbalanced_bracket_does_not_hide_later_error() {
         &text,
         &[
             "2:3: SX102 this list is never closed; add its `)` before line 5",
-            "31:19: SX304 there is no state `compelte`; did you mean `complete`?",
+            "31:19: SX304 unknown state `compelte`; did you mean `complete`?",
         ],
     );
 }

@@ -97,7 +97,7 @@ impl FolderDiagnostics<'_> {
     /// Notes that a way leads into another folder.
     fn leads_out(&mut self, name: &StateName, place: SourcePlace, path: &ScopePath) {
         let message = format!(
-            "this leads into another folder, {}, which is a scope of its own: names in it mean its files",
+            "this leads into another folder, {}, which is a separate scope: names in it mean its files",
             path.as_written()
         );
         self.add(name, place, "RF602", (Severity::Info, message));

@@ -105,7 +105,7 @@ impl FolderDiagnostics<'_> {
             Some(UsualFirstState::Found(entry)) => entry,
             Some(UsualFirstState::Several { first, other }) => {
                 let message = format!(
-                    "there is {other}, too, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml"
+                    "{other} exists as well, and nothing says which comes first; remove one, or name the first as `entry` in raymond.yaml"
                 );
                 self.error(&first, SourcePlace::START, "RF006", message);
                 return None;
@@ -200,7 +200,7 @@ impl FolderDiagnostics<'_> {
                 Err(error) => self.error(&name, error.place(), "RF001", error.reason()),
             }
             let message = format!(
-                "nothing leads to this state from {}; name it in a policy, or keep it elsewhere if it is no state",
+                "nothing leads to this state from {}; name it in a policy, or move it elsewhere if it is not a state",
                 workflow_map.entry
             );
             if all_are_read && !meant.contains(&name) {
@@ -256,5 +256,5 @@ pub(super) fn why(error: &Error) -> String {
 
 /// Returns the message that a file is of another kind.
 pub(super) fn no_state() -> &'static str {
-    "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed"
+    "that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed"
 }

@@ -63,8 +63,7 @@ impl FolderDiagnostics<'_> {
         }
         for index in gaps.unused {
             let message =
-                "this entry is never taken: for each answer it is for, an entry before it is"
-                    .to_owned();
+                "this entry is never taken: an earlier entry covers each of its answers".to_owned();
             self.warning(name, place(index), "RF504", message);
         }
     }

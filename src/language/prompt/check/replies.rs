@@ -166,5 +166,5 @@ fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
         Some(name) => did_you_mean(key, &name),
         None => "no agent is ever given these".to_owned(),
     };
-    format!("there is no {kind} {key}; {hint}")
+    format!("unknown {kind} {key}; {hint}")
 }

@@ -62,7 +62,7 @@ impl FolderDiagnostics<'_> {
     fn shown_tag(&mut self, name: &StateName, prompt: &FolderPrompt, shown: &ShownTag) {
         if prompt.frontmatter.output.is_some() {
             let message =
-                "the text shows a tag, and tags mean nothing where the answer is an `output`";
+                "the text shows a tag, and tags have no meaning where the answer is an `output`";
             self.warning(name, shown.place, "RF204", message.to_owned());
             return;
         }

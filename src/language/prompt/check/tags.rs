@@ -24,7 +24,7 @@ impl FolderDiagnostics<'_> {
         entered.insert(&workflow_map.entry);
         for (name, prompt) in workflow_map.prompts() {
             if entered.contains(name) && prompt.is_without_end() {
-                let message = "the text shows no tag and there is no policy, so agents are not told how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
+                let message = "the text shows no tag and has no policy, so agents do not know how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
                 self.warning(name, SourcePlace::START, "RF105", message.to_owned());
             }
         }

@@ -97,10 +97,10 @@ fn missing_target_file_is_reported() {
     assert_eq!(
         found,
         [
-            "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
+            "START.md:3:3: RF201 this policy allows nothing: each of its entries names a missing file",
             "START.md:3:26: RF101 WROK.md: there is no such file; did you mean WORK.md?",
             "START.md:4:43: RF101 GONE.md: there is no such file",
-            "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed",
+            "START.md:5:26: RF101 notes.txt: that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed",
             "WORK.md:1:1: RF103 the text shows <goto>AWAY.md</goto>, but AWAY.md: there is no such file",
         ]
     );
@@ -123,7 +123,7 @@ fn missing_or_invalid_entry_is_error() {
         ),
         (
             &[("raymond.yaml", "entry: x.txt\n"), ("x.txt", "x")],
-            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed",
+            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed",
         ),
     ];
     for (files, expected) in table {
@@ -155,15 +155,15 @@ fn errors_of_all_files_are_reported_at_once() {
             "OTHER.md:1:1: RF002 the frontmatter that begins here is not closed; end it with a line `---`",
             "START.md:3:12: RF002 unknown tag `gotu`; did you mean `goto`?",
             "START.md:4:26: RF002 <call> needs the attribute return=\"FILE.md\"",
-            "START.md:5:8: warning: RF403 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
-            "raymond.yaml:1:8: warning: RF403 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
+            "START.md:5:8: warning: RF403 `gpt` is not a known model alias; raymond passes it to Claude Code unchanged",
+            "raymond.yaml:1:8: warning: RF403 `gpt` is not a known model alias; raymond passes it to Claude Code unchanged",
             "raymond.yaml:2:9: RF003 write an amount in US dollars, such as 2 or 0.50",
-            "replies.yaml:2:1: warning: RF005 there is no prompt STRAT.md; did you mean START.md?",
-            "replies.yaml:3:1: warning: RF005 there is no state A.md#x; did you mean A.md?",
+            "replies.yaml:2:1: warning: RF005 unknown prompt STRAT.md; did you mean START.md?",
+            "replies.yaml:3:1: warning: RF005 unknown state A.md#x; did you mean A.md?",
         ]
     );
     let script = checked(
-        &[("START.md", "<result>x</result>"), ("replies.yaml", "START.md: x\n")],
+        &[("START.md", "<result>x</result>"), ("replies.yaml", "START.md: 1\n")],
         None,
         &[],
     );
@@ -181,7 +181,7 @@ fn state_without_policy_leads_to_files_named_in_text() {
     assert_eq!(
         found,
         [
-            "ASIDE.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state"
+            "ASIDE.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or move it elsewhere if it is not a state"
         ]
     );
 }
@@ -224,11 +224,13 @@ fn policy_that_contradicts_itself_or_text_is_reported() {
         ],
         "{found:#?}"
     );
-    assert!(found[0].ends_with(
-        "RF201 this policy allows nothing: each of its ways names a file that is missing"
-    ));
+    assert!(
+        found[0].ends_with(
+            "RF201 this policy allows nothing: each of its entries names a missing file"
+        )
+    );
     assert!(found[3].ends_with(
-        "RF202 another entry allows <goto kind=\"a\">END.md</goto> already; leave this one out"
+        "RF202 another entry already allows <goto kind=\"a\">END.md</goto>; remove this one"
     ));
     assert!(found[5].ends_with("RF204 the text shows <reset>END.md</reset>, which the policy above does not allow; a reply with it is refused"));
     assert!(
@@ -289,7 +291,7 @@ fn misspelt_tag_is_error_around_state_and_warning_around_other_text() {
 
 #[test]
 fn first_prompt_without_tag_or_policy_is_warned_of() {
-    let warning = "START.md:1:1: warning: RF105 the text shows no tag and there is no policy, so agents are not told how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
+    let warning = "START.md:1:1: warning: RF105 the text shows no tag and has no policy, so agents do not know how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
     for text in ["x", "{{input}}", "Go to NEXT.md."] {
         let files = [("START.md", text), ("NEXT.md", "x")];
         assert_eq!(checked(&files, Some("START.md"), &[]), [warning], "{text}");

@@ -64,8 +64,7 @@ impl FolderDiagnostics<'_> {
             let message = "an empty list allows every transition, so no agent is ever reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message.to_owned());
         } else if !prompt.ways.iter().filter(|way| !way.is_of_join()).any(usable) {
-            let message =
-                "this policy allows nothing: each of its ways names a file that is missing";
+            let message = "this policy allows nothing: each of its entries names a missing file";
             self.error(name, place, "RF201", message.to_owned());
         }
         if prompt.frontmatter.output.is_some() {
@@ -78,7 +77,7 @@ impl FolderDiagnostics<'_> {
                 other != index && covers(&allowed[other], entry) && of_two_alike_the_first_stays
             };
             if (0..allowed.len()).any(is_said_by) {
-                let message = format!("another entry allows {entry} already; leave this one out");
+                let message = format!("another entry already allows {entry}; remove this one");
                 self.warning(name, place.entry, "RF202", message);
             }
         }

@@ -47,11 +47,11 @@ fn invalid_evaluator_is_error_with_location_and_hint() {
         ),
         (
             "{ pattern: x }",
-            "5:23: a pattern needs `then`, the transition that is taken where it is found, or `else`, where it is not",
+            "5:23: a pattern needs `then`, the transition to take if it matches, or `else`, if it does not",
         ),
         (
             "{ pattern: x, then: { tag: goto, target: B.md } }",
-            "5:32: <goto>B.md</goto> is not among the allowed_transitions of this state, and an evaluator is no way around them; list it there",
+            "5:32: <goto>B.md</goto> is not among the allowed_transitions of this state, and an evaluator cannot bypass them; list it there",
         ),
         (
             "{ pattern: x, model: opus, then: { tag: result } }",
@@ -59,7 +59,7 @@ fn invalid_evaluator_is_error_with_location_and_hint() {
         ),
         (
             "{ prompt: C.md, then: { tag: result } }",
-            "5:34: a prompt's answer says itself what is taken instead; leave `then` and `else` out",
+            "5:34: the answer of a prompt says which transition to take; leave out `then` and `else`",
         ),
     ];
     for (block, message) in table {
@@ -128,7 +128,7 @@ fn pattern_evaluator_with_ask_needs_question() {
         super::super::frontmatter::parse(&yaml).map(|read| read.evaluator)
     };
     let error = asks("").expect_err("nothing is asked").to_string();
-    assert_eq!(error, "5:9: nothing says what is asked; add `question`, what the person reads");
+    assert_eq!(error, "5:9: the question is missing; add `question`, which the person reads");
     let Ok(Some(Evaluator::Pattern { found: Some(found), .. })) = asks(", question: Sure?") else {
         panic!("a pattern");
     };

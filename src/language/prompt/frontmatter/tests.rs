@@ -85,7 +85,7 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
             "1:9: write an amount above 0, because nothing can be asked without money",
         ),
         ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
-        ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands in line 1 already"),
+        ("model: opus\nmodel: haiku\n", "2:1: the key `model` is already in line 1"),
         (
             "allowed_transitions: yes please\n",
             "1:22: a list is expected here: put `- ` before each entry",
@@ -144,4 +144,32 @@ fn invalid_yaml_is_error_with_location() {
         assert!(error.line >= 1, "{yaml:?}: {error}");
         assert!(!error.message.is_empty());
     }
+}
+
+#[test]
+fn all_mistakes_are_found_whatever_their_kind() {
+    let yaml = "budget: lots\nsupervision: { max_restart: 3, timeot: 1s }\njoin: al\nmodel: [haiku]\nworktree: maybe\nallowed_transitions: [{ tag: goto, target: A.md, retrun: B.md }, { tag: gotu }]\n";
+    let found = examine(yaml).errors;
+    let lines: Vec<u64> = found.all().iter().map(|error| error.line).collect();
+    let mut sorted = lines.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [1, 2, 2, 3, 4, 5, 6, 6], "{found:?}");
+    let said = found.all().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    assert!(said.contains("did you mean `max_restarts`?") && said.contains("`timeout`?"), "{said}");
+}
+
+#[test]
+fn misplaced_key_is_told_its_place() {
+    for (yaml, expected) in [
+        ("supervision:\nmax_restarts: 3\n", "2:1: `max_restarts` belongs below `supervision:`"),
+        ("on_exhausted: wait\n", "1:1: `on_exhausted` belongs below `supervision:`"),
+        ("max_procs: 3\n", "1:1: `max_procs` belongs in raymond.yaml"),
+        ("plugins: []\n", "1:1: `plugins` belongs in raymond.yaml"),
+        ("max_restats: 3\n", "1:1: unknown key `max_restats`; did you mean "),
+    ] {
+        let found = examine(yaml).errors.or_else_first(()).expect_err("a mistake").to_string();
+        assert!(found.starts_with(expected), "{found}");
+    }
+    let error = manifest::parse("join: all\n").expect_err("a mistake").to_string();
+    assert!(error.starts_with("1:1: `join` belongs in the frontmatter of a state"), "{error}");
 }

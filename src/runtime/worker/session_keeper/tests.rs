@@ -166,7 +166,7 @@ fn contents_that_are_not_those_of_the_session_are_refused() {
     let kept = one.keep(None);
     let other = TestHost::new(&space);
     let wrong = KeptSession { manifest: checksum("one\n").into(), ..kept.clone() };
-    assert!(other.bring(&wrong).expect_err("no manifest").contains("is no manifest of"));
+    assert!(other.bring(&wrong).expect_err("no manifest").contains("is not a manifest of"));
     let name = checksum("one\n").replace("sha256:", "");
     space.contents.lock().expect("not poisoned").insert(name.clone(), b"two\n".to_vec());
     assert!(other.bring(&kept).expect_err("changed").contains("holds another content"));

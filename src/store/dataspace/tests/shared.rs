@@ -276,10 +276,10 @@ fn change_that_cannot_be_read_is_named() {
     a.place.assert("job", "1", "x", None);
     for (text, why) in [
         ("{\"version\":9}", "has version 9"),
-        ("nothing", "no value"),
+        ("nothing", "expected a JSON value"),
         (
             "{\"version\":1,\"id\":\"x\",\"label\":\"a b\",\"key\":\"\",\"change\":{\"retracted\":{\"seq\":1}}}",
-            "no change of a fact",
+            "not a change of a fact",
         ),
     ] {
         log.texts.lock().expect("texts").push(text.to_owned());

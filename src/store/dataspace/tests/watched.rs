@@ -79,7 +79,7 @@ fn each_change_is_reported_once() {
         watcher.watch.changes(&FactSelection::of_labels(&["c".to_owned()]), &facts([].iter()));
     let warnings = news.expect("no error").warnings;
     assert!(
-        warnings[0].contains("c: this is not a fact (it is no directory of facts)"),
+        warnings[0].contains("c: this is not a fact (it is not a directory of facts)"),
         "{warnings:?}"
     );
     place.retract("a", "k", None);

@@ -230,7 +230,7 @@ fn consequences_on_files_have_their_effects_and_failures() {
     let row = fails(
         "read_config without one",
         json!({"type": "read_config", "store_as": "x"}),
-        "there is no `data/config.yaml`",
+        "no `data/config.yaml`",
     );
     play(test(&json!({})), initial(), json!([]), &[row]);
 }

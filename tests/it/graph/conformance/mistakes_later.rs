@@ -242,7 +242,7 @@ fn content_rows() -> Vec<MistakeRow> {
             of: "${computed.more}",
             by: "${computed.moar}",
             found: &[
-                "40:25: warning: WF330 variable `computed.moar`: nothing writes it by this name, but something may",
+                "40:25: warning: WF330 variable `computed.moar`: nothing writes it by this name, but something might",
             ],
         },
         MistakeRow {
@@ -250,7 +250,7 @@ fn content_rows() -> Vec<MistakeRow> {
             of: "${computed.more}",
             by: "${flags.ready} ${response.text}",
             found: &[
-                "40:40: warning: WF330 variable `response.text`: nothing writes it by this name, but something may; the answer to a question is `user_responses.NODE`",
+                "40:40: warning: WF330 variable `response.text`: nothing writes it by this name, but something might; the answer to a question is `user_responses.NODE`",
             ],
         },
         MistakeRow {

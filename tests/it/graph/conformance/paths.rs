@@ -43,7 +43,7 @@ fn rows() -> Vec<ActionRow> {
         gives("a path that is filled", json!([set("a.${key}", 7)]), "${a.k}", json!(7)),
         fails("an index that is not there", set("list[2].id", 1), "has 2 elements, and no `[2]`"),
         fails("a negative index that is not there", set("list[-3].id", 1), "no `[-3]`"),
-        fails("an index of no list", set("fresh[0]", 1), "`fresh` is no list"),
+        fails("an index of no list", set("fresh[0]", 1), "`fresh` is not a list"),
         fails("a path that is none", set("${key}[", 1), "is not a path"),
         gives("a read path with an index", json!([hash("list[-1].id")]), is_hash, json!(71)),
         gives("a read path that is one reference", json!([hash("${list[0]}")]), is_hash, json!(71)),

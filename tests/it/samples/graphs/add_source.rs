@@ -66,7 +66,7 @@ fn repository_is_cloned_and_its_documents_counted() {
     let ended = corpus.answered(&again, &[]);
     ended.succeeded();
     assert!(ended.shown().contains("there is a source `handbook` already"), "{}", ended.told);
-    assert!(ended.shown().contains("`Hand Book` is no id"), "{}", ended.told);
+    assert!(ended.shown().contains("`Hand Book` is not an id"), "{}", ended.told);
     assert_eq!(corpus.config()["sources"][1]["id"], "second");
     assert_eq!(corpus.read("data/index.md").matches("## The lighthouse").count(), 2);
 }

@@ -100,7 +100,7 @@ impl LocalNames {
         let local = self.known.iter_mut().rev().find(|local| local.name == target.name);
         local.ok_or_else(|| {
             let why = format!(
-                "{} is no name of this function; a function changes only its parameters and what \
+                "{} is not a name of this function; a function changes only its parameters and what \
                  it declares with `let` or `const`",
                 target.name
             );

@@ -24,7 +24,7 @@ fn counting(to: usize) -> Stage {
 #[test]
 fn endless_loop_fails_at_step_limit() {
     let played = looping(json!([])).with("max_steps", json!(700)).play();
-    let why = "in flow.yaml: node start: WF501 step limit: 700 nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph";
+    let why = "in flow.yaml: node start: WF501 step limit: 700 nodes were executed, the most that max_steps allows; if the loop is intended, raise max_steps in the graph";
     assert_eq!(played.error(), why);
     assert_eq!(played.visits.len(), 700);
     assert!(looping(json!([])).play().error().contains("WF501 step limit: 10000 nodes"));

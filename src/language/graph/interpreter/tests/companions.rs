@@ -46,7 +46,7 @@ fn parameter_of_one_reference_is_converted_to_its_kind() {
         let asked = bash(json!({"once": once, "idempotent": "${no}"})).0;
         assert!(matches!(asked, Some(Operation::BashExec(command)) if command.once), "{once}");
     }
-    let why = "bash_exec: WF403 it has `idempotent` and `once`; give the one that says what a repetition means";
+    let why = "bash_exec: WF403 it has `idempotent` and `once`; keep the key that says what a repetition means";
     assert_eq!(bash(json!({"once": "${yes}", "idempotent": "${yes}"})).1.failure(), why);
     let why = "bash_exec: WF403 `once` takes `true` or `false`, but got 3";
     assert_eq!(bash(json!({"once": "${n}"})).1.failure(), why);
@@ -131,7 +131,7 @@ fn log_is_kept_in_state_and_written_in_its_format() {
     assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), log);
     assert_eq!(written("markdown").0, path.replace("yaml", "md"));
     let none = Stage::doing(json!([{"type": "write_log"}])).play();
-    assert_eq!(none.failure(), "write_log: there is no log to write; begin it with `init_log`");
+    assert_eq!(none.failure(), "write_log: no log to write; begin it with `init_log`");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn failure_message_names_action_and_reason() {
         ),
         (
             json!({"type": "rollback_checkpoint", "name": "none"}),
-            "rollback_checkpoint: there is no checkpoint `none`; make it with create_checkpoint",
+            "rollback_checkpoint: no checkpoint `none`; create it with create_checkpoint",
         ),
         (
             json!({"type": "display_table", "headers": "${text}", "rows": []}),

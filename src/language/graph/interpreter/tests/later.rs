@@ -155,7 +155,10 @@ fn log_of_sources_is_summarized_and_old_files_are_removed() {
     let count = removed(json!({"strategy": "count", "count": 3}));
     assert!(matches!(&count[..], [Operation::ApplyLogRetention { count: Some(3), .. }]));
     let why = stage(keep(json!({"strategy": "days"})), "none").play();
-    assert_eq!(why.failure(), "apply_log_retention: WF403 `days` is no number of days, 0 or more");
+    assert_eq!(
+        why.failure(),
+        "apply_log_retention: WF403 `days` is not a number of days, 0 or more"
+    );
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn path_without_place_is_error_and_adds_no_key() {
     let set = |field: &str| json!({"type": "set_state", "field": field, "value": 1});
     let table = [
         (set("list[2].id"), "set_state: WF403 `list` has 2 elements, and no `[2]`"),
-        (set("new[0]"), "set_state: WF403 `new` is no list, so it has no `[0]`"),
+        (set("new[0]"), "set_state: WF403 `new` is not a list, so it has no `[0]`"),
         (
             json!({"type": "compute_hash", "from": "computed.text.gone", "store_as": "computed.h"}),
             "compute_hash: WF402 Unresolved variable: ${computed.text.gone}",

@@ -139,6 +139,6 @@ fn assertion_that_replaces_another_value_is_warned_of() {
     let play = Play::of(&state(body));
     assert_eq!(
         play.said,
-        ["warning: (assert job :key k) replaces \"one\", which nobody had taken"]
+        ["warning: (assert job :key k) replaces \"one\", which no program had taken"]
     );
 }

@@ -71,7 +71,7 @@ fn fork_options_that_contradict_policy_are_reported() {
     let wrong = start("", "tag: fork, target: W.md, next: END.md, each: '[1, 2'", "x", "");
     assert!(
         wrong[0].starts_with(
-            "START.md:3:5: RF206 the list in the tag is no JSON: 1:5: it ends too early"
+            "START.md:3:5: RF206 the list in the tag is not valid JSON: 1:5: it ends too early"
         ),
         "{wrong:?}"
     );

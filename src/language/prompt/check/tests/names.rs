@@ -32,7 +32,7 @@ fn numbered_first_prompt_begins_folder_unless_both_are_there() {
     assert_eq!(
         both,
         [
-            "START.md:1:1: RF006 there is 1_START.md, too, and nothing says which one comes first; remove one, or name the first as `entry` in raymond.yaml"
+            "START.md:1:1: RF006 1_START.md exists as well, and nothing says which comes first; remove one, or name the first as `entry` in raymond.yaml"
         ]
     );
     let named = ("raymond.yaml", "entry: 1_START.md");
@@ -61,7 +61,7 @@ fn force_implicit_needs_one_entry_that_says_all() {
     for bad in ["tag: goto, target: END.md; tag: result", "tag: ask, next: END.md", "tag: result"] {
         let found = checked(&[("START.md", &with(bad)), END], Some("START.md"), &[]);
         assert!(
-            found[0].starts_with("START.md:2:17: RF002 this needs just one allowed transition"),
+            found[0].starts_with("START.md:2:17: RF002 this needs exactly one allowed transition"),
             "{bad}: {found:?}"
         );
     }

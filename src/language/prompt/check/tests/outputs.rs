@@ -34,7 +34,7 @@ fn invalid_output_is_reported_with_location() {
             "{",
             "v.json",
             both,
-            "v.json:1:1: RF501 this is no JSON: it ends too early; something is cut off, or a bracket or quote is missing",
+            "v.json:1:1: RF501 this is not valid JSON: it ends too early; something is cut off, or a bracket or quote is missing",
         ),
         (r#"{"type":"array"}"#, "v.json", both, "v.json:1:1: RF501 an answer is an object"),
         (
@@ -53,7 +53,7 @@ fn invalid_output_is_reported_with_location() {
             SCHEMA,
             "{ type: object, propertis: {} }",
             both,
-            "START.md:2:9: RF501 `propertis` is no keyword of a schema; did you mean `properties`?",
+            "START.md:2:9: RF501 `propertis` is not a schema keyword; did you mean `properties`?",
         ),
         (SCHEMA, "[a]", both, "START.md:2:9: RF002 an output is a JSON schema"),
         (
@@ -66,7 +66,7 @@ fn invalid_output_is_reported_with_location() {
             SCHEMA,
             "v.json",
             &["tag: goto, target: FIX.md, when: { verdct: revise }", "tag: result"],
-            "START.md:4:40: RF502 `verdct` is no field of the output's schema; did you mean `verdict`?",
+            "START.md:4:40: RF502 `verdct` is not a field of the output's schema; did you mean `verdict`?",
         ),
         (
             SCHEMA,
@@ -154,7 +154,7 @@ fn tag_in_text_of_state_with_output_is_reported() {
     assert_eq!(
         found,
         [
-            "START.md:4:10: warning: RF204 the text shows a tag, and tags mean nothing where the answer is an `output`"
+            "START.md:4:10: warning: RF204 the text shows a tag, and tags have no meaning where the answer is an `output`"
         ]
     );
 }

@@ -24,9 +24,7 @@ fn check_follows_prompts_into_programs_and_back() {
     let found = checked(&files, None, &[]);
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found[0].starts_with("WORK.md:1:11: warning: RF401 nothing fills {{other}}"));
-    assert!(
-        found[1].starts_with("replies.yaml:2:1: warning: RF005 there is no role p.lisp#wroker")
-    );
+    assert!(found[1].starts_with("replies.yaml:2:1: warning: RF005 unknown role p.lisp#wroker"));
     let alone = checked(&files, Some("p.lisp"), &["other"]);
     assert_eq!(alone.len(), 1, "{alone:#?}");
 }
@@ -74,14 +72,14 @@ fn scripted_replies_for_unknown_state_or_role_are_reported() {
         ("replies.yaml", &script),
     ];
     let expected = [
-        "6:1: warning: RF005 there is no role p.lisp#wroker; did you mean p.lisp#worker?",
-        "7:1: warning: RF005 there is no role p.lisp#zzz; no agent is ever given these",
-        "8:1: warning: RF005 there is no state p.lsp#worker; did you mean p.lisp#worker?",
-        "9:1: warning: RF005 there is no role q.lisp#worker; did you mean p.lisp#worker?",
-        "10:1: warning: RF005 there is no role below/q.lisp#wroker; did you mean below/q.lisp#worker?",
-        "11:1: warning: RF005 there is no prompt below/GONE.md; no agent is ever given these",
-        "12:1: warning: RF005 there is no prompt beneath/WORK.md; no agent is ever given these",
-        "13:1: warning: RF005 there is no state p.lisp; did you mean p.lisp#worker?",
+        "6:1: warning: RF005 unknown role p.lisp#wroker; did you mean p.lisp#worker?",
+        "7:1: warning: RF005 unknown role p.lisp#zzz; no agent is ever given these",
+        "8:1: warning: RF005 unknown state p.lsp#worker; did you mean p.lisp#worker?",
+        "9:1: warning: RF005 unknown role q.lisp#worker; did you mean p.lisp#worker?",
+        "10:1: warning: RF005 unknown role below/q.lisp#wroker; did you mean below/q.lisp#worker?",
+        "11:1: warning: RF005 unknown prompt below/GONE.md; no agent is ever given these",
+        "12:1: warning: RF005 unknown prompt beneath/WORK.md; no agent is ever given these",
+        "13:1: warning: RF005 unknown state p.lisp; did you mean p.lisp#worker?",
     ];
     let found = checked(&files, Some("p.lisp"), &[]);
     let found: Vec<_> =

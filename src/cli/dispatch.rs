@@ -47,7 +47,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let Some(overview) = help::overview(&Cli::command(), &words) {
-        let printed = output::print(&overview).map_or_else(|error| error.exit(), |exit| exit);
+        let printed = output::print(&overview).unwrap_or_else(|error| error.exit());
         return if words.is_empty() { CliExitCode::Usage.into() } else { printed.into() };
     }
     let cli = match read(arguments, colours) {

@@ -1,7 +1,7 @@
 //! Decides which options of a turn exceed the permissions that the run's starter gave.
 //!
 //! A state may narrow its permissions freely. It may widen them only as far as the starter said so:
-//! by a permission mode, by rules with `--allow-tools`, or by `--trust`. Everything else is
+//! by a permission mode, by rules with `--allow-tool`, or by `--trust`. Everything else is
 //! refused before the turn starts. The decision is the same before a run and before a turn.
 //!
 //! These options widen: a permission mode above the run's; a rule that lets a tool run unasked which can change or
@@ -174,7 +174,7 @@ impl PermissionCeiling {
         let narrower = rules::within_directory(rule, edits && own)
             .map(|narrower| format!("write `{narrower}` for the working directory, or "));
         let message = format!(
-            "`{rule}` would run unasked, which the run was not started with; {}allow it with --allow-tools '{rule}'",
+            "`{rule}` would run unasked, which the run was not started with; {}allow it with --allow-tool '{rule}'",
             narrower.unwrap_or_default()
         );
         Some(OptionWidening { key: "allowed_tools", part: Some(rule.to_owned()), message })

@@ -246,7 +246,7 @@ mod tests {
         ]);
         let expected = [
             ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file when it works in this folder",
-            "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(rm:*)'",
+            "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tool 'Bash(rm:*)'",
             "raymond.yaml:3:1 PlugIns python3 /w/budget.py",
             "sub/g.yaml:12:21 Commands the node `build`: bash_exec: make ${item}",
             "sub/g.yaml:13:17 Network the node `build`: web_fetch: https://example.org/x",

@@ -32,7 +32,7 @@ pub enum Error {
         error: io::Error,
     },
     /// There is no such run.
-    #[error("no run {id} in {}; {}`raymond list` shows all runs", .dir.display(), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
+    #[error("no run {id} in {}; {}`raymond list` shows the runs there, and --dir names another directory", shown(.dir), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
     NoSuchRun {
         /// The id that was asked for.
         id: RunId,
@@ -232,4 +232,9 @@ impl Error {
         let path = path.to_owned();
         move |error| Self::Io { doing, path, error }
     }
+}
+
+/// Returns a directory as it is named from anywhere.
+fn shown(dir: &Path) -> String {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string()
 }

@@ -48,7 +48,7 @@ fn sample_workflows_pass_check() {
     for folder in samples {
         let path = folder.to_str().expect("a path");
         if folder.join("START.md").exists() || folder.join("raymond.yaml").exists() {
-            let allowed = ["--allow-tools", "Bash(cargo test:*)"];
+            let allowed = ["--allow-tool", "Bash(cargo test:*)"];
             let outcome = test.raymond(&[&["check", path], &allowed[..]].concat());
             outcome.ok().stderr_has(&format!("{path}: ")).stderr_has(" files, no problems");
             outcome.assert(outcome.stdout.is_empty(), "nothing on stdout");

@@ -66,7 +66,7 @@ fn blocks(page: &str) -> Vec<(String, String, String)> {
     while let Some(line) = lines.next() {
         if let Some(language) = line.strip_prefix("```") {
             let text = lines.by_ref().take_while(|line| *line != "```");
-            let text = text.map(|line| format!("{line}\n")).collect();
+            let text = text.collect::<Vec<_>>().join("\n") + "\n";
             found.push((std::mem::take(&mut before), language.to_owned(), text));
         } else if !line.is_empty() {
             before = line.to_owned();

@@ -43,7 +43,7 @@ pub struct TestArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Write a JUnit XML report to this file
+    /// Write a `JUnit` XML report to this file
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 

@@ -56,7 +56,7 @@ pub struct LivePermissions {
     pub permission_mode: Option<String>,
 
     /// Allow a tool without asking in states that list it, as for `raymond run`; repeatable
-    #[arg(long, value_name = "RULE", requires = "live", value_parser = tool_rule)]
+    #[arg(long = "allow-tool", aliases = ["allow-tools", "allowedTools"], value_name = "RULE", requires = "live", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
 
     /// Allow graphs to fetch from this non-public address, as for `raymond run`; repeatable
@@ -79,7 +79,7 @@ impl LivePermissions {
                 ("--permission-mode", is_given || self.dangerously_skip_permissions)
             }
             CasePermission::AllowTools => {
-                ("--allow-tools", self.allow_tools.iter().any(|rule| rule == value))
+                ("--allow-tool", self.allow_tools.iter().any(|rule| rule == value))
             }
             CasePermission::AllowAddress => {
                 let own = value.parse::<AllowedAddress>();
@@ -95,7 +95,7 @@ impl LivePermissions {
         let mode = self.permission_mode.iter();
         arguments.extend(mode.map(|mode| format!("--permission-mode={mode}").into()));
         let rules = self.allow_tools.iter();
-        arguments.extend(rules.map(|rule| format!("--allow-tools={rule}").into()));
+        arguments.extend(rules.map(|rule| format!("--allow-tool={rule}").into()));
         let addresses = self.allow_address.iter();
         arguments.extend(addresses.map(|address| format!("--allow-address={address}").into()));
         let all = self.dangerously_skip_permissions;

@@ -109,7 +109,7 @@ fn permission_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec
         rows.push(SettingRow {
             name: "tools that states may allow",
             value,
-            origin: "--allow-tools".to_owned(),
+            origin: "--allow-tool".to_owned(),
         });
     }
     rows

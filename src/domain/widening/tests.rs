@@ -156,7 +156,7 @@ fn widening_message_names_flag_that_allows_it() {
         messages,
         [
             "`auto` lets more run unasked than the run's permission mode, default; allow it with --permission-mode auto",
-            "`Bash(cargo test:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(cargo test:*)'",
+            "`Bash(cargo test:*)` would run unasked, which the run was not started with; allow it with --allow-tool 'Bash(cargo test:*)'",
         ]
     );
 }

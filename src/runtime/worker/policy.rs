@@ -66,7 +66,7 @@ impl HostPolicy {
             ),
             (
                 is_claude && !consent.tools.is_empty() && !self.commands,
-                "it lets tools run unasked (--allow-tools)",
+                "it lets tools run unasked (--allow-tool)",
                 "commands",
             ),
             (

@@ -212,7 +212,7 @@ fn graph_needs_trust_for_hidden_files_and_those_that_tools_obey() {
 fn refusal_also_lists_requests_that_run_options_allow() {
     let rules = "---\nallowed_tools: [Bash]\n---\nx";
     let test = folder(&[("N.md", rules), (".claude/settings.json", "{}")]);
-    let outcome = test.run(&["START.md", "--allow-tools", "Bash"]);
+    let outcome = test.run(&["START.md", "--allow-tool", "Bash"]);
     outcome.code(77).stderr_has("N.md:2:17: widens").stderr_has(".claude/settings.json:1:1");
 }
 

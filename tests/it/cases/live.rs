@@ -135,9 +135,9 @@ fn case_cannot_permit_anything_in_a_live_run() {
     let asks = |setting: &str| format!("settings: {{ {setting} }}\n{CASE}");
     let test = live_flow(&asks("allow_tools: 'Bash(rm:*)'"), 9);
     let refused = test_of(&test, &["--live"]);
-    refused.code(64).stderr_has("tests/ways.yaml:1:").stderr_has("--allow-tools 'Bash(rm:*)'");
+    refused.code(64).stderr_has("tests/ways.yaml:1:").stderr_has("--allow-tool 'Bash(rm:*)'");
     assert!(test.calls().is_empty());
-    test_of(&test, &["--live", "--allow-tools", "Bash(rm:*)"]).ok();
+    test_of(&test, &["--live", "--allow-tool", "Bash(rm:*)"]).ok();
     let test = live_flow(&asks("permission_mode: bypassPermissions"), 9);
     test_of(&test, &["--live"]).code(64).stderr_has("--permission-mode 'bypassPermissions'");
 }

@@ -161,7 +161,7 @@ fn careful_fix_sample_gives_each_state_only_its_own_tools() {
         on("The judge says").reply("<result>POSITIVE</result>"),
         otherwise().reply(change),
     ]);
-    let mode = ["--permission-mode", "acceptEdits", "--allow-tools", "Bash(cargo test:*)"];
+    let mode = ["--permission-mode", "acceptEdits", "--allow-tool", "Bash(cargo test:*)"];
     let ended = machine.start_at("START.md", &mode).wait().exits(0).prints(super::POSITIVE);
     assert!(
         ended.stderr.contains("Bash `curl -s http://127.0.0.1:1/x`"),

@@ -108,7 +108,7 @@ fn allowed_tool_rule_permits_command_with_state_environment() {
         on("mauve").reply("<result>POSITIVE</result>"),
         otherwise().reply("<result>NEGATIVE</result>"),
     ]);
-    machine.run(&["--allow-tools", "Bash(printenv:*)"]).exits(0).prints(POSITIVE);
+    machine.run(&["--allow-tool", "Bash(printenv:*)"]).exits(0).prints(POSITIVE);
 }
 
 #[test]

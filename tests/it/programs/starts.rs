@@ -181,7 +181,7 @@ fn started_run_has_no_more_permission_and_budget_than_its_starter() {
         .file("child.lisp", child.as_bytes())
         .rule(when("first").reply("done").cost(0.25))
         .rule(when("look at bees").hold_before("go").reply("honey"));
-    test.run(&["p.lisp", "--budget", "1", "--permission-mode", "plan", "--allow-tools", "Read"])
+    test.run(&["p.lisp", "--budget", "1", "--permission-mode", "plan", "--allow-tool", "Read"])
         .ok()
         .ended("main", "nothing is left");
     assert_eq!(runs(&test), ["feature-42", "t"], "the first one was given the rest");

@@ -326,7 +326,7 @@ fn invalid_or_privileged_options_are_reported_with_location() {
         [
             "START.md:2:9: RF002 unknown value `hgh` of `effort`; did you mean `high`?",
             "START.md:3:8: RF002 `tools` is a list; write [Read, Grep]",
-            "START.md:4:17: warning: RF404 `allowed_tools`: `Bash(x)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(x)'",
+            "START.md:4:17: warning: RF404 `allowed_tools`: `Bash(x)` would run unasked, which the run was not started with; allow it with --allow-tool 'Bash(x)'",
             "START.md:5:11: RF002 gone.json: there is no such file in the workflow",
             "START.md:5:11: warning: RF404 `settings`: it may allow more; allow it with --trust",
             "raymond.yaml:1:8: warning: RF404 `env`: `PATH` can change which program runs or what it talks to; pass the starter's own with `env: [PATH]`, or allow it with --trust",
@@ -341,7 +341,7 @@ fn invalid_or_privileged_options_are_reported_with_location() {
     assert_eq!(
         found,
         [
-            "START.md:2:17: warning: RF404 `allowed_tools`: `Bash(x)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(x)'"
+            "START.md:2:17: warning: RF404 `allowed_tools`: `Bash(x)` would run unasked, which the run was not started with; allow it with --allow-tool 'Bash(x)'"
         ]
     );
 }

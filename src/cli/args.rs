@@ -251,7 +251,7 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
 A run that only waits for answers exits with 2, unless it can ask on a terminal, or has --on-wait stay.
-The last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`.
+Its last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`, but not with -q.
 
 Events of --on-event: paused, question (a question waits for an answer), approval (a tool call needs approval),
 signal (a program waits for a signal), agent_parked (an agent waits for a person), agent_failed, limit_reached,

@@ -58,9 +58,17 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         Err(error) => {
             let advice = help::misspelling(&Cli::command(), &words);
-            match advice.or_else(|| unknown_command(&words)) {
+            match advice
+                .or_else(|| help::late_command(&words))
+                .or_else(|| unknown_command(&words, &error))
+            {
                 Some(advice) => output::complain(&advice),
-                None => output::print_help(&error),
+                None => {
+                    output::print_help(&error);
+                    if help::is_second_word(&error) {
+                        output::tell("tip: put a text with spaces in quotes");
+                    }
+                }
             }
             return CliExitCode::Usage.into();
         }
@@ -86,16 +94,22 @@ fn launch(arguments: Vec<OsString>) -> ExitCode {
 }
 
 /// Returns the error for a first word that is neither a command nor a path, and not the id of a run.
-fn unknown_command(words: &[&str]) -> Option<String> {
+fn unknown_command(words: &[&str], error: &clap::Error) -> Option<String> {
     let grammar = Cli::command();
     let word = *words.first().filter(|word| !word.starts_with('-') && !word.is_empty())?;
-    let is_known = grammar.find_subcommand(word).is_some()
+    let is_known = word == "help"
+        || grammar.find_subcommand(word).is_some()
         || Path::new(word).symlink_metadata().is_ok()
         || DirArgs::default().is_run(word);
     if is_known {
         return None;
     }
-    let advice = help::meant_command(&grammar, word).map_or_else(
+    let meant = help::meant_command(&grammar, word);
+    if meant.is_none() && !help::is_second_word(error) {
+        // It may be a run that is elsewhere, and the mistake an option.
+        return None;
+    }
+    let advice = meant.map_or_else(
         || "`raymond help --all` lists the commands".to_owned(),
         |command| format!("did you mean `raymond {command}`?"),
     );

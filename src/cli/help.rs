@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::io::{IsTerminal, stdout};
 
-use clap::{Arg, ArgAction, Command};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 
+use super::args::Cli;
 use crate::language::hint::{closest, closest_slip};
 
 /// The width where there is no terminal, in columns.
@@ -72,22 +74,26 @@ const COMMON_OPTIONS: [&str; 18] = [
 
 /// Returns a grammar whose help is as wide as the terminal.
 pub(super) fn fitted(grammar: Command) -> Command {
-    let grammar = with_whole_paragraphs(with_short_help(grammar));
+    let grammar = with_whole_paragraphs(with_short_help_of_commands(grammar));
     if stdout().is_terminal() { grammar } else { grammar.term_width(PLAIN_WIDTH) }
 }
 
+fn with_short_help_of_commands(grammar: Command) -> Command {
+    grammar.mut_subcommands(|command| with_short_help(command, ""))
+}
+
 /// Hides the options that few need from the short help of the commands with many.
-fn with_short_help(command: Command) -> Command {
-    let command = command.mut_subcommands(with_short_help);
+fn with_short_help(command: Command, above: &str) -> Command {
+    let path = format!("{above} {}", command.get_name()).trim().to_owned();
+    let command = command.mut_subcommands(|below| with_short_help(below, &path));
     let options = command.get_arguments().filter(|option| !option.is_positional()).count();
     if options < MANY_OPTIONS {
         return command;
     }
-    let name = command.get_name().to_owned();
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     // The examples come first.
     let examples = after.split("\n\n").next().unwrap_or_default();
-    let hint = format!("`raymond help {name} --all` shows all {options} options.");
+    let hint = format!("`raymond help {path} --all` shows all {options} options.");
     let help =
         Arg::new("help").help_heading("Options").short('h').long("help").action(ArgAction::Help);
     let command = command
@@ -102,42 +108,38 @@ fn with_short_help(command: Command) -> Command {
     })
 }
 
-/// Returns the arguments for the grammar: the short help of a command with many options, unless all of it is asked for.
-/// `first` is the place of the first argument that is not the option for colours.
-pub(super) fn chosen(
-    grammar: &Command,
-    mut arguments: Vec<OsString>,
-    first: usize,
-) -> Vec<OsString> {
+/// Returns the arguments for the grammar if they ask for the help of a command: that command and `--help`, or `-h` for the
+/// short help of one with many options. `first` is the place of the first argument that is not the option for colours.
+pub(super) fn chosen(grammar: &Command, arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
-    let at = |word: &str, arguments: &[OsString]| {
-        arguments.iter().take(end).position(|one| one == word).filter(|&at| at >= first)
-    };
-    let Some(command) = arguments.get(first).and_then(|word| word.to_str()) else {
-        return arguments;
-    };
-    let is_help = command == "help";
-    let named = if is_help { arguments.get(first + 1) } else { Some(&arguments[first]) };
-    let known = named.and_then(|name| grammar.find_subcommand(name));
-    let asked = at("--help", &arguments);
-    if !known.is_some_and(has_short_help) || !(is_help || asked.is_some()) {
+    let words: Vec<&str> = arguments
+        .get(first..end)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|word| word.to_str())
+        .collect();
+    let is_help = words.first() == Some(&"help");
+    let has = |option: &str| words.contains(&option);
+    if !is_help && !has("--help") && !has("-h") {
         return arguments;
     }
-    let all = at(ALL, &arguments);
-    if is_help {
-        arguments.remove(first);
+    let mut named = words.iter().skip(usize::from(is_help)).filter(|word| !word.starts_with('-'));
+    let mut chosen = arguments[..first].to_vec();
+    let mut command = grammar;
+    for name in named.by_ref() {
+        match command.find_subcommand(name) {
+            Some(below) => (command, _) = (below, chosen.push(name.into())),
+            // A word that is not a command is an error for `help`, and an argument of a command.
+            None if is_help => return arguments,
+            None => break,
+        }
     }
-    let position =
-        |word: &str, arguments: &[OsString]| arguments.iter().position(|one| one == word);
-    if let Some(all) = all.and_then(|_| position(ALL, &arguments)) {
-        arguments.remove(all);
+    if chosen.len() == first {
+        return arguments;
     }
-    let wanted = if all.is_some() { "--help" } else { "-h" };
-    match position("--help", &arguments) {
-        Some(asked) => arguments[asked] = wanted.into(),
-        None => arguments.insert(first + 1, wanted.into()),
-    }
-    arguments
+    let is_short = has_short_help(command) && !has(ALL) || !is_help && !has("--help") && !has(ALL);
+    chosen.push(if is_short { "-h" } else { "--help" }.into());
+    chosen
 }
 
 fn has_short_help(command: &Command) -> bool {
@@ -210,6 +212,25 @@ const OTHER_NAMES: [(&str, &str); 35] = [
     ("web", "serve"),
 ];
 
+/// Returns the advice for options that stand before the command.
+pub(super) fn late_command(words: &[&str]) -> Option<String> {
+    words.first().filter(|first| first.starts_with('-'))?;
+    let grammar = Cli::command();
+    let is_command = |word: &&&str| grammar.find_subcommand(word).is_some();
+    let command = words.iter().take_while(|word| **word != "--").find(is_command)?;
+    Some(format!("put the command first: raymond {command}, then its options"))
+}
+
+/// Returns whether an error is about a word that is not an option and has no place, such as the second of a text
+/// without quotes.
+pub(super) fn is_second_word(error: &clap::Error) -> bool {
+    let word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => word,
+        _ => return false,
+    };
+    error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-')
+}
+
 /// Returns the command that a word means which is not one: by its name in other programs, or as a misspelling.
 pub(super) fn meant_command(grammar: &Command, word: &str) -> Option<String> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == word).map(|&(_, command)| command);
@@ -271,6 +292,7 @@ pub(super) fn misspelling(grammar: &Command, words: &[&str]) -> Option<String> {
         let tip =
             match meant_command(known, word).filter(|name| known.find_subcommand(name).is_some()) {
                 Some(similar) => format!("did you mean `raymond help{path} {similar}`?"),
+                None if path.is_empty() => "`raymond help --all` lists all".to_owned(),
                 None => format!("`raymond{path} --help` lists all"),
             };
         return Some(format!("{word}: there is no such command; {tip}"));
@@ -280,8 +302,6 @@ pub(super) fn misspelling(grammar: &Command, words: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -303,7 +323,7 @@ mod tests {
                 "workflow help wacth",
                 "wacth: there is no such command; did you mean `raymond help workflow watch`?",
             ),
-            ("help zzz", "zzz: there is no such command; `raymond --help` lists all"),
+            ("help zzz", "zzz: there is no such command; `raymond help --all` lists all"),
             ("--verison", "--verison: there is no such option; did you mean `raymond --version`?"),
         ];
         for (line, expected) in table {
@@ -331,6 +351,9 @@ mod tests {
         let mut known: Vec<&str> = grammar.get_subcommands().map(Command::get_name).collect();
         known.sort_unstable();
         assert_eq!(named, known);
+        assert_eq!(late_command(&["run", "-q"]), None);
+        let advice = late_command(&["--agent", "scripted", "run", "flow"]).expect("advice");
+        assert!(advice.starts_with("put the command first: raymond run"), "{advice}");
         for (name, command) in OTHER_NAMES {
             assert!(grammar.find_subcommand(name).is_none(), "{name} is a command");
             assert!(grammar.find_subcommand(command).is_some(), "{command} is not a command");
@@ -342,19 +365,29 @@ mod tests {
 
     #[test]
     fn command_with_many_options_has_a_short_help_unless_all_is_asked_for() {
-        let grammar = with_short_help(crate::cli::args::Cli::command());
+        let grammar = with_short_help_of_commands(crate::cli::args::Cli::command());
         let after = |line: &str| {
             let words = line.split(' ').map(OsString::from).collect();
             chosen(&grammar, words, 1).join(&OsString::from(" ")).into_string().expect("text")
         };
         for (line, expected) in [
             ("raymond run --help", "raymond run -h"),
-            ("raymond run flow --help", "raymond run flow -h"),
+            ("raymond run flow --help", "raymond run -h"),
+            ("raymond run -h --all", "raymond run --help"),
+            ("raymond help run flow", "raymond help run flow"),
+            ("raymond help run -- --help", "raymond run -h"),
+            ("raymond help --all run", "raymond run --help"),
+            ("raymond help check --all", "raymond check --help"),
+            ("raymond help workflow start", "raymond workflow start -h"),
+            ("raymond workflow start x --help --all", "raymond workflow start --help"),
+            ("raymond tree t --all --help", "raymond tree --help"),
+            ("raymond tree t --all", "raymond tree t --all"),
             ("raymond run --help --all", "raymond run --help"),
             ("raymond help run", "raymond run -h"),
             ("raymond help run --all", "raymond run --help"),
             ("raymond check --help", "raymond check --help"),
-            ("raymond help check", "raymond help check"),
+            ("raymond help check", "raymond check --help"),
+            ("raymond help zzz", "raymond help zzz"),
             ("raymond run flow", "raymond run flow"),
             ("raymond run flow -- --help", "raymond run flow -- --help"),
             ("raymond recover --all", "raymond recover --all"),

@@ -10,7 +10,9 @@ use super::args::new::NewArgs;
 use super::exit::{CliExitCode, Error};
 use super::import::{make_folder, none_yet};
 use super::output;
+use crate::domain::printable::is_unprintable;
 use crate::language::hint::closest;
+use crate::runtime::FIRST_STATE;
 
 /// The folder of all samples.
 static SAMPLES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workflows");
@@ -42,15 +44,23 @@ pub(super) fn new(args: &NewArgs) -> Result<CliExitCode, Error> {
         }
         None => DEFAULT.to_owned(),
     };
+    if folder.to_string_lossy().contains(is_unprintable) {
+        return Err(Error::Usage("a name of only printable characters is needed".to_owned()));
+    }
     let files = files(&sample)?;
     none_yet(&folder)?;
     make_folder(&folder, &files)?;
-    let shown = folder.display();
+    let shown = folder.display().to_string();
+    let plain = if shown.starts_with('-') { format!("./{shown}") } else { shown.clone() };
+    let quoted = shlex::try_quote(&plain).unwrap_or_default();
     let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
-    output::tell_lines(&format!(
-        "Created {shown} with {}.\nTry it without a model: raymond run {shown} --agent scripted --input \"the sea\"\nRun its tests: raymond test {shown}",
-        names.join(", ")
-    ));
+    output::tell_lines(&format!("Created {shown} with {}.", names.join(", ")));
+    if names.iter().any(|name| name == FIRST_STATE) {
+        output::tell_lines(&format!(
+            "Try it without a model: raymond run {quoted} --agent scripted --input \"the sea\""
+        ));
+    }
+    output::tell_lines(&format!("Run its tests: raymond test {quoted}"));
     output::print(&format!("{shown}\n"))
 }
 

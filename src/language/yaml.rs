@@ -114,26 +114,36 @@ pub(in crate::language) fn from_tree<T: for<'tree> Deserialize<'tree>>(
         .map_err(|error| Error::at(error.place_or(root.at), error.message))
 }
 
-/// Reads a tree into a type without the values that the type does not take, and keeps the mistake of each.
+/// The most mistakes of one tree that are reported.
+const MAX_MISTAKES: usize = 100;
+
+/// Reads a tree into a type, and keeps the mistake of each value that the type does not take. In what is returned, the
+/// items of lists with such a value are left out.
 pub(in crate::language) fn examine_tree<T: for<'tree> Deserialize<'tree>>(
     root: &YamlValue,
     errors: &mut YamlErrors,
 ) -> Option<T> {
-    let (mut root, known) = (root.clone(), errors.0.len());
-    loop {
-        let error = match from_tree(&root) {
-            Ok(read) => return Some(read),
+    let (mut rest, mut right) = (root.clone(), root.clone());
+    let mut changed = Vec::new();
+    for found in 0..=MAX_MISTAKES {
+        let error = match from_tree(&rest) {
+            Ok(read) if found == 0 => return Some(read),
+            Ok(_) => return from_tree(&right).ok(),
             Err(error) => error,
         };
         let at = SourcePlace { line: error.line, column: error.column };
-        // Another mistake of the same place follows from what was left out.
-        if !errors.0[known..].iter().any(|one| (one.line, one.column) == (at.line, at.column)) {
+        // A mistake of what a value was taken out of follows from that.
+        if !changed.contains(&at) {
             errors.0.push(error);
         }
-        if !root.remove(at) {
-            return None;
+        let Some(way) = rest.way_to(at) else { return None };
+        changed.extend(rest.places(&way));
+        rest.remove(&way);
+        if let Some(way) = right.way_to(at) {
+            right.remove(right.item_of(&way));
         }
     }
+    None
 }
 
 /// Returns the meaning of a text in the YAML, if it is there; a mistake in it has its place.

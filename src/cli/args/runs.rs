@@ -78,7 +78,7 @@ pub struct RecoverArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Run this command when one of them needs a person or ends; see `raymond run --help`
+    /// Run this command when one of them needs a person or ends; see `raymond help run --all`
     #[arg(long, value_name = "CMD", requires = "all")]
     pub on_event: Option<OnEventCommand>,
 

@@ -83,22 +83,71 @@ impl YamlValue {
         }
     }
 
-    /// Removes the innermost entry or item below this value that begins at a place; returns whether there is one.
-    pub(in crate::language) fn remove(&mut self, at: SourcePlace) -> bool {
+    /// Returns the values in this list or mapping, each with the place of its key if it has one.
+    fn parts(&self) -> Vec<(Option<SourcePlace>, &Self)> {
+        match &self.value {
+            YamlContent::List(list) => list.iter().map(|one| (None, one)).collect(),
+            YamlContent::Map(map) => map.iter().map(|one| (Some(one.at), &one.value)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the way to the innermost entry or item below this value that begins at a place: the number of the part at
+    /// each level.
+    pub(in crate::language) fn way_to(&self, at: SourcePlace) -> Option<Vec<usize>> {
+        let parts = self.parts();
+        for (number, (_, part)) in parts.iter().enumerate() {
+            if let Some(mut way) = part.way_to(at) {
+                way.insert(0, number);
+                return Some(way);
+            }
+        }
+        let is_there =
+            |(key, part): &(Option<SourcePlace>, &Self)| *key == Some(at) || part.at == at;
+        parts.iter().position(is_there).map(|number| vec![number])
+    }
+
+    /// Returns the places of all values that a way leads through, and of what it leads to.
+    pub(in crate::language) fn places(&self, way: &[usize]) -> Vec<SourcePlace> {
+        let mut places = vec![self.at];
+        let mut parts = self.parts();
+        for &number in way {
+            let Some(&(key, part)) = parts.get(number) else { break };
+            places.extend(key);
+            places.push(part.at);
+            parts = part.parts();
+        }
+        places
+    }
+
+    /// Returns the beginning of a way up to the first item of a list, or all of it.
+    pub(in crate::language) fn item_of<'way>(&self, way: &'way [usize]) -> &'way [usize] {
+        let mut value = self;
+        for (depth, &number) in way.iter().enumerate() {
+            if matches!(value.value, YamlContent::List(_)) {
+                return &way[..=depth];
+            }
+            match value.parts().get(number) {
+                Some(&(_, part)) => value = part,
+                None => break,
+            }
+        }
+        way
+    }
+
+    /// Removes what a way leads to. Only the values on the way are copied, if they are shared.
+    pub(in crate::language) fn remove(&mut self, way: &[usize]) {
+        let Some((&number, below)) = way.split_first() else { return };
         match &mut self.value {
-            YamlContent::List(list) => {
-                let list = Arc::make_mut(list);
-                let place = list.iter().position(|one| one.at == at);
-                list.iter_mut().any(|one| one.remove(at))
-                    || place.map(|place| list.remove(place)).is_some()
+            YamlContent::List(list) if below.is_empty() => {
+                Arc::make_mut(list).remove(number);
             }
-            YamlContent::Map(entries) => {
-                let entries = Arc::make_mut(entries);
-                let place = entries.iter().position(|one| one.at == at || one.value.at == at);
-                entries.iter_mut().any(|one| one.value.remove(at))
-                    || place.map(|place| entries.remove(place)).is_some()
+            YamlContent::Map(map) if below.is_empty() => {
+                Arc::make_mut(map).remove(number);
             }
-            _ => false,
+            YamlContent::List(list) => Arc::make_mut(list)[number].remove(below),
+            YamlContent::Map(map) => Arc::make_mut(map)[number].value.remove(below),
+            _ => {}
         }
     }
 

@@ -67,12 +67,14 @@ impl de::Error for TypeMismatch {
     }
 
     fn unknown_field(key: &str, keys: &'static [&'static str]) -> Self {
-        if key.contains(['{', ' ']) || key.starts_with('<') && key.contains('>') {
+        let is_text = key.contains(['{', ' ']) || key.starts_with('<') && key.contains('>');
+        let meant = closest(key, keys.iter().copied());
+        if is_text && meant.is_none() {
             return Self::custom(format!(
                 "`{key}: …` is read as a key and its value; put a text with `: ` in it in quotes"
             ));
         }
-        let meant = closest(key, keys.iter().copied()).map(|key| format!("did you mean `{key}`?"));
+        let meant = meant.map(|key| format!("did you mean `{key}`?"));
         let known = || format!("known here: {}", keys.join(", "));
         Self::custom(format!("unknown key `{key}`; {}", meant.unwrap_or_else(known)))
     }

@@ -268,8 +268,7 @@ impl<'text> YamlBuilder<'text> {
                     (place(&span), Arc::from(&*text))
                 }
                 (_, span) => {
-                    let message =
-                        "expected a key, a plain text; put a text with `: ` in it in quotes";
+                    let message = "expected a key, a plain text; put a text that begins with `{` or has `: ` in it in quotes";
                     return Err(fault(place(&span), message));
                 }
             };

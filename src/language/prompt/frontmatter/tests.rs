@@ -173,3 +173,20 @@ fn misplaced_key_is_told_its_place() {
     let error = manifest::parse("join: all\n").expect_err("a mistake").to_string();
     assert!(error.starts_with("1:1: `join` belongs in the frontmatter of a state"), "{error}");
 }
+
+#[test]
+fn mistake_has_no_mistake_that_follows_from_it() {
+    for (yaml, expected) in [
+        ("allowed_transitions:\n  - tag: goto\n    target: [x]\n", "3:13: "),
+        ("allowed_transitions: [{ tag: goto, target: [x] }]\n", "1:44: "),
+        ("supervision: [a]\n", "1:14: "),
+    ] {
+        let found = examine(yaml).errors;
+        let said: Vec<String> = found.all().iter().map(ToString::to_string).collect();
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{yaml}: {said:?}");
+    }
+    let many = format!("model:\n{}", "  - x\n".repeat(20_000));
+    assert_eq!(examine(&many).errors.all().len(), 1);
+    let list = format!("allowed_transitions:\n{}", "  - [x]\n".repeat(20_000));
+    assert!((50..=101).contains(&examine(&list).errors.all().len()));
+}

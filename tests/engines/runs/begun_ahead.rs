@@ -74,7 +74,7 @@ fn worker_that_leaves_gives_back_what_has_no_slot() {
         hosts.iter().any(|host| host.report.busy == 2)
     });
     worker.signal(Signal::INT);
-    worker.wait_stderr("ends once its 2 running turns");
+    worker.wait_stderr("exits after its 2 running turns");
     wait_until("two turns are left", || keys(&cluster).len() == 2);
     worker.signal(Signal::INT);
     worker.wait().ok();

@@ -194,7 +194,7 @@ fn agents_wait_for_an_exchange_that_is_away_and_pay_nothing_twice() {
     fs::rename(made.exchange(), &away).expect("moved");
     cluster.release("go");
     supervisor.wait_stderr("cannot push the work of main.");
-    assert!(supervisor.stderr().contains("tried again"), "{}", supervisor.stderr());
+    assert!(supervisor.stderr().contains("raymond retries"), "{}", supervisor.stderr());
     fs::rename(&away, made.exchange()).expect("moved back");
     supervisor.wait().ok();
     cluster.wait_end();

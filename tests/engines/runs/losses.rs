@@ -17,7 +17,7 @@ fn agents_of_a_lost_host_go_on_at_another_one() {
     lost.signal(Signal::STOP);
     let third = cluster.machine("c");
     third.raymond(&["hosts", "lost", "a"]).ok().says("may be paid for twice");
-    third.raymond(&["hosts", "drain", "a"]).code(64).says("there is nothing to drain");
+    third.raymond(&["hosts", "drain", "a"]).code(64).says("nothing to drain");
     cluster.wait_calls(2);
     cluster.release("go");
     supervisor.wait().ok();

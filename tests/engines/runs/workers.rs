@@ -77,7 +77,7 @@ fn draining_host_keeps_its_agents_and_gets_no_others() {
     let first = cluster.machine("s").run(&[]);
     cluster.wait_calls(1);
     let third = cluster.machine("c");
-    third.raymond(&["hosts", "drain", "a"]).ok().says("gets no others");
+    third.raymond(&["hosts", "drain", "a"]).ok().says("gets no new ones");
     let standing = || {
         let hosts = third.raymond(&["hosts", "--json"]).ok().json();
         hosts[0]["standing"].clone()

@@ -58,17 +58,14 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         Err(error) => {
             let advice = help::misspelling(&Cli::command(), &words);
-            match advice
-                .or_else(|| help::late_command(&words))
-                .or_else(|| unknown_command(&words, &error))
-            {
-                Some(advice) => output::complain(&advice),
-                None => {
-                    output::print_help(&error);
-                    if help::is_second_word(&error) {
-                        output::tell("tip: put a text with spaces in quotes");
-                    }
-                }
+            let advice = advice.or_else(|| help::late_command(&words));
+            if let Some(advice) = advice.or_else(|| unknown_command(&words, &error)) {
+                output::complain(&advice);
+                return CliExitCode::Usage.into();
+            }
+            output::print_help(&error);
+            if help::is_second_word(&error) {
+                output::tell("tip: put a text with spaces in quotes");
             }
             return CliExitCode::Usage.into();
         }

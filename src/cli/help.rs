@@ -128,7 +128,10 @@ pub(super) fn chosen(grammar: &Command, arguments: Vec<OsString>, first: usize) 
     let mut command = grammar;
     for name in named.by_ref() {
         match command.find_subcommand(name) {
-            Some(below) => (command, _) = (below, chosen.push(name.into())),
+            Some(below) => {
+                chosen.push(name.into());
+                command = below;
+            }
             // A word that is not a command is an error for `help`, and an argument of a command.
             None if is_help => return arguments,
             None => break,
@@ -224,9 +227,8 @@ pub(super) fn late_command(words: &[&str]) -> Option<String> {
 /// Returns whether an error is about a word that is not an option and has no place, such as the second of a text
 /// without quotes.
 pub(super) fn is_second_word(error: &clap::Error) -> bool {
-    let word = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(word)) => word,
-        _ => return false,
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return false;
     };
     error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-')
 }

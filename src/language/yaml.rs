@@ -136,7 +136,7 @@ pub(in crate::language) fn examine_tree<T: for<'tree> Deserialize<'tree>>(
         if !changed.contains(&at) {
             errors.0.push(error);
         }
-        let Some(way) = rest.way_to(at) else { return None };
+        let way = rest.way_to(at)?;
         changed.extend(rest.places(&way));
         rest.remove(&way);
         if let Some(way) = right.way_to(at) {

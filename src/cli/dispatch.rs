@@ -121,7 +121,7 @@ fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Err
     let arguments = if help::asks_for_all(&words) {
         vec!["raymond".into(), "--help".into()]
     } else {
-        help::chosen(&grammar, with_default_command(&grammar, arguments), first)
+        help::help_request(&grammar, with_default_command(&grammar, arguments), first)
     };
     let mut matches = grammar.try_get_matches_from_mut(arguments).map_err(without_trailing_tip)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))

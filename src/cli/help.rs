@@ -95,7 +95,7 @@ fn with_short_help(command: Command, above: &str) -> Command {
     let examples = after.split("\n\n").next().unwrap_or_default();
     let hint = format!("`raymond help {path} --all` shows all {options} options.");
     let help =
-        Arg::new("help").help_heading("Options").short('h').long("help").action(ArgAction::Help);
+        Arg::new("help").help_heading(None::<&str>).short('h').long("help").action(ArgAction::Help);
     let command = command
         .after_help(format!("{hint}\n\n{examples}"))
         .after_long_help(after)
@@ -110,7 +110,11 @@ fn with_short_help(command: Command, above: &str) -> Command {
 
 /// Returns the arguments for the grammar if they ask for the help of a command: that command and `--help`, or `-h` for the
 /// short help of one with many options. `first` is the place of the first argument that is not the option for colours.
-pub(super) fn chosen(grammar: &Command, arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
+pub(super) fn help_request(
+    grammar: &Command,
+    arguments: Vec<OsString>,
+    first: usize,
+) -> Vec<OsString> {
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let words: Vec<&str> = arguments
         .get(first..end)
@@ -124,12 +128,12 @@ pub(super) fn chosen(grammar: &Command, arguments: Vec<OsString>, first: usize) 
         return arguments;
     }
     let mut named = words.iter().skip(usize::from(is_help)).filter(|word| !word.starts_with('-'));
-    let mut chosen = arguments[..first].to_vec();
+    let mut request = arguments[..first].to_vec();
     let mut command = grammar;
     for name in named.by_ref() {
         match command.find_subcommand(name) {
             Some(below) => {
-                chosen.push(name.into());
+                request.push(name.into());
                 command = below;
             }
             // A word that is not a command is an error for `help`, and an argument of a command.
@@ -137,12 +141,12 @@ pub(super) fn chosen(grammar: &Command, arguments: Vec<OsString>, first: usize) 
             None => break,
         }
     }
-    if chosen.len() == first {
+    if request.len() == first {
         return arguments;
     }
     let is_short = has_short_help(command) && !has(ALL) || !is_help && !has("--help") && !has(ALL);
-    chosen.push(if is_short { "-h" } else { "--help" }.into());
-    chosen
+    request.push(if is_short { "-h" } else { "--help" }.into());
+    request
 }
 
 fn has_short_help(command: &Command) -> bool {
@@ -193,13 +197,13 @@ const OTHER_NAMES: [(&str, &str); 35] = [
     ("gc", "clean"),
     ("history", "log"),
     ("info", "status"),
+    ("init", "new"),
     ("inspect", "show"),
     ("kill", "stop"),
     ("launch", "run"),
     ("lint", "check"),
     ("logs", "log"),
     ("ls", "list"),
-    ("init", "new"),
     ("message", "tell"),
     ("pause", "hold"),
     ("ps", "list"),
@@ -370,7 +374,7 @@ mod tests {
         let grammar = with_short_help_of_commands(crate::cli::args::Cli::command());
         let after = |line: &str| {
             let words = line.split(' ').map(OsString::from).collect();
-            chosen(&grammar, words, 1).join(&OsString::from(" ")).into_string().expect("text")
+            help_request(&grammar, words, 1).join(&OsString::from(" ")).into_string().expect("text")
         };
         for (line, expected) in [
             ("raymond run --help", "raymond run -h"),

@@ -41,7 +41,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
         Some(folder) => folder.clone(),
         None => path.file_stem().map(PathBuf::from).unwrap_or_default(),
     };
-    none_yet(&folder)?;
+    must_be_new(&folder)?;
     make_folder(&folder, &files)?;
     for note in notes {
         output::warn(&printable_line(&note));
@@ -58,7 +58,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
 ///
 /// # Errors
 /// [`Error::Io`] that says so.
-pub(super) fn none_yet(folder: &Path) -> Result<(), Error> {
+pub(super) fn must_be_new(folder: &Path) -> Result<(), Error> {
     if folder.symlink_metadata().is_err() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use include_dir::{Dir, DirEntry, File, include_dir};
 
 use super::args::new::NewArgs;
 use super::exit::{CliExitCode, Error};
-use super::import::{make_folder, none_yet};
+use super::import::{make_folder, must_be_new};
 use super::output;
 use crate::domain::printable::is_unprintable;
 use crate::language::hint::closest;
@@ -45,10 +45,12 @@ pub(super) fn new(args: &NewArgs) -> Result<CliExitCode, Error> {
         None => DEFAULT.to_owned(),
     };
     if folder.to_string_lossy().contains(is_unprintable) {
-        return Err(Error::Usage("a name of only printable characters is needed".to_owned()));
+        return Err(Error::Usage(
+            "the name of the folder may have only printable characters".to_owned(),
+        ));
     }
     let files = files(&sample)?;
-    none_yet(&folder)?;
+    must_be_new(&folder)?;
     make_folder(&folder, &files)?;
     let shown = folder.display().to_string();
     let plain = if shown.starts_with('-') { format!("./{shown}") } else { shown.clone() };

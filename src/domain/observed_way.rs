@@ -120,3 +120,26 @@ impl ProgramTrace {
         ProgramMove { program: self.program.clone(), from, to: Arc::clone(state), entered }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_and_result_are_ways_too() {
+        let shown = |json: serde_json::Value| -> Vec<String> {
+            let transition = serde_json::from_value(json).expect("a transition");
+            ObservedWay::of("A.md", &transition).iter().map(ToString::to_string).collect()
+        };
+        let ask = serde_json::json!({"tag": "ask", "question": "Keep?", "next": "B.md"});
+        assert_eq!(shown(ask), ["A.md: <ask next=\"B.md\">"]);
+        let one = serde_json::json!({"tag": "result", "payload": "one"});
+        let other = serde_json::json!({"tag": "result", "payload": "other"});
+        assert_eq!(shown(one.clone()), ["A.md: <result>"]);
+        assert_eq!(shown(one), shown(other));
+        assert_eq!(
+            shown(serde_json::json!({"tag": "goto", "target": "B.md"})),
+            ["A.md: <goto>B.md</goto>"]
+        );
+    }
+}

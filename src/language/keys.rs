@@ -42,23 +42,38 @@ macro_rules! listed_keys {
     };
 }
 
+/// The keys that only the frontmatter of a state has.
+pub(in crate::language) const KEYS_OF_STATES: &[&str] = &[
+    "allowed_transitions",
+    "evaluator",
+    "worktree",
+    "snapshots",
+    "host",
+    "force_implicit",
+    "forks",
+    "join",
+    "timeout",
+    "on_timeout",
+    "on_failure",
+    "rest",
+];
+
 /// Returns the unknown keys of a YAML mapping that has keys of its own besides the keys of turn options, each with its
 /// place; `elsewhere` is another place of the workflow, and the keys there.
 pub(in crate::language) fn unknown_keys(
     root: &YamlValue,
     own: &[KeySpec],
-    elsewhere: Option<(&str, &[KeySpec])>,
+    elsewhere: Option<(&str, &[&str])>,
 ) -> Vec<OptionFault> {
     let YamlContent::Map(entries) = &root.value else { return Vec::new() };
     let own_names = || own.iter().map(|key| key.name);
     let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
     let known = || own_names().chain(options());
     let unknown = entries.iter().filter(|entry| !known().any(|key| key == &*entry.key));
-    let has = |keys: &[KeySpec], name: &str| keys.iter().any(|key| key.name == name);
     let fault = |entry: &YamlEntry| {
         let name = &*entry.key;
         let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
-        let other = elsewhere.filter(|(_, keys)| has(keys, name));
+        let other = elsewhere.filter(|(_, keys)| keys.contains(&name));
         let message = match (below, other) {
             (Some(below), _) => {
                 format!("`{name}` belongs below `{}:`; indent it there", below.name)

@@ -10,7 +10,6 @@ use super::output::OrderedJson;
 use super::plugins;
 use super::position::SourcePlace;
 use super::prompt::forking;
-use super::prompt::frontmatter::RawFrontmatter;
 use super::schema::shape;
 use super::supervision;
 use super::yaml::tree::YamlFileKind;
@@ -24,7 +23,7 @@ use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
-use crate::language::keys::unknown_keys;
+use crate::language::keys::{KEYS_OF_STATES, unknown_keys};
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 
 /// The name of the file.
@@ -171,7 +170,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let (Some(root), Some(raw)) = (root, raw) else {
         return ExaminedManifest { errors, ..ExaminedManifest::default() };
     };
-    let of_state = ("the frontmatter of a state", RawFrontmatter::KEYS);
+    let of_state = ("the frontmatter of a state", KEYS_OF_STATES);
     errors.add(unknown_keys(&root, RawManifest::KEYS, Some(of_state)));
     if let Some(output) = raw.output {
         let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";

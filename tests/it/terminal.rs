@@ -99,6 +99,16 @@ fn fan_out_of_many_is_one_row_with_items_and_the_end_is_a_table() {
 }
 
 #[test]
+fn each_step_of_a_small_run_has_a_line_above_the_live_view() {
+    let test = pair();
+    let mut screen = test.on_screen(&["run", "START.md", "--id", "t"], (24, 100));
+    screen.wait_for(&["run t finished"]);
+    screen.wait_for(&["main  START.md → NEXT.md", "main.1  WORKER.md → worked (result)"]);
+    assert_eq!(screen.wait_for_exit(), Some(0));
+    assert_no_fragments(&screen);
+}
+
+#[test]
 fn resize_and_ctrl_c_leave_no_fragments_of_the_live_view() {
     let test = fan_out(30);
     let mut screen = test.on_screen(&FAN_OUT, (24, 100));

@@ -172,8 +172,9 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let root = yaml::parse(YamlFileKind::FRONTMATTER, yaml, errors);
     let Some(root) = root.filter(|root| !root.is_null()) else { return examined };
     let Some(raw) = yaml::examine_tree::<RawFrontmatter>(&root, errors) else { return examined };
-    let of_manifest = ("raymond.yaml", manifest::RawManifest::KEYS);
-    errors.add(unknown_keys(&root, RawFrontmatter::KEYS, Some(of_manifest)));
+    let of_manifest: Vec<&str> = manifest::RawManifest::KEYS.iter().map(|key| key.name).collect();
+    let elsewhere = ("raymond.yaml", &*of_manifest);
+    errors.add(unknown_keys(&root, RawFrontmatter::KEYS, Some(elsewhere)));
     let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions {
         places.policy = Some(entries.at);

@@ -131,7 +131,8 @@ impl Supervisor {
             return;
         }
         let begun = self.admission.is_reserved(id);
-        if let Some(until) = agent.not_before().filter(|&until| until > now() && !begun) {
+        let is_early = |until| until > now() || self.timers.has_up_to(until);
+        if let Some(until) = agent.not_before().filter(|&until| !begun && is_early(until)) {
             self.wake(id, until, ctx);
             return;
         }

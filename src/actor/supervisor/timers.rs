@@ -56,6 +56,12 @@ impl Supervisor {
 }
 
 impl AgentTimers {
+    /// Returns whether an agent is still to be looked at whose time is not later than `at`. One that comes after it
+    /// waits behind it, even if the time has passed by now: workers that start together keep their order.
+    pub(super) fn has_up_to(&self, at: Timestamp) -> bool {
+        self.due.first().is_some_and(|(first, _)| *first <= at)
+    }
+
     /// Removes and returns the agents whose time has come: the earliest first, those of one time by their numbers.
     fn take_due(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut rung = Vec::new();
@@ -80,9 +86,11 @@ mod tests {
         let rung = |timers: &mut AgentTimers, at| -> Vec<u32> {
             timers.take_due(Timestamp(at)).iter().map(AgentId::number).collect()
         };
+        assert!(timers.has_up_to(Timestamp(10)) && !timers.has_up_to(Timestamp(9)));
         assert!(rung(&mut timers, 5).is_empty());
         assert_eq!(rung(&mut timers, 30), [2, 3, 1]);
         assert!(rung(&mut timers, 30).is_empty());
+        assert!(!timers.has_up_to(Timestamp(30)));
         assert_eq!(rung(&mut timers, 100), [4]);
         for number in [11, 2, 1, 10] {
             timers.due.insert((Timestamp(200), AgentId::main().child(number)));

@@ -27,7 +27,8 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
     subject.scope = subject.scope.with_defined_programs(defined.into_iter().map(|one| one.name));
     let graphs = subject.graphs(args.profile.into());
     let consent = StarterConsent {
-        tools: args.allow_tools.clone(),
+        tools: Vec::new(),
+        every_state: args.allow_tools.clone(),
         trusts_workflow: args.trust,
         widest_mode: args.permission_mode.clone().map(RunPermission::Mode),
     };

@@ -179,9 +179,9 @@ impl VerbosityArgs {
 /// The permissions of a workflow's states beyond the permission mode.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConsentArgs {
-    /// Allow a tool without asking in states that list it in `allowed_tools`: a rule such as `WebFetch` or
+    /// Allow a tool without asking, in every state that may use it: a rule such as `WebFetch` or
     /// `Bash(cargo test:*)`, which also covers longer commands; repeatable
-    #[arg(long = "allow-tool", alias = "allow-tools", value_name = "RULE", value_parser = tool_rule)]
+    #[arg(long = "allow-tool", aliases = ["allow-tools", "allowed-tools", "allowedTools"], value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
 
     /// Allow graphs to fetch from this non-public address, network or host, such as `127.0.0.1`,

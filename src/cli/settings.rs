@@ -13,6 +13,7 @@ use crate::domain::permission::RunPermission;
 use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
+use crate::domain::widening::without_granted_rules;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
 /// Returns the settings of a new run.
@@ -196,14 +197,16 @@ fn overlay(args: &RunOptions, settings: &mut Settings) {
     if let Some(given) = &args.claude {
         settings.claude = program(given);
     }
-    if !args.claude_args.is_empty() {
-        settings.claude_args.clone_from(&args.claude_args);
-        settings.options.forget_given(&args.claude_args);
+    let (claude_args, rules) = without_granted_rules(&args.claude_args);
+    if !claude_args.is_empty() {
+        settings.options.forget_given(&claude_args);
+        settings.claude_args = claude_args;
     }
     settings.consent.trusts_workflow |= person::trust_origin(&args.consent).is_some();
-    settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
-    settings.consent.tools.sort();
-    settings.consent.tools.dedup();
+    let every_state = &mut settings.consent.every_state;
+    every_state.extend(args.consent.allow_tools.iter().cloned().chain(rules));
+    every_state.sort();
+    every_state.dedup();
     settings.allowed_addresses.extend(args.consent.allow_address.iter().cloned());
     settings.allowed_addresses.sort();
     settings.allowed_addresses.dedup();

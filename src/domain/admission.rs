@@ -129,7 +129,7 @@ impl AdmissionQueue {
     pub fn reserve(&mut self, request: PermitRequest) {
         let host = self.host_index(request.host.as_ref());
         self.reserved.insert(request.agent.clone());
-        self.hold(request.agent, HeldPermit { state: request.state, host });
+        self.hold(request.agent, HeldPermit { state: request.state, host, waits: false });
     }
 
     /// Returns whether an agent has a permit that it has not asked for yet.
@@ -174,6 +174,14 @@ impl AdmissionQueue {
         self.leave_place(agent, QueuedStanding::Suspended);
         self.queued.remove(agent);
         self.bring_back(agent);
+    }
+
+    /// Notes whether the turn of an agent waits for a person: then others may use the money that it would need.
+    pub fn set_waits_for_person(&mut self, agent: &AgentId, waits: bool) {
+        self.holders.set_waits(agent, waits);
+        if waits {
+            self.bring_back(agent);
+        }
     }
 
     /// Takes back the reserved permits that have not been asked for.

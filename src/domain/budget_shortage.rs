@@ -24,7 +24,9 @@ pub struct BudgetShortage<'run> {
 impl<'run> BudgetShortage<'run> {
     /// Creates the check for a run in which turns of these agents run.
     pub fn of(run: &'run Run, running: impl IntoIterator<Item = &'run Agent>) -> Self {
-        let running = running.into_iter().map(|agent| (&agent.id, agent.prompt())).collect();
+        let spends = |agent: &&Agent| agent.open_approvals().next().is_none();
+        let running = running.into_iter().filter(spends);
+        let running = running.map(|agent| (&agent.id, agent.prompt())).collect();
         Self { run, running, by_state: RefCell::default() }
     }
 

@@ -21,7 +21,7 @@ mod stop_agent;
 use self::advance::advanced;
 pub use self::advice::out_of_money;
 use self::advice::{apply_verdicts, not_started};
-pub use self::approvals::{advised_answer, approval_asked, prompt_place};
+pub use self::approvals::{advised_answer, approval_asked, prompt_place, ruled_answers};
 use self::approvals::{approval_answered, turn_suspended};
 use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, turn_failed};
 use self::fork::{fork_groups, reject_fork};

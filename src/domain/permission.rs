@@ -23,9 +23,12 @@ impl Default for RunPermission {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StarterConsent {
-    /// Rules that states may name among their `allowed_tools`.
+    /// Rules that states may name among their `allowed_tools`: what `--allow-tools` meant to earlier versions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// Rules that hold in every state, as far as it can use the tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub every_state: Vec<String>,
     /// True if the workflow may bring rules, settings, servers and programs of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trusts_workflow: bool,
@@ -35,6 +38,11 @@ pub struct StarterConsent {
 }
 
 impl StarterConsent {
+    /// Returns the rules that states may name among their `allowed_tools`.
+    pub fn rules(&self) -> impl Iterator<Item = &String> {
+        self.tools.iter().chain(&self.every_state)
+    }
+
     /// Returns whether nothing is given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::phrase::{advice, closing_line, headline, notice};
+pub(in crate::domain) use self::rule::rules_that_allow;
 
 /// The distinct calls that one turn's record names.
 pub const NAMED_PER_TURN: usize = 16;

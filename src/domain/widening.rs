@@ -22,7 +22,8 @@ mod rules;
 mod variables;
 
 use flags::{ReplaceableFlag, mode_among};
-use rules::{is_covered, is_harmless};
+use rules::is_harmless;
+pub use rules::{is_covered, is_single_command, split_rules, without_granted_rules};
 use variables::is_dangerous;
 
 /// The permissions of a run that no state may exceed.
@@ -64,7 +65,7 @@ impl PermissionCeiling {
         let consent = &settings.consent;
         let mode = consent.widest_mode.as_ref().unwrap_or(&settings.permission);
         let given = mode_among(&settings.claude_args);
-        let mut tools = consent.tools.clone();
+        let mut tools: Vec<String> = consent.rules().cloned().collect();
         tools.extend(rules::granted_by(&settings.claude_args));
         Self {
             mode: given.unwrap_or_else(|| mode.clone()),

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::hint::closest;
-use super::turn_options::{KEYS, OptionFault};
+use super::turn_options::{KEYS, OptionFault, canonical};
 use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
 /// A key of a mapping, for editors.
@@ -69,7 +69,7 @@ pub(in crate::language) fn unknown_keys(
     let own_names = || own.iter().map(|key| key.name);
     let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
     let known = || own_names().chain(options());
-    let unknown = entries.iter().filter(|entry| !known().any(|key| key == &*entry.key));
+    let unknown = entries.iter().filter(|entry| !known().any(|key| key == canonical(&entry.key)));
     let fault = |entry: &YamlEntry| {
         let name = &*entry.key;
         let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());

@@ -25,7 +25,7 @@ use crate::domain::turn_options::{PermissionMode, SettingSource, TurnOptions};
 
 pub use self::files::embed_files;
 pub use self::lists::rule as tool_rule;
-pub use self::tool_names::tool_name_hints;
+pub use self::tool_names::{idle_rule, tool_name_hints};
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
 pub const KEYS: [&str; 24] = [
@@ -98,6 +98,14 @@ impl From<OptionFault> for yaml::Error {
     }
 }
 
+/// Returns the key that a key stands for: the option `--allow-tool` has the same name in a file.
+pub fn canonical(key: &str) -> &str {
+    match key {
+        "allow_tool" | "allow_tools" => "allowed_tools",
+        other => other,
+    }
+}
+
 /// The places of options in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptionPlaces(Vec<(String, Option<String>, SourcePlace)>);
@@ -155,9 +163,12 @@ impl WrittenOptions {
     /// Reads the options among the entries of a mapping, and ignores other entries.
     pub(in crate::language) fn read(entries: &[YamlEntry]) -> Self {
         let mut written = Self::default();
-        for entry in entries.iter().filter(|entry| KEYS.contains(&&*entry.key)) {
-            written.places.note(&entry.key, &entry.value);
-            written.read_value(&entry.key, &entry.value);
+        for entry in entries {
+            let key = canonical(&entry.key);
+            if KEYS.contains(&key) {
+                written.places.note(key, &entry.value);
+                written.read_value(key, &entry.value);
+            }
         }
         written
     }

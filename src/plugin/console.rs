@@ -16,6 +16,7 @@ use super::terminal::Terminal;
 use crate::actor::clock::{now, wall_clock_now};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::registry::{AgentRegistry, AgentView};
+use crate::domain::approval::PendingApproval;
 use crate::domain::event::Event;
 use crate::domain::printable::printable_block;
 use crate::domain::run::{Run, RunStatus};
@@ -142,6 +143,14 @@ impl ConsolePlugin {
         let verdict = self.choice.judge(event, many.as_ref());
         if verdict == LineVerdict::Shown {
             self.terminal.styled(StyledLine::of(tone(event), &sentence(&published.record)));
+            if let Event::ApprovalAsked(asked) = event
+                && asked.grant.is_none()
+            {
+                let name = PendingApproval::name_of(asked.number);
+                let command =
+                    format!("  raymond answer {} {name} allow, or deny", self.headline.run);
+                self.terminal.styled(StyledLine::of(TextTone::Faint, &command));
+            }
         }
         if verdict == LineVerdict::FirstHidden && self.verbosity != Verbosity::Quiet {
             let began = many.and_then(|key| key.began).map(|state| format!(" of {state}"));

@@ -14,6 +14,7 @@ use crate::domain::money::Usd;
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::Variables;
+use crate::domain::turn_options::TurnOptions;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::answers;
@@ -29,6 +30,7 @@ use crate::language::prompt::survey::{MAX_SURVEYED_STATES, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
 use crate::language::prompt::workflow_map::{WorkflowMap, WorkflowMapOptions};
 use crate::language::source::WorkflowSource;
+use crate::language::turn_options::idle_rule;
 use crate::store::workflow::WorkflowDir;
 
 /// Checks the first state of a run.
@@ -39,12 +41,33 @@ pub(super) fn check_entry(
     settings: &Settings,
     graphs: &GraphSetup,
 ) -> Result<PreflightResult, Error> {
-    match StateKind::of(&workflow.entry) {
+    let checked = match StateKind::of(&workflow.entry) {
         Some(StateKind::Graph) => first_graph(workflow, graphs, settings),
         Some(StateKind::Program) => first_program(workflow, request, settings),
         Some(StateKind::Script) => first_script(workflow, settings),
         Some(StateKind::Prompt) | None => first_prompt(workflow, id, request, settings),
+    };
+    let mut checked = checked?;
+    checked.warnings.extend(idle_rules(workflow, settings));
+    Ok(checked)
+}
+
+/// Returns a warning for each rule that was given for all states and allows nothing.
+fn idle_rules(workflow: &Workflow, settings: &Settings) -> Vec<String> {
+    let rules = &settings.consent.every_state;
+    if rules.is_empty() {
+        return Vec::new();
     }
+    if !settings.answerer.calls_model() {
+        return vec!["--allow-tool has no effect: without a model no tool is called".to_owned()];
+    }
+    let reach = WorkflowMapOptions { by_text: true, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let states = WorkflowMap::of(&workflow.entry, &workflow.scope, reach).prompt_options();
+    let states = states.unwrap_or_default().into_iter();
+    let states: Vec<TurnOptions> = states.map(|own| own.or(&settings.options)).collect();
+    let idle =
+        |rule: &String| Some(format!("--allow-tool '{rule}': {}", idle_rule(rule, &states)?));
+    rules.iter().filter_map(idle).collect()
 }
 
 /// The result of checking the first state.

@@ -156,8 +156,9 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     if settings.consent.trusts_workflow {
         parts.push("everything that the workflow's files ask for".to_owned());
     }
-    if !settings.consent.tools.is_empty() {
-        parts.push(format!("the tools {}", settings.consent.tools.join(", ")));
+    let rules: Vec<&str> = settings.consent.rules().map(String::as_str).collect();
+    if !rules.is_empty() {
+        parts.push(format!("the tools {}", rules.join(", ")));
     }
     if !settings.claude_args.is_empty() {
         parts.push(format!("the arguments {}", settings.claude_args.join(" ")));

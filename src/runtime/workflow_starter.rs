@@ -256,6 +256,7 @@ impl WorkflowStarter {
             supervision: own.supervision,
             consent: StarterConsent {
                 tools: above.consent.tools.clone(),
+                every_state: above.consent.every_state.clone(),
                 trusts_workflow: false,
                 widest_mode: has_own_mode.then_some(granted),
             },

@@ -45,12 +45,12 @@ fn answer(test: &Test, words: &[&str]) -> RaymondOutcome {
 fn allowed_call_runs_while_its_process_waits() {
     let test = workflow();
     let mut live = test.spawn(&["START.md"]);
-    live.wait_event("approval_asked", 1);
+    live.wait_stderr("raymond answer t a1 allow, or deny");
     let event = &test.events("approval_asked")[0];
     assert_eq!((&event["agent"], &event["state"]), (&json!("main"), &json!("START.md")));
     let request = &event["request"];
     assert_eq!((&request["tool"], &request["input"]["value"]), (&json!("Bash"), &touch()));
-    assert_eq!(request["reason"], "no rule allows it");
+    assert_eq!(request["reason"], "This command requires approval");
     assert_eq!(request["rules"], json!([{ "tool": "Bash", "content": "touch a *" }]));
 
     answer(&test, &[]).ok().stdout_has("main/a1 asks (approval): may it run Bash: touch a?");
@@ -374,4 +374,77 @@ fn many_agents_wait_for_approval_without_a_process() {
     answer(&test, &answers.iter().map(String::as_str).collect::<Vec<_>>()).ok();
     test.resume(&["--stagger", "0s"]).ok().ended("main", "ok");
     assert_eq!((asked(&test).len(), ran(&test).len()), (agents, agents), "each call runs once");
+}
+
+#[test]
+fn forks_with_a_budget_ask_all_at_once() {
+    let head = "---\nstagger: 0s\nallowed_transitions:\n  - { tag: fork, target: W.md, next: END.md, each: '[1,2,3,4]', as: n }\n---\nstart";
+    let test = Test::new()
+        .prompt("START.md", head)
+        .prompt("W.md", "---\npermissions: ask\n---\nwork {{n}}")
+        .prompt("END.md", "---\njoin: all\n---\nend")
+        .rule(touching(when("work")).reply("<result>ok</result>").cost(0.25))
+        .rule(when("end").reply("<result>done</result>"))
+        .rule(when("start").reply("<fork next=\"END.md\" each=\"[1,2,3,4]\" as=\"n\">W.md</fork>"));
+    let mut live = test.spawn(&["START.md", "--budget", "5", "--max-procs", "8"]);
+    live.wait_event("approval_asked", 4);
+    for call in ["a1", "a2", "a3", "a4"] {
+        answer(&test, &[call, "allow"]).ok();
+    }
+    live.wait().ok();
+}
+
+#[test]
+fn rule_of_starter_holds_in_states_that_do_not_list_it() {
+    let rule = "Bash(touch a *)";
+    let ways: [&[&str]; 4] = [
+        &["--allow-tool", rule],
+        &["--allowedTools", rule],
+        &["--allow-tools=Bash(touch a *)"],
+        &["--", "--allowedTools", rule],
+    ];
+    for way in ways {
+        let test = workflow();
+        test.run(&[&["START.md"], way].concat()).ok().ended("main", "ok");
+        assert_eq!((ran(&test).len(), test.events("approval_asked").len()), (1, 0), "{way:?}");
+    }
+    for head in ["permission_mode: plan\npermissions: ask", "permissions: ask"] {
+        let test = workflow().prompt("START.md", &format!("---\n{head}\n---\nstart"));
+        let unlisted = if head.contains("plan") { rule } else { "WebFetch" };
+        let mut live = test.spawn(&["START.md", "--allow-tool", unlisted]);
+        live.wait_event("approval_asked", 1);
+        answer(&test, &["a1", "allow"]).ok();
+        live.wait().ok();
+    }
+}
+
+#[test]
+fn rule_without_effect_is_reported_at_the_start() {
+    let test = workflow().prompt("START.md", "---\ntools: [Read]\n---\nstart");
+    for (rule, hint) in [("Bash(ls:*)", "no state may use `Bash`"), ("Bsh", "did you mean `Bash`?")]
+    {
+        let said = test.raymond(&["run", "START.md", "--dry-run", "--allow-tool", rule]);
+        said.ok();
+        assert!(format!("{said:?}").contains(hint), "{said:?}");
+    }
+}
+
+#[test]
+fn wider_rule_of_an_answer_is_shared_by_agents_that_run_already() {
+    let head = "---\nstagger: 0s\nallowed_transitions:\n  - { tag: fork, target: W.md, next: END.md, each: '[1,2,3,4]', as: n }\n---\nstart";
+    let test = Test::new()
+        .prompt("START.md", head)
+        .prompt("W.md", "---\npermissions: ask\n---\nwork {{n}}")
+        .prompt("END.md", "---\njoin: all\n---\nend")
+        .rule(touching(when("work")).reply("<result>ok</result>"))
+        .rule(when("end").reply("<result>done</result>"))
+        .rule(when("start").reply("<fork next=\"END.md\" each=\"[1,2,3,4]\" as=\"n\">W.md</fork>"));
+    let mut live = test.spawn(&["START.md", "--max-procs", "8"]);
+    live.wait_event("approval_asked", 4);
+    answer(&test, &["a2", "allow", "--rule", "Bash(tuoch:*)"])
+        .code(64)
+        .stderr_has("`Bash(tuoch:*)` does not cover this call, Bash: touch a");
+    answer(&test, &["a2", "allow", "--rule", "Bash(touch:*)"]).ok();
+    live.wait().ok();
+    assert_eq!((test.events("approval_answered").len(), ran(&test).len()), (4, 4));
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{FakeRule, Test, always, when};
 
 const ASKED: &str = "This command requires approval";
-const ADVICE: &str = "-- --allowedTools 'Bash(curl:*)' 'WebFetch(domain:example.org)'";
+const ADVICE: &str = "--allow-tool 'Bash(curl:*)' --allow-tool 'WebFetch(domain:example.org)'";
 
 /// Refuses a command twice and a page once.
 fn refusing(rule: FakeRule) -> FakeRule {

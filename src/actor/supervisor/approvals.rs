@@ -12,26 +12,36 @@ use crate::actor::runner::TurnNews;
 use crate::domain::agent::Agent;
 use crate::domain::approval::ApprovalVerdict;
 use crate::domain::consult::{ApprovalQuery, Consultation};
-use crate::domain::decide::{advised_answer, approval_asked};
+use crate::domain::decide::{advised_answer, approval_asked, ruled_answers};
 use crate::domain::id::AgentId;
 
 impl Supervisor {
     /// Tells a running turn the answer to a call, or that a person is asked about it. Plug-ins may answer before.
     pub(super) fn tell_approval(
-        &self,
+        &mut self,
         id: &AgentId,
         call: String,
         verdict: Option<ApprovalVerdict>,
         ctx: &mut Ctx<Self>,
     ) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        if agent.open_approvals().next().is_none() {
+        let waits = agent.open_approvals().next().is_some();
+        self.admission.set_waits_for_person(id, waits);
+        if !waits {
             self.context.registry.running(id, now());
         }
-        if verdict.is_none() && !self.context.interceptors.is_empty() {
+        let ruled: Vec<_> = match &verdict {
+            None => ruled_answers(&self.run, agent).collect(),
+            Some(ApprovalVerdict::AllowAlways { .. }) => {
+                self.run.agents.values().flat_map(|agent| ruled_answers(&self.run, agent)).collect()
+            }
+            Some(ApprovalVerdict::Allow | ApprovalVerdict::Deny { .. }) => Vec::new(),
+        };
+        if verdict.is_none() && ruled.is_empty() && !self.context.interceptors.is_empty() {
             self.consult_approval(agent, call.clone(), ctx);
         }
         self.context.runner.tell(id, TurnNews::Approval { call, verdict });
+        self.commit_all(ruled, ctx);
     }
 
     /// Asks plug-ins about a call; the first answer counts, theirs or a person's.

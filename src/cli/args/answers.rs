@@ -14,6 +14,8 @@ pub(super) const ANSWER_HELP: &str = "Examples:
   raymond answer RUN a3 allow            approve the tool call with the id a3
   raymond answer RUN a3 deny --reason 'use the staging database'
                                          refuse it, and tell the agent why
+  raymond answer RUN a3 allow --rule 'Bash(cargo test:*)'
+                                         approve it, and all calls that this rule covers in its state
   raymond answer RUN REVIEWED.md=- < notes.txt
                                          a text from stdin; an <ask> is named by its `next`
 
@@ -85,6 +87,10 @@ pub struct AnswerArgs {
     /// The reason for a denial; the agent sees it
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+    /// Allow with a wider rule than Claude Code suggests, such as `Bash(cargo test:*)`: from now on for its state, or
+    /// with allow-always-in-run for the run; agents that run already share it
+    #[arg(long, value_name = "RULE", conflicts_with = "reason")]
+    pub rule: Option<String>,
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,
@@ -138,6 +144,7 @@ impl AnswerArgs {
             return Err(format!("{run} and --last name two runs; leave one of them out"));
         }
         let answers = with_reason(pairs(words)?, self.reason.as_deref())?;
+        let answers = with_rule(answers, self.rule.as_deref())?;
         Ok((NamedRunArgs { run, last: self.last }, answers))
     }
 }
@@ -173,6 +180,24 @@ fn with_reason(
             Ok(answers)
         }
         _ => Err("--reason goes with a single deny".to_owned()),
+    }
+}
+
+/// Adds the rule of an approval.
+fn with_rule(
+    mut answers: Vec<(String, String)>,
+    rule: Option<&str>,
+) -> Result<Vec<(String, String)>, String> {
+    let Some(rule) = rule else { return Ok(answers) };
+    match answers.as_mut_slice() {
+        [(_, verdict)] if verdict.starts_with("allow") => {
+            if verdict == "allow" {
+                verdict.push_str("-always");
+            }
+            *verdict = format!("{verdict}: {rule}");
+            Ok(answers)
+        }
+        _ => Err("--rule goes with a single allow, allow-always or allow-always-in-run".to_owned()),
     }
 }
 

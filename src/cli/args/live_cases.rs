@@ -56,7 +56,7 @@ pub struct LivePermissions {
     pub permission_mode: Option<String>,
 
     /// Allow a tool without asking in states that list it, as for `raymond run`; repeatable
-    #[arg(long = "allow-tool", alias = "allow-tools", value_name = "RULE", requires = "live", value_parser = tool_rule)]
+    #[arg(long = "allow-tool", aliases = ["allow-tools", "allowed-tools", "allowedTools"], value_name = "RULE", requires = "live", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
 
     /// Allow graphs to fetch from this non-public address, as for `raymond run`; repeatable

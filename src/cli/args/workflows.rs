@@ -74,7 +74,7 @@ pub struct CheckArgs {
     #[arg(long = "var", value_name = "KEY[=VALUE]", value_parser = variable_name)]
     pub variables: Vec<String>,
     /// Assume that the run gets this tool rule; repeatable
-    #[arg(long = "allow-tool", alias = "allow-tools", value_name = "RULE", value_parser = tool_rule)]
+    #[arg(long = "allow-tool", aliases = ["allow-tools", "allowed-tools", "allowedTools"], value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
     /// Assume that the run gets this permission mode [default: acceptEdits]
     #[arg(long, value_name = "MODE")]

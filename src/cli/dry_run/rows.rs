@@ -104,11 +104,10 @@ fn permission_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec
         state.and_then(|own| own.disallowed_tools.as_ref()),
         general.disallowed_tools.as_ref(),
     );
-    if !settings.consent.tools.is_empty() {
-        let value = settings.consent.tools.join(", ");
+    if !settings.consent.every_state.is_empty() {
         rows.push(SettingRow {
-            name: "tools that states may allow",
-            value,
+            name: "tools allowed in every state",
+            value: settings.consent.every_state.join(", "),
             origin: "--allow-tool".to_owned(),
         });
     }

@@ -103,7 +103,7 @@ impl AdmissionQueue {
 
     fn admit_next(&mut self, agent: AgentId) -> Option<AdmittedTurn> {
         let QueuedTurn { state, host, .. } = self.take(&agent)?;
-        self.hold(agent.clone(), HeldPermit { state, host });
+        self.hold(agent.clone(), HeldPermit { state, host, waits: false });
         self.bring_back(&agent);
         Some(AdmittedTurn { agent, begun: false })
     }

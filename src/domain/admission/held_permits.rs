@@ -1,4 +1,4 @@
-//! The permits that are held, also by their number in each state.
+//! The permits that are held, also by the number of turns that run in each state.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,6 +11,8 @@ use crate::domain::running_turns::{RunningTurn, RunningTurns};
 pub(super) struct HeldPermit {
     pub(super) state: StateName,
     pub(super) host: HostIndex,
+    /// Its turn waits for a person, so it reserves no money.
+    pub(super) waits: bool,
 }
 
 /// All permits that are held.
@@ -40,14 +42,29 @@ impl HeldPermits {
     /// Adds a permit. Returns the one that the agent had before.
     pub(super) fn insert(&mut self, agent: AgentId, permit: HeldPermit) -> Option<HeldPermit> {
         let earlier = self.remove(&agent);
-        *self.states.entry(permit.state.clone()).or_default() += 1;
+        self.count(&permit);
         self.agents.insert(agent, permit);
         earlier
     }
 
+    fn count(&mut self, permit: &HeldPermit) {
+        if !permit.waits {
+            *self.states.entry(permit.state.clone()).or_default() += 1;
+        }
+    }
+
+    /// Notes whether the turn of an agent waits for a person.
+    pub(super) fn set_waits(&mut self, agent: &AgentId, waits: bool) {
+        if let Some(permit) = self.remove(agent) {
+            self.insert(agent.clone(), HeldPermit { waits, ..permit });
+        }
+    }
+
     pub(super) fn remove(&mut self, agent: &AgentId) -> Option<HeldPermit> {
         let permit = self.agents.remove(agent)?;
-        if let Some(number) = self.states.get_mut(&permit.state) {
+        if !permit.waits
+            && let Some(number) = self.states.get_mut(&permit.state)
+        {
             *number -= 1;
             if *number == 0 {
                 self.states.remove(&permit.state);
@@ -63,6 +80,7 @@ impl<'turn> RunningTurns<'turn> for &'turn HeldPermits {
     }
 
     fn each(&self) -> impl Iterator<Item = RunningTurn<'turn>> + Clone {
-        self.agents.iter().map(|(agent, permit)| (agent, &permit.state))
+        let running = self.agents.iter().filter(|(_, permit)| !permit.waits);
+        running.map(|(agent, permit)| (agent, &permit.state))
     }
 }

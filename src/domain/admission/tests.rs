@@ -47,6 +47,28 @@ fn ask_as(admission: &mut AdmissionQueue, agent: AgentId) {
 }
 
 #[test]
+fn turn_that_waits_for_person_reserves_no_money() {
+    let dollar = |share| Budget { limit: Some(Usd::from_dollars(1.0)), shares: share, ..UNLIMITED };
+    let no_shares = BTreeMap::new();
+    let share = BudgetShare { limit_usd: Usd::from_dollars(1.0), spent_usd: Usd::ZERO, live: 3 };
+    let shares = BTreeMap::from([(child(1).child(1), share.clone()), (AgentId::main(), share)]);
+    for budget in [dollar(&no_shares), dollar(&shares)] {
+        let mut admission = AdmissionQueue::default();
+        (1..=3).for_each(|number| ask(&mut admission, number));
+        assert_eq!(admit(&mut admission, 9, &budget), [child(1)]);
+        admission.set_waits_for_person(&child(1), true);
+        assert_eq!(admit(&mut admission, 9, &budget), [child(2)]);
+        assert!(admit(&mut admission, 9, &budget).is_empty());
+        admission.set_waits_for_person(&child(1), false);
+        admission.set_waits_for_person(&child(2), true);
+        assert!(admit(&mut admission, 9, &budget).is_empty());
+        admission.release(&child(1));
+        assert_eq!(admit(&mut admission, 9, &budget), [child(3)]);
+        assert_eq!(admission.running(), 2);
+    }
+}
+
+#[test]
 fn agents_are_admitted_first_come_first_served_within_permits() {
     let mut admission = AdmissionQueue::default();
     (1..=4).for_each(|number| ask(&mut admission, number));

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ApprovalRule, BoundedInput};
 use crate::domain::question::{Question, QuestionOption};
+use crate::domain::refusal::rules_that_allow;
+use crate::domain::widening::{is_covered, is_single_command};
 
 /// The number of rules that an answer gives at most. Claude Code suggests no more than a few for one call.
 const MAX_RULES: usize = 16;
@@ -100,12 +102,81 @@ impl ApprovalRequest {
             ]);
         }
         options.push(option("deny", "refuse it; \"deny: REASON\" tells the agent why".to_owned()));
+        options.extend(self.wider_rules().into_iter().map(|rules| {
+            option(
+                &format!("allow-always: {rules}"),
+                format!("let it run, and all of {rules} in this state"),
+            )
+        }));
         Question {
             node: name.to_owned(),
             text: self.text(),
             header: Some("approval".to_owned()),
             options,
             free: false,
+        }
+    }
+
+    /// Returns rules that cover this call and more than those which Claude Code suggests, the narrowest first.
+    fn wider_rules(&self) -> Vec<String> {
+        let mut wider = Vec::new();
+        if let Some((most, _)) = self.single_command().and_then(|command| command.rsplit_once(' '))
+            && most.contains(' ')
+        {
+            wider.push(format!("Bash({}:*)", most.trim_end()));
+        }
+        let first_words = self.rules_that_allow();
+        if first_words.iter().all(|rule| rule.contains('(')) && !first_words.is_empty() {
+            wider.push(first_words.join(", "));
+        }
+        let suggested = self.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        wider.dedup();
+        wider.retain(|rules| *rules != suggested && ApprovalRule::parse_all(rules).is_ok());
+        wider
+    }
+
+    /// Returns the rules that together let this call run, as far as it is known why Claude Code asks.
+    fn rules_that_allow(&self) -> Vec<String> {
+        let why = self.reason.as_deref().unwrap_or_default();
+        let is_whole = self.input.left_out_bytes == 0;
+        let allow = || rules_that_allow(&self.tool, &self.input.value, why);
+        is_whole.then(allow).unwrap_or_default()
+    }
+
+    /// Returns the command of a call that runs a single one, and that Claude Code asks about for no other reason.
+    fn single_command(&self) -> Option<&str> {
+        let command = self.input.text("command").filter(|_| self.tool == "Bash")?;
+        let why = self.reason.as_deref().unwrap_or_default();
+        let is_plain = self.input.left_out_bytes == 0
+            && (why.is_empty() || why == "This command requires approval");
+        (is_plain && is_single_command(command)).then_some(command)
+    }
+
+    /// Returns whether rules that a person gave cover this call for certain.
+    pub fn is_covered_by(&self, given: &[String]) -> bool {
+        let covers = |wanted: &String| given.iter().any(|given| is_covered(wanted, given));
+        let wanted = self.rules_that_allow();
+        let command = self.single_command().map(|command| format!("Bash({command})"));
+        command.as_ref().is_some_and(covers) || (!wanted.is_empty() && wanted.iter().all(covers))
+    }
+
+    /// Checks that rules which a person writes are about this call.
+    ///
+    /// # Errors
+    /// A text that says why not.
+    pub fn check_rules(&self, rules: &[ApprovalRule]) -> Result<(), String> {
+        let is_editor = |tool: &str| EDITORS.contains(&tool);
+        let is_about = |rule: &&ApprovalRule| {
+            let tools = (rule.tool.as_str(), self.tool.as_str());
+            let command = self.single_command().map(|command| format!("Bash({command})"));
+            let covers = |command: String| is_covered(&command, &rule.to_string());
+            tools.0 == tools.1 && command.is_none_or(covers)
+                || is_editor(tools.0) && is_editor(tools.1)
+        };
+        match rules.iter().find(|rule| !is_about(rule)) {
+            None if rules.is_empty() => Err("write a rule after the colon".to_owned()),
+            None => Ok(()),
+            Some(rule) => Err(format!("`{rule}` does not cover this call, {}", self.summary())),
         }
     }
 
@@ -205,16 +276,44 @@ mod tests {
         let input = json!({ "command": "touch a", "description": "x" });
         let ids =
             |asked: Question| asked.options.into_iter().map(|option| option.id).collect::<Vec<_>>();
-        assert_eq!(ids(request("Bash", &input, &[]).question("a1")), ["allow", "deny"]);
+        let wider = "allow-always: Bash(touch:*)";
+        assert_eq!(ids(request("Bash", &input, &[]).question("a1")), ["allow", "deny", wider]);
         let ruled = request("Bash", &input, &["touch a *"]);
         assert_eq!(
             ids(ruled.question("a1")),
-            ["allow", "allow-always", "allow-always-in-run", "deny"]
+            ["allow", "allow-always", "allow-always-in-run", "deny", wider]
         );
         assert!(ruled.question("a1").options[1].label.contains("Bash(touch a *)"));
         let many: Vec<String> = (0..=MAX_RULES).map(|number| number.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(request("Bash", &input, &many).rules.is_empty());
+    }
+
+    #[test]
+    fn wider_rules_are_offered_and_cover_calls() {
+        let call = |command: &str| request("Bash", &json!({ "command": command }), &[]);
+        assert_eq!(
+            call("python3 -m py_compile a.py").wider_rules(),
+            ["Bash(python3 -m py_compile:*)", "Bash(python3:*)"]
+        );
+        assert_eq!(call("cargo test a").wider_rules(), ["Bash(cargo test:*)"]);
+        assert!(call("echo $(id)").wider_rules().is_empty(), "only `Bash` covers it");
+        let covered = |command: &str, rule: &str| call(command).is_covered_by(&[rule.to_owned()]);
+        assert!(covered("python3 -m py_compile a.py", "Bash(python3 -m py_compile:*)"));
+        assert!(covered("touch a", "Bash(touch a *)") && covered("echo $(id)", "Bash"));
+        for (command, rule) in [
+            ("python3 x.py", "Bash(python3 -m py_compile:*)"),
+            ("python3 -m py_compile a.py; rm -rf b", "Bash(python3 -m py_compile:*)"),
+            ("python3 -m py_compile $(rm b)", "Bash(python3 -m py_compile:*)"),
+            ("pythonx", "Bash(python:*)"),
+            ("touch a", "WebFetch"),
+        ] {
+            assert!(!covered(command, rule), "{command}");
+        }
+        for why in ["PreToolUse:Bash hook", "Permission to use Bash has been denied", "ask rule"] {
+            let asked = ApprovalRequest { reason: Some(why.into()), ..call("touch a") };
+            assert!(!asked.is_covered_by(&["Bash(touch:*)".to_owned()]), "{why}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The rules that a person has given with an answer, in the words of Claude Code.
 //!
-//! A rule is one that Claude Code itself suggests for the call, or the file of an edit. raymond never judges whether a
-//! rule covers a call: it passes the rules to Claude Code, which asks again if none does.
+//! A rule is one that Claude Code itself suggests for the call, the file of an edit, or one that the person writes.
+//! raymond passes the rules to Claude Code when a process starts. In a process that runs already, raymond lets a call run
+//! only if a rule covers it for certain; otherwise a person is asked.
 
 use std::fmt;
 
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::StateName;
+use crate::domain::widening::split_rules;
 
 /// A permission rule: a tool, and the calls of it that it is about.
 #[derive(
@@ -28,6 +30,24 @@ impl ApprovalRule {
         let is_plain = |c: char| !c.is_control() && !"*?[]{}!\\()".contains(c);
         let is_whole = path.starts_with('/') && !path.ends_with('/') && path.chars().all(is_plain);
         is_whole.then(|| Self { tool: "Edit".to_owned(), content: Some(format!("/{path}")) })
+    }
+
+    /// Reads rules as Claude Code writes them, separated by commas.
+    ///
+    /// # Errors
+    /// A text that says what is expected.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, String> {
+        let parse = |rule: &String| {
+            let (tool, content) = match rule.split_once('(') {
+                Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap_or("").to_owned())),
+                None => (rule.as_str(), None),
+            };
+            let parsed = Self { tool: tool.to_owned(), content };
+            parsed.fits_argument().then_some(parsed).ok_or_else(|| {
+                format!("`{rule}` is not a rule; write a tool, or a tool and its use, such as Bash(cargo test:*)")
+            })
+        };
+        split_rules(text).iter().map(parse).collect()
     }
 
     /// Returns whether it can be given to Claude Code as an argument. An argument with several rules is split at commas
@@ -102,6 +122,20 @@ mod tests {
         assert_eq!(rule.to_string(), "Edit(//w/a b.txt)");
         for path in ["relative", "/w/*", "/w/a?", "/w/[a]", "/w/", "/w/a(b", "/w/!a", "/w/a\nb"] {
             assert_eq!(ApprovalRule::of_edited_file(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn rules_are_read_as_claude_code_writes_them() {
+        let texts = |text: &str| -> Result<Vec<String>, String> {
+            Ok(ApprovalRule::parse_all(text)?.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(
+            texts("Bash(python3 -m py_compile:*), WebFetch"),
+            Ok(vec!["Bash(python3 -m py_compile:*)".to_owned(), "WebFetch".to_owned()])
+        );
+        for wrong in ["Bash(", "Bash()", "Bash(a", "--flag", "Bash(a(b))"] {
+            assert!(texts(wrong).is_err_and(|why| why.contains("is not a rule")), "{wrong}");
         }
     }
 

@@ -29,6 +29,8 @@ pub enum ApprovalVerdict {
 
 /// The word before the reason of a denial.
 const DENY: &str = "deny";
+const ALLOW_ALWAYS: &str = "allow-always";
+const ALLOW_IN_RUN: &str = "allow-always-in-run";
 
 impl ApprovalVerdict {
     /// Reads an answer: the name of a verdict, or the number under which the question shows it. `prompt` is the prompt
@@ -55,18 +57,30 @@ impl ApprovalVerdict {
             question.options.get(number.checked_sub(1)?).map(|option| option.id.as_str())
         };
         let always = |scope| Self::AllowAlways { rules: request.rules.clone(), scope };
-        match by_number().unwrap_or(text) {
+        let text = by_number().unwrap_or(text);
+        if let Some((word @ ("allow" | ALLOW_ALWAYS | ALLOW_IN_RUN), rules)) = text.split_once(':')
+        {
+            let rules = ApprovalRule::parse_all(rules)?;
+            request.check_rules(&rules)?;
+            let scope = if word == ALLOW_IN_RUN { RuleScope::Run } else { own_scope() };
+            return Ok(Self::AllowAlways { rules, scope });
+        }
+        match text {
             "allow" => Ok(Self::Allow),
             DENY => Ok(Self::Deny { reason: String::new() }),
-            "allow-always" | "allow-always-in-run" if request.rules.is_empty() => {
-                Err("Claude Code offers no rule for this call; use allow or deny".to_owned())
-            }
-            "allow-always" => Ok(always(own_scope())),
-            "allow-always-in-run" => Ok(always(RuleScope::Run)),
+            ALLOW_ALWAYS | ALLOW_IN_RUN if request.rules.is_empty() => Err(
+                "Claude Code offers no rule for this call; use allow, deny or allow-always: RULE"
+                    .to_owned(),
+            ),
+            ALLOW_ALWAYS => Ok(always(own_scope())),
+            ALLOW_IN_RUN => Ok(always(RuleScope::Run)),
             _ => {
                 let ids: Vec<&str> =
                     question.options.iter().map(|option| option.id.as_str()).collect();
-                Err(format!("use one of {}, or \"deny: REASON\"", ids.join(", ")))
+                Err(format!(
+                    "use one of {}, \"deny: REASON\" or \"allow-always: RULE\"",
+                    ids.join(", ")
+                ))
             }
         }
     }
@@ -83,8 +97,8 @@ impl ApprovalVerdict {
     pub fn id(&self) -> &'static str {
         match self {
             Self::Allow => "allow",
-            Self::AllowAlways { scope: RuleScope::State(_), .. } => "allow-always",
-            Self::AllowAlways { scope: RuleScope::Run, .. } => "allow-always-in-run",
+            Self::AllowAlways { scope: RuleScope::State(_), .. } => ALLOW_ALWAYS,
+            Self::AllowAlways { scope: RuleScope::Run, .. } => ALLOW_IN_RUN,
             Self::Deny { .. } => DENY,
         }
     }
@@ -138,9 +152,18 @@ mod tests {
         let denied = |reason: &str| Ok(ApprovalVerdict::Deny { reason: reason.into() });
         assert_eq!(read("4"), denied(""));
         assert_eq!(read("deny: allow"), denied("allow"));
-        for wrong in ["alow", "", "Allow", "yes", "0", "5", "denyx"] {
+        for wrong in ["alow", "", "Allow", "yes", "0", "6", "denyx"] {
             let error = read(wrong).expect_err(wrong);
             assert!(error.starts_with("use one of allow, "), "{error}");
+        }
+        let wider = ApprovalRule { tool: "Bash".into(), content: Some("touch:*".into()) };
+        let widely = |scope| Ok(ApprovalVerdict::AllowAlways { rules: vec![wider.clone()], scope });
+        for text in ["5", "allow: Bash(touch:*)", "allow-always: Bash(touch:*)"] {
+            assert_eq!(read(text), widely(RuleScope::State(state())), "{text}");
+        }
+        assert_eq!(read("allow-always-in-run: Bash(touch:*)"), widely(RuleScope::Run));
+        for rule in ["", "Bash(tuoch:*)", "Bsh(touch:*)", "WebFetch", "Bash(a(b)"] {
+            assert!(read(&format!("allow: {rule}")).is_err(), "{rule}");
         }
         let without = ApprovalVerdict::read("allow-always", &request(Vec::new()), state());
         assert!(without.is_err_and(|error| error.contains("no rule")));

@@ -57,6 +57,19 @@ pub fn advised_answer(
     answered(agent, asked, &text, Some(by)).ok()
 }
 
+/// Returns the answers to the open calls of an agent that rules cover which a person has given meanwhile: agents that run
+/// already share them.
+pub fn ruled_answers<'run>(
+    run: &'run Run,
+    agent: &'run Agent,
+) -> impl Iterator<Item = Event> + 'run {
+    let place = prompt_place(agent);
+    let rules = run.approval_rules.iter().filter(|granted| granted.is_for(&place));
+    let rules: Vec<String> = rules.map(|granted| granted.rule.to_string()).collect();
+    let covered = agent.open_approvals().filter(move |asked| asked.request.is_covered_by(&rules));
+    covered.filter_map(move |asked| answered(agent, asked, "allow", None).ok())
+}
+
 fn answered(
     agent: &Agent,
     asked: &PendingApproval,

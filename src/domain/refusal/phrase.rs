@@ -56,12 +56,12 @@ pub fn advice(refusals: &ToolRefusals) -> Option<String> {
     if rules.is_empty() {
         return (!every.is_empty()).then(|| {
             format!(
-                "-- --allowedTools '{EVERY_COMMAND}', which allows every command: no narrower rule covers `{example}`"
+                "--allow-tool '{EVERY_COMMAND}', which allows every command: no narrower rule covers `{example}`"
             )
         });
     }
     let quoted: Vec<String> = rules.iter().take(RULES).map(|rule| quoted(rule)).collect();
-    let mut advice = format!("-- --allowedTools {}", quoted.join(" "));
+    let mut advice = format!("--allow-tool {}", quoted.join(" --allow-tool "));
     let rest = rules.len().saturating_sub(RULES);
     if rest > 0 {
         let _ = write!(advice, " (and {rest} more)");
@@ -127,12 +127,12 @@ mod tests {
         let fetch = refusal("WebFetch", "http://e.org/", &["WebFetch(domain:e.org)"], 1);
         assert_eq!(
             line(vec![curl.clone(), fetch], 0),
-            "3 tools were refused: Bash `curl a` (2), WebFetch `http://e.org/`; allow them with: -- --allowedTools 'Bash(curl:*)' 'WebFetch(domain:e.org)'"
+            "3 tools were refused: Bash `curl a` (2), WebFetch `http://e.org/`; allow them with: --allow-tool 'Bash(curl:*)' --allow-tool 'WebFetch(domain:e.org)'"
         );
         let one = ToolRefusal { times: 1, ..curl };
         assert_eq!(
             line(vec![one], 0),
-            "1 tool was refused: Bash `curl a`; allow it with: -- --allowedTools 'Bash(curl:*)'"
+            "1 tool was refused: Bash `curl a`; allow it with: --allow-tool 'Bash(curl:*)'"
         );
         assert_eq!(closing_line(&ToolRefusals::default()), None);
     }
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn rule_allowing_every_command_is_advised_with_warning() {
         let odd = refusal("Bash", "curl $(whoami)", &["Bash"], 1);
-        let only = "-- --allowedTools 'Bash', which allows every command: no narrower rule covers `curl $(whoami)`";
+        let only = "--allow-tool 'Bash', which allows every command: no narrower rule covers `curl $(whoami)`";
         let refusals = |calls| ToolRefusals { calls, more: 0 };
         assert_eq!(advice(&refusals(vec![odd.clone()])).as_deref(), Some(only));
         let curl = refusal("Bash", "curl a", &["Bash(curl:*)"], 1);
-        let both = "-- --allowedTools 'Bash(curl:*)'; no narrower rule than 'Bash', which allows every command, covers `curl $(whoami)`";
+        let both = "--allow-tool 'Bash(curl:*)'; no narrower rule than 'Bash', which allows every command, covers `curl $(whoami)`";
         assert_eq!(advice(&refusals(vec![odd, curl])).as_deref(), Some(both));
     }
 
@@ -162,10 +162,7 @@ mod tests {
             (0..6).map(|n| refusal("Bash", &format!("{n} {}", "x".repeat(80)), &["a'b"], 1));
         let line = line(calls.collect(), 5);
         assert!(line.starts_with("11 tools were refused: Bash `0 xxx"), "{line}");
-        assert!(
-            line.contains("x…`, 7 more; allow them with: -- --allowedTools 'a'\\''b'"),
-            "{line}"
-        );
+        assert!(line.contains("x…`, 7 more; allow them with: --allow-tool 'a'\\''b'"), "{line}");
         let shown = notice(&refusal("mcp__a__b", "", &[], 1));
         assert_eq!(shown, "refused: mcp__a__b");
     }

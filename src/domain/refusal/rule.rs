@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::command;
 
 /// Returns the rules that together would have allowed a call; none if no rule would.
-pub(super) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<String> {
+pub(in crate::domain) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<String> {
     if is_final(why) {
         return Vec::new();
     }

@@ -73,7 +73,7 @@ fn is_inside(pattern: &str) -> bool {
 
 /// Returns whether a `given` rule covers another rule: it is the same, it allows any use of the same tool, or its
 /// command begins with the same words.
-pub(super) fn is_covered(rule: &str, given: &str) -> bool {
+pub fn is_covered(rule: &str, given: &str) -> bool {
     if rule == given {
         return true;
     }
@@ -94,6 +94,11 @@ pub(super) fn is_covered(rule: &str, given: &str) -> bool {
     })
 }
 
+/// Returns whether a command is a single one, which the shell neither joins to another nor expands.
+pub fn is_single_command(command: &str) -> bool {
+    !command.contains(JOINING)
+}
+
 /// Returns the words that a command has to begin with: `cargo` of `cargo:*` and of `cargo *`.
 fn prefix(use_of: &str) -> Option<&str> {
     let prefix = use_of.strip_suffix(":*").or_else(|| use_of.strip_suffix(" *"))?;
@@ -102,26 +107,34 @@ fn prefix(use_of: &str) -> Option<&str> {
 
 /// Returns the rules that arguments for Claude Code give to every turn.
 pub(super) fn granted_by(arguments: &[String]) -> Vec<String> {
-    let mut rules = Vec::new();
+    without_granted_rules(arguments).1
+}
+
+/// Splits arguments for Claude Code into those that allow no tools, and the rules of the others.
+pub fn without_granted_rules(arguments: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut others, mut rules) = (Vec::new(), Vec::new());
     let mut is_list = false;
     for argument in arguments {
         let value = ["--allowedTools=", "--allowed-tools="]
             .iter()
             .find_map(|flag| argument.strip_prefix(flag));
         if let Some(value) = value {
-            rules.extend(split(value));
+            rules.extend(split_rules(value));
             is_list = false;
-        } else if argument.starts_with('-') {
-            is_list = argument == "--allowedTools" || argument == "--allowed-tools";
-        } else if is_list {
-            rules.extend(split(argument));
+        } else if argument == "--allowedTools" || argument == "--allowed-tools" {
+            is_list = true;
+        } else if is_list && !argument.starts_with('-') {
+            rules.extend(split_rules(argument));
+        } else {
+            is_list = false;
+            others.push(argument.clone());
         }
     }
-    rules
+    (others, rules)
 }
 
-/// Splits a list at commas and spaces that stand outside of brackets.
-fn split(list: &str) -> Vec<String> {
+/// Splits a list of rules at commas and spaces that stand outside of brackets.
+pub fn split_rules(list: &str) -> Vec<String> {
     let mut depth = 0_u32;
     let parts = list.split(|c: char| {
         match c {

@@ -9,7 +9,11 @@ fn settings(mode: &str, tools: &[&str], trusts_workflow: bool) -> Settings {
     let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
     Settings {
         permission: RunPermission::Mode(mode.to_owned()),
-        consent: StarterConsent { tools, trusts_workflow, widest_mode: None },
+        consent: StarterConsent {
+            every_state: tools,
+            trusts_workflow,
+            ..StarterConsent::default()
+        },
         ..Settings::default()
     }
 }

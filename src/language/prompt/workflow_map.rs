@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin};
 use crate::domain::id::{ScopePath, StateKind, StateName};
 use crate::domain::transition::Transition;
+use crate::domain::turn_options::TurnOptions;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
 use crate::language::graph::spawned::spawned;
@@ -126,6 +127,15 @@ impl WorkflowMap {
     /// Returns the prompts among its states, the near ones first.
     pub fn prompts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
         self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.prompt()?)))
+    }
+
+    /// Returns the options of all prompts among its states and of its evaluators; `None` if other states may have more.
+    pub fn prompt_options(&self) -> Option<Vec<TurnOptions>> {
+        let is_read =
+            |state: &FolderState| matches!(state, FolderState::Prompt(_) | FolderState::Script(_));
+        let prompts = self.prompts().chain(&self.evaluators);
+        let options = || prompts.map(|(_, prompt)| prompt.frontmatter.options.clone()).collect();
+        self.states.values().all(is_read).then(options)
     }
 
     /// Returns the prompts and the scripts among its states, the near ones first.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{ResumeEnvironment, ResumeOutcome};
 use crate::domain::agent::{Agent, PersonMessage};
+use crate::domain::approval::GrantedRule;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, prompt_place};
 use crate::domain::fork::ForkRules;
@@ -12,7 +13,7 @@ use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnInput, TurnReply};
-use crate::domain::turn_options::{OnDenied, TurnOptions};
+use crate::domain::turn_options::{OnDenied, PermissionMode, TurnOptions};
 use crate::domain::widening::OptionWidening;
 use crate::domain::working_dir::WorkingDir;
 use crate::language::prompt::evaluator::Evaluator;
@@ -186,17 +187,21 @@ fn with_messages(mut prompt: String, agent: &Agent) -> String {
     prompt
 }
 
-/// Returns the options of a turn with the rules that a person has given for it. They are no rules of the workflow, so
-/// they may go beyond what its states may have.
+/// Returns the options of a turn with the rules that a person has given for it, with an approval or when the run was
+/// started. They are not rules of the workflow, so they may go beyond what its states may have. A state that only
+/// plans, or whose file was changed since the run began, gets none of those that the run was started with.
 fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>) -> TurnOptions {
-    if !options.asks_for_approval() {
-        return options;
-    }
     let prompt = prompt_place(environment.agent);
-    let granted = environment.granted_rules.iter().filter(|granted| granted.is_for(&prompt));
-    let usable = granted.map(|granted| &granted.rule).filter(|rule| rule.fits_argument());
+    let is_usable = |granted: &&GrantedRule| {
+        options.asks_for_approval() && granted.is_for(&prompt) && granted.rule.fits_argument()
+    };
+    let approved = environment.granted_rules.iter().filter(is_usable);
+    let takes_consent = options.permission_mode != Some(PermissionMode::Plan)
+        && environment.source.is_as_pinned(asked_file(environment.agent));
+    let given = &environment.settings.consent.every_state;
+    let given = given.iter().filter(|_| takes_consent).cloned();
     let mut allowed = options.allowed_tools.clone().unwrap_or_default();
-    for rule in usable.map(ToString::to_string) {
+    for rule in approved.map(|granted| granted.rule.to_string()).chain(given) {
         if !allowed.contains(&rule) {
             allowed.push(rule);
         }
@@ -263,13 +268,17 @@ fn permitted_options(
     }
 }
 
+/// Returns the file whose prompt an agent's turn is asked.
+fn asked_file(agent: &Agent) -> &StateName {
+    let evaluator = agent.proposal().map(|proposal| &proposal.evaluator);
+    evaluator.unwrap_or(&agent.current_state)
+}
+
 /// Checks that a state which is read afresh asks for no more than it did when the run began.
 fn check_unpinned(own: &TurnOptions, environment: &ResumeEnvironment<'_>) -> Result<(), String> {
     let ceiling = environment.ceiling.without_consent();
     let Some(widening) = ceiling.widenings(own).into_iter().next() else { return Ok(()) };
-    let (agent, source) = (environment.agent, environment.source);
-    let evaluator = agent.proposal().map(|proposal| &proposal.evaluator);
-    let file = evaluator.unwrap_or(&agent.current_state);
+    let (file, source) = (asked_file(environment.agent), environment.source);
     if source.is_as_pinned(file) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Names of tools that are probably misspelt, and rules without effect. Claude Code accepts all of them silently.
 
 use super::{OptionFault, OptionPlaces};
-use crate::domain::turn_options::TurnOptions;
+use crate::domain::turn_options::{PermissionMode, TurnOptions};
 use crate::language::hint::is_slip;
 use crate::language::position::SourcePlace;
 
@@ -58,15 +58,8 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
         .into_iter()
         .flat_map(|(key, list)| list.iter().flatten().map(move |rule| (key, rule.as_str())));
     let hints = all.filter_map(|(key, rule)| {
-        let name = tool_of(rule);
-        if is_known(name) || name.starts_with("mcp__") {
-            return None;
-        }
-        let is_meant = |known: &&str| name.eq_ignore_ascii_case(known) || is_slip(name, known);
-        let similar = TOOLS.into_iter().find(is_meant)?;
+        let message = misspelt(tool_of(rule))?;
         let at = places.of(key, Some(rule)).unwrap_or(SourcePlace::START);
-        let message =
-            format!("`{name}` is not a known tool of Claude Code; did you mean `{similar}`?");
         Some(OptionFault { at, message })
     });
     hints.chain(idle_rules(options, places)).collect()
@@ -87,6 +80,40 @@ fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> 
         Some(OptionFault { at, message })
     };
     options.allowed_tools.iter().flatten().filter_map(hint).collect()
+}
+
+/// Returns why a rule that the starter of a run gave all states allows nothing; `states` are the options of their turns,
+/// if all are known.
+pub fn idle_rule(rule: &str, states: &[TurnOptions]) -> Option<String> {
+    let name = tool_of(rule);
+    if let Some(hint) = misspelt(name) {
+        return Some(hint);
+    }
+    let forbids = |options: &TurnOptions| {
+        let is_denied = |denied: &String| denied == rule || denied == name;
+        let offers = |tool: &String| tool == name || !is_known(tool);
+        options.disallowed_tools.iter().flatten().any(is_denied)
+            || options
+                .tools
+                .as_ref()
+                .is_some_and(|tools| is_known(name) && !tools.iter().any(offers))
+            || options.permission_mode == Some(PermissionMode::Plan)
+    };
+    let is_idle = !states.is_empty() && states.iter().all(forbids);
+    is_idle.then(|| {
+        format!(
+            "no state may use `{name}`: see their `tools`, `disallowed_tools` and `permission_mode`"
+        )
+    })
+}
+
+fn misspelt(name: &str) -> Option<String> {
+    if is_known(name) || name.starts_with("mcp__") {
+        return None;
+    }
+    let is_meant = |known: &&str| name.eq_ignore_ascii_case(known) || is_slip(name, known);
+    let similar = TOOLS.into_iter().find(is_meant)?;
+    Some(format!("`{name}` is not a known tool of Claude Code; did you mean `{similar}`?"))
 }
 
 fn tool_of(rule: &str) -> &str {
@@ -120,6 +147,24 @@ mod tests {
             ]
         );
         assert!(hints(json!({ "allowed_tools": ["mcp__x__y", "WebFetch"] })).is_empty());
+    }
+
+    #[test]
+    fn rule_of_starter_is_idle_if_it_is_misspelt_or_no_state_may_use_its_tool() {
+        let of = |options: serde_json::Value| serde_json::from_value(options).expect("options");
+        let states = |all: &[serde_json::Value]| all.iter().cloned().map(of).collect::<Vec<_>>();
+        let idle = |rule: &str, all: &[serde_json::Value]| idle_rule(rule, &states(all)).is_some();
+        assert!(idle("Bsh(ls)", &[json!({})]) && idle("webfetch", &[]));
+        assert!(!idle("Bash(ls)", &[]) && !idle("mcp__a", &[json!({ "tools": ["mcp__a"] })]));
+        let forbidding = [
+            json!({ "tools": ["Read"] }),
+            json!({ "disallowed_tools": ["Bash"] }),
+            json!({ "disallowed_tools": ["Bash(ls)"] }),
+            json!({ "permission_mode": "plan" }),
+        ];
+        assert!(idle("Bash(ls)", &forbidding));
+        assert!(!idle("Bash(ls)", &[forbidding[0].clone(), json!({})]));
+        assert!(!idle("Bash(ls)", &[json!({ "disallowed_tools": ["Bash(rm)"] })]));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl HostPolicy {
                 "commands",
             ),
             (
-                is_claude && !consent.tools.is_empty() && !self.commands,
+                is_claude && consent.rules().next().is_some() && !self.commands,
                 "it lets tools run unasked (--allow-tool)",
                 "commands",
             ),

@@ -44,7 +44,7 @@ const VERDICTS = { allow: "Allow", "allow-always": "Always allow in this state",
 function optionWords(question, one) {
   if (!question.approval || !VERDICTS[one.id]) return [el("strong", null, one.label || one.id), one.description ? el("span", { class: "quiet" }, one.description) : null];
   const rules = (question.approval.rules || []).map((rule) => (rule.content ? `${rule.tool}(${rule.content})` : rule.tool));
-  return [el("strong", null, VERDICTS[one.id]), one.id.startsWith("allow-always") ? el("span", { class: "quiet" }, oneLine("all of " + rules.join(", "))) : null];
+  return [el("strong", null, VERDICTS[one.id] || one.label), VERDICTS[one.id] && one.id.startsWith("allow-always") ? el("span", { class: "quiet" }, oneLine("all of " + rules.join(", "))) : null];
 }
 
 export function questionCard(run, question) {

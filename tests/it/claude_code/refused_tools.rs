@@ -36,11 +36,11 @@ fn refused(machine: &TestMachine) -> Value {
 
 /// Returns the arguments that the last line advises.
 fn advised(stderr: &str) -> Vec<String> {
-    let (_, advice) = stderr.rsplit_once("allow it with: -- ").expect("an advice");
+    let (_, advice) = stderr.rsplit_once("allow it with: ").expect("an advice");
     let line = advice.lines().next().unwrap_or_default();
-    let (flag, rules) = line.split_once(' ').expect("a flag and rules");
-    let rules = rules.trim_matches('\'').split("' '");
-    std::iter::once(flag).chain(rules).map(str::to_owned).collect()
+    let rules = line.strip_prefix("--allow-tool '").expect("an option").trim_end_matches('\'');
+    let options = rules.split("' --allow-tool '").map(|rule| format!("--allow-tool={rule}"));
+    options.collect()
 }
 
 /// Checks that nothing is refused with the arguments that the last line advises.
@@ -48,8 +48,7 @@ fn advised(stderr: &str) -> Vec<String> {
 fn assert_advice_works(stderr: &str, tool: &str, input: Value) {
     let again = trying(tool, input);
     let advice = advised(stderr);
-    let options: Vec<&str> =
-        ["--strict", "--"].into_iter().chain(advice.iter().map(|a| &**a)).collect();
+    let options: Vec<&str> = ["--strict"].into_iter().chain(advice.iter().map(|a| &**a)).collect();
     again.run(&options).exits(0).prints(POSITIVE);
     assert!(again.records("step_finished")[0].get("refused_tools").is_none());
 }
@@ -64,9 +63,8 @@ fn refused_command_is_reported_with_rule_that_allows_it() {
     assert_eq!(call["why"], "This command requires approval");
     assert_eq!(call["allow"], json!(["Bash(curl:*)"]));
     assert!(said.stderr.contains(&format!("warning: refused: Bash `{CURL}`")), "{said:?}");
-    let closing = format!(
-        "1 tool was refused: Bash `{CURL}`; allow it with: -- --allowedTools 'Bash(curl:*)'"
-    );
+    let closing =
+        format!("1 tool was refused: Bash `{CURL}`; allow it with: --allow-tool 'Bash(curl:*)'");
     assert!(said.stderr.contains(&closing), "{said:?}");
     assert_advice_works(&said.stderr, "Bash", bash(CURL));
 }

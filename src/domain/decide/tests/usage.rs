@@ -71,7 +71,7 @@ fn refused_tools_fail_agent_only_if_on_denied_is_fail() {
     assert_eq!((failure.cause, failure.cost), (FailureCause::ToolRefused, reply.cost));
     assert_eq!((&failure.usage, &failure.refused_tools), (&reply.usage, &reply.refused_tools));
     assert!(failure.message.contains("Bash `curl a`"), "{}", failure.message);
-    assert!(failure.message.contains("--allowedTools 'Bash(curl:*)'"), "{}", failure.message);
+    assert!(failure.message.contains("--allow-tool 'Bash(curl:*)'"), "{}", failure.message);
     let scene = Scene::begin();
     let report = TurnReport::failed(scene.turn("main"), failure);
     let events = decide(&scene.run, &report, chosen());

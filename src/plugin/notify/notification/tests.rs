@@ -241,6 +241,6 @@ fn end_notification_mentions_refused_tools() {
     let told = occasions.at_the_end(None).expect("it has ended");
     assert_eq!(
         told.message,
-        "run t finished, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: -- --allowedTools 'WebFetch(domain:example.org)'"
+        "run t finished, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: --allow-tool 'WebFetch(domain:example.org)'"
     );
 }

@@ -33,7 +33,7 @@ use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
 use self::diff::{DIFF_HELP, DiffArgs};
 use self::examples::{
-    COMPLETIONS_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP, WAITS_HELP,
+    COMPLETIONS_HELP, PENDING_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
 };
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
@@ -131,8 +131,8 @@ pub enum CliCommand {
     #[command(after_help = LIST_HELP)]
     List(ListArgs),
     /// Show everything that waits for a person, in all runs
-    #[command(after_help = WAITS_HELP)]
-    Waits(AllRunsArgs),
+    #[command(after_help = PENDING_HELP, alias = "waits")]
+    Pending(AllRunsArgs),
     /// Show what happened in a run
     #[command(after_help = LOG_HELP)]
     Log(LogArgs),

@@ -195,7 +195,12 @@ mod tests {
     fn runs_that_a_command_refuses_are_not_offered() {
         let mut run = Scene::begin().run;
         let offered = |run: &Run, held| {
-            let view = RunView { run: run.clone(), held, holder: None };
+            let view = RunView {
+                run: run.clone(),
+                held,
+                holder: None,
+                times: crate::store::view::RunTimes::default(),
+            };
             let commands = ["stop", "resume", "clean", "answer", "status"];
             commands.into_iter().filter(|command| TakenRuns::of(command).takes(&view)).collect()
         };

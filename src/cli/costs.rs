@@ -47,6 +47,27 @@ pub(super) fn document(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
     Ok(CostReport { view: &view, ledger: &ledger }.as_json())
 }
 
+/// Adds up the lines of each model's variants: `claude-x-20251001` and `claude-x[1m]` are `claude-x`.
+fn merged_variants(
+    models: &BTreeMap<Option<String>, LedgerLine>,
+) -> BTreeMap<Option<String>, LedgerLine> {
+    let mut merged: BTreeMap<Option<String>, LedgerLine> = BTreeMap::new();
+    for (model, line) in models {
+        let model = model.as_deref().map(|model| base_model(model).to_owned());
+        merged.entry(model).or_default().add(*line);
+    }
+    merged
+}
+
+fn base_model(model: &str) -> &str {
+    let model = model.split('[').next().unwrap_or(model);
+    let is_date = |tail: &str| tail.len() == 8 && tail.chars().all(|c| c.is_ascii_digit());
+    match model.rsplit_once('-') {
+        Some((base, date)) if is_date(date) => base,
+        _ => model,
+    }
+}
+
 struct CostReport<'run> {
     view: &'run RunView,
     ledger: &'run Ledger,
@@ -76,7 +97,8 @@ impl CostReport<'_> {
             (model.clone().unwrap_or_else(|| "not known".to_owned()), *line)
         };
         if self.view.run.settings.answerer != AnswererKind::Scripted {
-            let models = most_expensive_first(&self.ledger.models).into_iter().map(model);
+            let merged = merged_variants(&self.ledger.models);
+            let models = most_expensive_first(&merged).into_iter().map(model);
             parts.push(CostPart::of("model", models.collect()));
         }
         let agents = agent_rows::rows(&self.view.run, self.ledger, all);

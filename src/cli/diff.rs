@@ -23,17 +23,17 @@ use crate::store::view::load_view;
 pub(super) fn diff(args: &DiffArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
     let ids = chosen(args, &root)?;
-    let found = compare_runs(&root, ids.as_ref(), args.agent.as_ref())?;
-    if let Some(agent) = &args.agent {
+    let found = compare_runs(&root, ids.as_ref(), args.agent.get())?;
+    if let Some(agent) = args.agent.get() {
         let RunPair { a, b } = found.runs.as_ref().map(|run| &run.view.run);
         check_agent_exists(a, agent)
             .or_else(|missing| check_agent_exists(b, agent).map_err(|_| missing))?;
     }
     let first = FirstDifference::of(&found, &root)?;
     if args.json {
-        output::print_json(&json::value(&found, args.agent.as_ref(), first.as_ref()))?;
+        output::print_json(&json::value(&found, args.agent.get(), first.as_ref()))?;
     } else {
-        let shown = ShownDiff { found: &found, agent: args.agent.as_ref(), first: first.as_ref() };
+        let shown = ShownDiff { found: &found, agent: args.agent.get(), first: first.as_ref() };
         table::print(shown.lines())?;
     }
     Ok(exit(&found))

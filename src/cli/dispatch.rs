@@ -12,9 +12,9 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, attach, branch, check, clean, completions, costs, diagnostics, diff,
-    edit, engine, facts, graph, help, hosts, import, list, log, man, new, output, person, record,
-    recover, retry, rules, run, schema, serve, show, signal, start, status, stop, test, top, tree,
-    trust, waits, worker, workflow, worktrees,
+    edit, engine, facts, graph, help, hosts, import, list, log, man, new, output, pending, person,
+    record, recover, retry, rules, run, schema, serve, show, signal, start, status, stop, test,
+    top, tree, trust, worker, workflow, worktrees,
 };
 use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
@@ -195,7 +195,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Release(args) => agent_orders::release(&args),
         CliCommand::Edit(args) => edit::edit(&args),
         CliCommand::Attach(args) => attach::attach(&args),
-        CliCommand::Waits(args) => waits::waits(&args),
+        CliCommand::Pending(args) => pending::pending(&args),
         CliCommand::Log(args) => log::log(&args),
         CliCommand::Tree(args) => tree::tree(&args),
         CliCommand::Show(args) => show::show(&args),

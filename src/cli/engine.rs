@@ -55,7 +55,7 @@ fn engine_use(command: &mut CliCommand) -> EngineUse<'_> {
         | CliCommand::Rules(args)
         | CliCommand::Workflow(WorkflowCommand::Watch(args)) => Mirror(&mut args.dir),
         CliCommand::List(args) => Mirror(&mut args.all_runs.dir),
-        CliCommand::Waits(args) => Mirror(&mut args.dir),
+        CliCommand::Pending(args) => Mirror(&mut args.dir),
         CliCommand::Log(args) => Mirror(&mut args.one.dir),
         CliCommand::Tree(args) => Mirror(&mut args.one.dir),
         CliCommand::Show(args) => Mirror(&mut args.dir),

@@ -42,7 +42,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("workflows", &["check", "test", "graph", "import", "trust", "workflow", "schema"]),
     ("agents", &["tell", "hold", "release", "edit", "attach"]),
-    ("people", &["waits", "rules", "signal", "facts"]),
+    ("people", &["pending", "rules", "signal", "facts"]),
     ("machines", &["worker", "hosts"]),
     ("shell", &["completions", "man"]),
 ];

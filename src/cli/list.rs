@@ -1,6 +1,7 @@
 //! `raymond list`: all runs, a line each, the newest first.
 
 use std::io::{IsTerminal, stdout};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -112,8 +113,11 @@ pub(super) fn show(
     if runs.is_empty() {
         output::tell(none);
     }
-    let shown =
-        table::print(table::lines(&runs.iter().map(|run| as_row(root, run)).collect::<Vec<_>>()));
+    let head = ["run", "status", "started", "took", "agents", "cost", "workflow", ""];
+    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
+    let head = (!runs.is_empty()).then_some(head);
+    let rows = head.into_iter().chain(runs.iter().map(|run| as_row(root, run)));
+    let shown = table::print(table::lines(&rows.collect::<Vec<_>>()));
     for ListedRun { id, view, .. } in runs {
         if let Err(error) = view {
             output::tell(&format!("{id}: {error}"));
@@ -154,17 +158,34 @@ fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {
     let mut row = vec![
         TableCell::of(TextTone::Plain, run.id.as_str()),
         TableCell::of(status_word::tone(word), word),
-        TableCell::of(TextTone::Faint, &age),
+        TableCell::of(TextTone::Faint, &format!("{age} ago")),
     ];
     if let Ok(view) = &run.view {
+        let (live, ended) = (view.run.agents.len(), ended(&AgentFailures::of(&view.run)));
         row.extend([
-            format!("{} live", view.run.agents.len()).into(),
-            ended(&AgentFailures::of(&view.run)).into(),
+            took(view).unwrap_or_default().into(),
+            if live == 0 { ended } else { format!("{live} live, {ended}") }.into(),
             view.run.total_cost_usd.to_string().into(),
+            workflow(&view.run).into(),
             arrived::in_short(root, view).unwrap_or_else(|| why(&view.run)).into(),
         ]);
     }
     row
+}
+
+/// Returns how long a run took so far, as text.
+pub(super) fn took(view: &RunView) -> Option<String> {
+    let goes_on = view.held && view.run.status == RunStatus::Running;
+    view.times.duration_ms(goes_on.then(now)).map(age::took)
+}
+
+/// Returns the name of a run's workflow: that of its folder.
+fn workflow(run: &Run) -> String {
+    let root = Path::new(&run.scope_dir).file_name().unwrap_or_default().to_string_lossy();
+    match &run.folder {
+        Some(folder) => format!("{root}/{folder}"),
+        None => root.into_owned(),
+    }
 }
 
 /// Returns the number of agents that have ended, with that of the failed ones.

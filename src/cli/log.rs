@@ -33,7 +33,7 @@ pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
     if !follow(&root, &id, args.follow, |line| text(line, args))? {
         return Ok(CliExitCode::Success);
     }
-    if let Some(whose) = &args.agent {
+    if let Some(whose) = args.agent() {
         check_agent_exists(&load_view(&root, &id)?.run, whose.agent())?;
     }
     Ok(CliExitCode::Success)
@@ -80,7 +80,7 @@ pub(super) fn json_line(record: Record) -> String {
 /// Returns the text of a record; `None` if it is about another agent.
 fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
     let record = record::decode(line)?;
-    if args.agent.as_ref().is_some_and(|whose| !whose.is_about(&record.event)) {
+    if args.agent().is_some_and(|whose| !whose.is_about(&record.event)) {
         return Ok(None);
     }
     if args.one.json {

@@ -80,7 +80,7 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
         CliCommand::Edit(_) => Some("edit the prompt of an agent"),
         CliCommand::Attach(_) => Some("talk to an agent"),
         CliCommand::Clean(args) => unless(args.dry_run, "remove a run"),
-        CliCommand::Stop(args) if args.agent.is_some() => Some("stop an agent"),
+        CliCommand::Stop(args) if args.agent.get().is_some() => Some("stop an agent"),
         CliCommand::Stop(_) => Some("stop a run"),
         CliCommand::Serve(_) => Some("serve a page that acts for a person"),
         CliCommand::Recover(args) => unless(!args.all, "resume all runs"),
@@ -104,7 +104,7 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
         | CliCommand::Signal(_)
         | CliCommand::Status(_)
         | CliCommand::List(_)
-        | CliCommand::Waits(_)
+        | CliCommand::Pending(_)
         | CliCommand::Log(_)
         | CliCommand::Tree(_)
         | CliCommand::Show(_)
@@ -199,7 +199,7 @@ mod tests {
             ("facts --prune --label x", "prune facts"),
             ("answer t NEXT.md=yes", "answer a question of a run"),
             ("answer t a1 allow", "answer a question of a run"),
-            ("stop t --agent main", "stop an agent"),
+            ("stop t main", "stop an agent"),
             ("recover --all", "resume all runs"),
             ("retry t", "retry agents of a run"),
             ("hosts lost here", "declare a host lost"),

@@ -9,7 +9,8 @@ use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
 use super::table::{self, TableCell};
 use super::{
-    agent_statuses, arrived, output, questions, run_choice, status_word, summary, waited_hosts,
+    agent_statuses, arrived, list, output, questions, run_choice, status_word, summary,
+    waited_hosts,
 };
 use crate::actor::clock::now;
 use crate::domain::run::{Run, RunStatus};
@@ -129,9 +130,12 @@ pub fn headline(view: &RunView) -> Vec<StyledLine> {
 fn as_lines(view: &RunView, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
     let run = &view.run;
     let mut lines = headline(view);
+    if let (Some(first), Some(took)) = (lines.first_mut(), list::took(view)) {
+        *first = std::mem::take(first).with(TextTone::Faint, &format!("  took {took}"));
+    }
     if !run.agents.is_empty() {
         let table = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
-        let head = ["agent", "state", "step", "stack", "cost", ""];
+        let head = ["agent", "state", "step", "open calls", "cost", "now"];
         let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
         let rows = table.rows(false);
         let cells = rows.iter().map(|row| as_row(&table, row));

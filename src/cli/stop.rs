@@ -48,7 +48,7 @@ enum StopRequestState {
 /// # Errors
 /// [`Error`] if there is no such run.
 pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
-    if let Some(agent) = &args.agent {
+    if let Some(agent) = args.agent.get() {
         return stop_agent(&args.one.named, (&args.one.dir, args.one.json), agent);
     }
     let root = args.one.dir.root();

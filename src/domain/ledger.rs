@@ -206,7 +206,8 @@ impl LedgerLine {
         sum
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds another line.
+    pub fn add(&mut self, other: Self) {
         self.turns += other.turns;
         self.failed += other.failed;
         self.reminders += other.reminders;

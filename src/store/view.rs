@@ -31,6 +31,29 @@ pub struct RunView {
     pub held: bool,
     /// The process that holds it, if it is known.
     pub holder: Option<u32>,
+    /// The times of its first and its last record.
+    pub times: RunTimes,
+}
+
+/// The times of a run's first and last record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunTimes {
+    /// The start.
+    pub started: Timestamp,
+    /// The last thing that happened; `None` if that is not known.
+    pub last: Option<Timestamp>,
+}
+
+impl RunTimes {
+    fn of(dir: &RunDir) -> Self {
+        Self { started: started_at(dir), last: last_event_at(dir) }
+    }
+
+    /// Returns how long a run has been going, in milliseconds: until `now`, or if it does not go on, until its last
+    /// record.
+    pub fn duration_ms(self, now: Option<Timestamp>) -> Option<u64> {
+        Some(now.or(self.last)?.since(self.started))
+    }
 }
 
 /// Returns a run as it stands on the disk, without holding it.
@@ -43,7 +66,8 @@ pub fn load_view(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
         return Err(no_such_run(root, id));
     }
     let holder = lock::is_held(&dir.lock())?;
-    Ok(RunView { run: replay(&dir)?.run, held: holder.is_some(), holder: holder.flatten() })
+    let (run, times) = (replay(&dir)?.run, RunTimes::of(&dir));
+    Ok(RunView { run, held: holder.is_some(), holder: holder.flatten(), times })
 }
 
 /// Returns whether a raymond holds a run, without reading the run.
@@ -87,7 +111,8 @@ pub fn story(
         Ok(())
     })?;
     let run = run.ok_or_else(|| Error::Empty { path: dir.journal() })?;
-    Ok(RunView { run, held: holder.is_some(), holder: holder.flatten() })
+    let times = RunTimes::of(&dir);
+    Ok(RunView { run, held: holder.is_some(), holder: holder.flatten(), times })
 }
 
 /// Returns the ids of all runs, sorted.

@@ -59,7 +59,7 @@ fn allowed_call_runs_while_its_process_waits() {
     assert_eq!(status["questions"][0]["approval"]["tool"], "Bash");
     assert_eq!(status["agents"][0]["waits_for"]["kind"], "approval");
     test.raymond(&["tree", "t"]).ok().stdout_has("waits for approval of Bash: a1");
-    test.raymond(&["waits"])
+    test.raymond(&["pending"])
         .ok()
         .stdout_has("asks for approval of Bash: touch a")
         .stdout_has("raymond answer t a1 allow");

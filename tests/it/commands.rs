@@ -6,9 +6,9 @@ mod engines;
 mod help;
 mod list;
 mod named_runs;
+mod pending;
 mod runs_dir;
 mod stop;
-mod waits;
 mod wording;
 
 use std::fs;

@@ -253,7 +253,7 @@ fn held_agent_begins_nothing_until_it_is_released() {
     paused.code(2).stderr_has("main is held").stderr_has("raymond release t main");
     assert_eq!(test.calls().len(), 1);
     assert_eq!(agent(&test, "main")["waits_for"]["kind"], "held");
-    let waits = test.raymond(&["waits", "--json"]).ok().json_items();
+    let waits = test.raymond(&["pending", "--json"]).ok().json_items();
     assert_eq!(
         (&waits[0]["kind"], &waits[0]["command"]),
         (&json!("held"), &json!("raymond release t main"))
@@ -294,7 +294,7 @@ fn agent_that_a_stopped_run_will_end_takes_no_more_orders() {
         .rule(when("start").reply(r#"<ask next="NEXT.md">Shall I?</ask>"#));
     test.run(&["START.md"]).code(2);
     test.raymond(&["stop", "t", "--agent", "main"]).ok();
-    test.raymond(&["waits"]).ok().stdout_lacks("Shall I?");
+    test.raymond(&["pending"]).ok().stdout_lacks("Shall I?");
     test.raymond(&["status", "t"]).ok().stdout_lacks("answer: raymond answer");
     test.raymond(&["answer", "t", "NEXT.md=yes"]).code(64).stderr_has("no question of t waits");
     test.raymond(&["tell", "t", "main", "wait"]).code(64).stderr_has("main has already ended");
@@ -312,12 +312,12 @@ fn stopped_run_shows_the_orders_that_it_takes_once_it_goes_on() {
     test.raymond(&["hold", "t", "main"]).ok().stdout_has("main is held already");
     test.release("go");
     run.wait().code(2);
-    assert_eq!(test.raymond(&["waits", "--json"]).ok().json_items().len(), 1);
+    assert_eq!(test.raymond(&["pending", "--json"]).ok().json_items().len(), 1);
     test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
 
     test.raymond(&["release", "t", "main"]).ok().stdout_has("main continues");
     test.raymond(&["tell", "t", "main", "be brief"]).ok();
-    assert_eq!(test.raymond(&["waits", "--json"]).ok().json_items().len(), 0);
+    assert_eq!(test.raymond(&["pending", "--json"]).ok().json_items().len(), 0);
     for shows in ["status", "tree"] {
         test.raymond(&[shows, "t"])
             .ok()

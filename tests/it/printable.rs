@@ -75,7 +75,7 @@ fn ways(command: &str) -> Vec<CommandInvocation> {
         "facts" => vec![all("facts"), quiet("facts --run p")],
         "status" => vec![all("status t"), all("status g"), all("status p")],
         "list" => vec![all("list")],
-        "waits" => vec![all("waits")],
+        "pending" => vec![all("pending")],
         "log" => vec![all("log t"), all("log g"), all("log p"), all("log t --agent main.1")],
         "tree" => vec![all("tree t --all"), all("tree g")],
         "show" => {

@@ -1,10 +1,9 @@
 //! The arguments of `branch` and `rewind`.
 
 use clap::Args;
-use clap_complete::engine::ArgValueCompleter;
 
+use super::runs::AgentArg;
 use super::{DirArgs, NamedRunArgs, variable};
-use crate::cli::candidates::complete_agents;
 use crate::cli::options::RunOptions;
 use crate::domain::id::{AgentId, RunId};
 use crate::runtime::branch_point::BranchPoint;
@@ -13,7 +12,7 @@ use crate::runtime::branch_request::edited_state;
 pub(super) const BRANCH_HELP: &str = "Examples:
   raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with its current text
   raymond branch RUN --at main.2#5           again from the fifth step of main.2
-  raymond branch RUN --agent main.2 --at 5   the same
+  raymond branch RUN main.2 --at 5           the same
   raymond branch RUN --at 120 --model opus   again from after record 120, with another model
   raymond branch RUN --at 120 --var tone=dry --id second-try
   raymond branch RUN --at main.2#5 --reply '<goto>DONE.md</goto>'
@@ -44,14 +43,14 @@ pub struct BranchArgs {
     #[command(flatten)]
     pub named: NamedRunArgs,
 
-    /// Branch after this record or before this step: 120, or main.2#5. With --agent, the number of a step [default:
+    /// The agent before whose step the run branches.
+    #[command(flatten)]
+    pub agent: AgentArg,
+
+    /// Branch after this record or before this step: 120, or main.2#5; with AGENT, the number of a step [default:
     /// with --edit before the first step in that state, else now]
     #[arg(long, value_name = "RECORD|AGENT#STEP", value_parser = point)]
     pub at: Option<BranchPoint>,
-
-    /// Branch before a step of this agent: --at STEP, or with --edit its first step in that state
-    #[arg(long, value_name = "ID", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
-    pub agent: Option<AgentId>,
 
     /// Use the current version of this workflow file; repeatable
     #[arg(long, value_name = "FILE", value_parser = file)]
@@ -92,17 +91,17 @@ impl BranchArgs {
     /// # Errors
     /// A sentence, if the options do not name one.
     pub fn point(&self) -> Result<BranchPoint, String> {
-        let point = match (&self.at, &self.agent) {
+        let point = match (&self.at, self.agent.get()) {
             (Some(BranchPoint::Record(step)), Some(agent)) => {
                 BranchPoint::Step { agent: agent.clone(), step: *step }
             }
             (Some(_), Some(agent)) => {
                 return Err(format!(
-                    "with --agent {agent}, write --at STEP: the number of a step, such as 5"
+                    "with the agent {agent}, write --at STEP: the number of a step, such as 5"
                 ));
             }
             (Some(point), None) => point.clone(),
-            (None, agent) if !self.edit.is_empty() => self.edited_states(agent.as_ref())?,
+            (None, agent) if !self.edit.is_empty() => self.edited_states(agent)?,
             (None, Some(agent)) => {
                 let other = if self.named.last { "--last" } else { "RUN" };
                 let run = self.named.run.as_ref().map_or(other, RunId::as_str);

@@ -4,13 +4,14 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
 use super::DirArgs;
-use crate::cli::candidates::{complete_agents, complete_runs};
-use crate::domain::id::{AgentId, RunId};
+use super::runs::AgentArg;
+use crate::cli::candidates::complete_runs;
+use crate::domain::id::RunId;
 
 pub(super) const DIFF_HELP: &str = "Examples:
   raymond diff RUN1 RUN2                 where two runs of a workflow first differ, and what followed
   raymond diff BRANCH                    a branch, and the run that it branched from
-  raymond diff RUN1 RUN2 --agent main.2  only this agent
+  raymond diff RUN1 RUN2 main.2  only this agent
   raymond diff RUN1 RUN2 --json | jq .first_difference
 
 Agents are compared step by step: states, prompts, models, replies, failures, tags, answers, results, and the files
@@ -31,9 +32,9 @@ pub struct DiffArgs {
     /// The other run [default: the run that RUN1 branched from, which then comes first]
     #[arg(value_name = "RUN2", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
     pub other: Option<RunId>,
-    /// Compare only this agent
-    #[arg(long, value_name = "ID", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
-    pub agent: Option<AgentId>,
+    /// The agent to compare.
+    #[command(flatten)]
+    pub agent: AgentArg,
     /// The directory of the runs.
     #[command(flatten)]
     pub dir: DirArgs,

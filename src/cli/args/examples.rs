@@ -14,15 +14,15 @@ pub(super) const STATUS_HELP: &str = "Examples:
 pub(super) const STOP_HELP: &str = "Examples:
   raymond stop RUN
   raymond stop --last --wait             return when the run has stopped
-  raymond stop RUN --agent main.2        stop only this agent
+  raymond stop RUN main.2                stop only this agent
 
 Running turns may finish within --shutdown of the run. `raymond resume RUN` resumes it.
 
---json prints { run, asked, status }; with --agent { run, agent, command, is_live }.";
+--json prints { run, asked, status }; with AGENT { run, agent, command, is_live }.";
 
-pub(super) const WAITS_HELP: &str = "Examples:
-  raymond waits                          questions, signals that programs wait for, parked agents
-  raymond waits --json | jq -r '.[].command'
+pub(super) const PENDING_HELP: &str = "Examples:
+  raymond pending                        questions, signals that programs wait for, parked agents
+  raymond pending --json | jq -r '.[].command'
 
 --json prints an array of { run, agent, kind, since, until, command } with the parts of each kind.";
 

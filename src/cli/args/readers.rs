@@ -49,7 +49,7 @@ unknown model have the model null.";
 pub(super) const LOG_HELP: &str = "Examples:
   raymond log RUN --follow               past and new events
   raymond log --last                     events of the most recently started run
-  raymond log RUN --agent main.2         only records of one agent
+  raymond log RUN main.2                 only records of one agent
   raymond log RUN --agent 'main.2.*'     records of this agent and all its descendants
   raymond log RUN --json                 each record as a line of JSON";
 
@@ -68,12 +68,22 @@ pub struct LogArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
+    /// Only the records of this agent, such as main.2; `main.2.*` adds its descendants
+    #[arg(value_name = "AGENT", value_parser = AgentSelector::parse, add = ArgValueCompleter::new(complete_agents))]
+    agent: Option<AgentSelector>,
+    /// The same, as an option
+    #[arg(long = "agent", hide = true, conflicts_with = "agent", value_parser = AgentSelector::parse, add = ArgValueCompleter::new(complete_agents))]
+    agent_option: Option<AgentSelector>,
     /// Show new events until the run ends or stops
     #[arg(long, short)]
     pub follow: bool,
-    /// Only the records of this agent; a trailing `.*` adds its descendants
-    #[arg(long, value_parser = AgentSelector::parse, add = ArgValueCompleter::new(complete_agents))]
-    pub agent: Option<AgentSelector>,
+}
+
+impl LogArgs {
+    /// Returns the agents whose records are shown, if not all are.
+    pub fn agent(&self) -> Option<&AgentSelector> {
+        self.agent.as_ref().or(self.agent_option.as_ref())
+    }
 }
 
 /// Options of `top`.

@@ -14,7 +14,7 @@ use crate::language::hint::closest;
 pub(super) const RETRY_HELP: &str = "Examples:
   raymond retry RUN --dry-run            which agents would be retried, and what follows
   raymond retry --last                   all failed agents of the most recently started run
-  raymond retry RUN --agent main.3       this agent, and those that failed with it
+  raymond retry RUN main.3               this agent, and those that failed with it
   raymond retry RUN --state TEST.md --prompts
                                          agents that failed there, with the current workflow files
   raymond retry RUN --cause budget --budget 5
@@ -34,12 +34,16 @@ pub struct RetryArgs {
     pub named: NamedRunArgs,
 
     /// Retry all failed agents; this is the default
-    #[arg(long, conflicts_with_all = ["agent", "state", "cause"])]
+    #[arg(long, conflicts_with_all = ["agent", "agent_options", "state", "cause"])]
     pub failed: bool,
 
-    /// Retry this agent, and those that failed with it; repeatable
-    #[arg(long, value_name = "ID", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    /// Retry these agents, and those that failed with them
+    #[arg(value_name = "AGENT", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
     pub agent: Vec<AgentId>,
+
+    /// The same, as an option
+    #[arg(long = "agent", value_name = "AGENT", hide = true, value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    pub agent_options: Vec<AgentId>,
 
     /// Retry the agents that failed in this state, such as TEST.md or flow.yaml#node; repeatable
     #[arg(long, value_name = "STATE", value_parser = StateName::parse)]
@@ -73,8 +77,9 @@ pub struct RetryArgs {
 impl RetryArgs {
     /// Returns the agents that are chosen.
     pub fn selection(&self) -> RetrySelection {
-        let Self { agent, state, cause, .. } = self;
-        RetrySelection { agents: agent.clone(), states: state.clone(), causes: cause.clone() }
+        let Self { agent, agent_options, state, cause, .. } = self;
+        let agents = [agent.as_slice(), agent_options].concat();
+        RetrySelection { agents, states: state.clone(), causes: cause.clone() }
     }
 }
 

@@ -54,18 +54,36 @@ pub struct AllRunsArgs {
     pub json: bool,
 }
 
+/// The agent that a command is about.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AgentArg {
+    /// Only this agent, such as main.2
+    #[arg(value_name = "AGENT", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    agent: Option<AgentId>,
+    /// The same, as an option
+    #[arg(long = "agent", value_name = "AGENT", hide = true, conflicts_with = "agent", value_parser = AgentId::parse, add = ArgValueCompleter::new(complete_agents))]
+    agent_option: Option<AgentId>,
+}
+
+impl AgentArg {
+    /// Returns the agent, if one is named.
+    pub fn get(&self) -> Option<&AgentId> {
+        self.agent.as_ref().or(self.agent_option.as_ref())
+    }
+}
+
 /// Options of `stop`.
 #[derive(Debug, Clone, Args)]
 pub struct StopArgs {
     /// The run.
     #[command(flatten)]
     pub one: OneRunArgs,
+    /// The agent to stop; it ends as failed, and agents that wait for it see that.
+    #[command(flatten)]
+    pub agent: AgentArg,
     /// Wait until the run has stopped
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["agent", "agent_option"])]
     pub wait: bool,
-    /// Stop only this agent: it ends as failed, and agents that wait for it see that
-    #[arg(long, value_name = "ID", value_parser = AgentId::parse, conflicts_with = "wait", add = ArgValueCompleter::new(complete_agents))]
-    pub agent: Option<AgentId>,
 }
 
 /// Options of `recover`.

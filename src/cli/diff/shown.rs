@@ -117,7 +117,7 @@ impl ShownDiff<'_> {
         let most = if self.agent.is_some() { usize::MAX } else { MAX_ENTRIES };
         lines.extend(entries.iter().take(most).flat_map(of));
         if let Some(more) = entries.len().checked_sub(most).filter(|&more| more > 0) {
-            let text = format!("  … and {more} more: --agent ID, or --json");
+            let text = format!("  … and {more} more: name an AGENT, or --json");
             lines.push(StyledLine::of(TextTone::Faint, &text));
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::exit::Error;
 use crate::cli::questions;
-use crate::cli::{costs, list, status, waits};
+use crate::cli::{costs, list, pending, status};
 use crate::domain::id::RunId;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
@@ -102,7 +102,7 @@ fn document_of(followed: &FollowedRun<'_>) -> Value {
     value["questions"] = questions::as_json(&open);
     let waits = person_waits(expected).into_iter();
     let others = waits.filter(|wait| !is_question(&wait.subject));
-    let others = others.take(MAX_QUESTIONS).map(|wait| waits::document(&run.workflow_id, &wait));
+    let others = others.take(MAX_QUESTIONS).map(|wait| pending::document(&run.workflow_id, &wait));
     value["waits"] = others.collect();
     let parked = run.agents.unordered().filter(|agent| agent.parked_reason().is_some());
     value["parked"] = json!(parked.count());

@@ -26,7 +26,13 @@ fn list_shows_newest_run_first_with_age() {
     assert_eq!(ids(&test, &[]), ["a", "c", "b"]);
     let printed = test.raymond(&["list"]).ok().stdout.clone();
     let rows: Vec<Vec<&str>> =
-        printed.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
+        printed.lines().skip(1).map(|line| line.split_whitespace().take(3).collect()).collect();
+    let header = printed.lines().next().expect("a header");
+    assert_eq!(
+        header.split_whitespace().collect::<Vec<_>>(),
+        ["run", "status", "started", "took", "agents", "cost", "workflow"]
+    );
+    assert!(printed.lines().all(|line| !line.starts_with("a ") || line.contains("  flow")));
     let heads: Vec<&[&str]> = rows.iter().map(|row| &row[..2]).collect();
     assert_eq!(heads, [["a", "completed"], ["c", "paused"], ["b", "completed"]]);
     assert!(rows.iter().all(|row| row[2].ends_with(['s', 'm'])), "{printed}");

@@ -118,7 +118,7 @@ fn strict_run_fails_if_join_kept_failures() {
     ended.code(1).stderr_has("kept by the join (BAD.md: 1 protocol)");
     ended.stderr_has("that fails the run (--strict)");
     assert_eq!(test.status()["status"], "failed");
-    test.raymond(&["list", "--status", "failed"]).ok().stdout_has("t  failed");
+    test.raymond(&["list", "--status", "failed"]).ok().stdout_has("t    failed");
     test.resume(&[]).code(1).stderr_has("that fails the run (--strict)");
     play(&three("join: all\non_failure: keep", 0), &["--strict"]).ok().stderr_lacks("--strict");
 }

@@ -63,7 +63,7 @@ fn required(section: &str) -> BTreeSet<String> {
 fn calls(command: &str) -> &'static [&'static [&'static str]] {
     match command {
         "list" => &[&["list"]],
-        "waits" => &[&["waits"]],
+        "pending" => &[&["pending"]],
         "recover" => &[&["recover"]],
         "status" => &[&["status", "t"], &["status", "p"]],
         "tree" => &[&["tree", "t"]],

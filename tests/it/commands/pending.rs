@@ -1,4 +1,4 @@
-//! `raymond waits`: all that waits for a person, over all runs, with the command that ends each wait.
+//! `raymond pending`: all that waits for a person, over all runs, with the command that ends each wait.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::support::{Test, when};
 /// Returns the run, the kind and the command of each wait.
 fn waits(test: &Test) -> Vec<[String; 3]> {
     let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let waits = test.raymond(&["waits", "--json"]).ok().json_items();
+    let waits = test.raymond(&["pending", "--json"]).ok().json_items();
     waits.iter().map(|wait| ["run", "kind", "command"].map(|key| string(&wait[key]))).collect()
 }
 
@@ -25,7 +25,7 @@ fn waits_of_all_runs_are_listed_until_somebody_ends_them() {
         .rule(when("they said").reply("<result>heard</result>"))
         .rule(when("work").once().exit(1).stderr("no disk"))
         .rule(when("work").reply("<result>done</result>"));
-    test.raymond(&["waits"]).ok().stderr_has("nothing waits for a person");
+    test.raymond(&["pending"]).ok().stderr_has("nothing waits for a person");
     assert_eq!(waits(&test), [] as [[String; 3]; 0]);
     test.run(&["ASK.md", "--id", "q"]).code(2);
     test.run(&["WORK.md", "--id", "p"]).code(2);
@@ -37,7 +37,7 @@ fn waits_of_all_runs_are_listed_until_somebody_ends_them() {
     ]
     .map(|wait| wait.map(str::to_owned));
     assert_eq!(waits(&test), [question, parked.clone(), signal]);
-    let shown = test.raymond(&["waits"]);
+    let shown = test.raymond(&["pending"]);
     shown.ok().stdout_has("asks: Shall I?").stdout_has("no disk").stdout_has("gate/ci of k1");
 
     test.raymond(&["answer", "q", "NEXT.md=yes"]).ok();

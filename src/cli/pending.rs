@@ -1,4 +1,4 @@
-//! `raymond waits`: all that waits for a person, over all runs.
+//! `raymond pending`: all that waits for a person, over all runs.
 
 use serde_json::{Value, json};
 
@@ -18,11 +18,11 @@ use crate::runtime::observing::inbox_view::with_inbox;
 /// The maximum length of what is waited for, in bytes.
 const MAX_SUBJECT_BYTES: usize = 400;
 
-/// Runs `raymond waits`.
+/// Runs `raymond pending`.
 ///
 /// # Errors
 /// [`Error`] if the directory cannot be read; a run that cannot be read is named.
-pub fn waits(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
+pub(super) fn pending(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let mut waits: Vec<(RunId, PersonWait)> = Vec::new();
     for run in list::all(&root)? {

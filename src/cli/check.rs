@@ -1,6 +1,7 @@
 //! `raymond check`: reports all errors of a workflow, without running it.
 
 use std::fmt::Write as _;
+use std::fs;
 
 use console::style;
 use serde_json::json;
@@ -14,8 +15,13 @@ use crate::domain::printable::{printable, printable_line};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::excerpt::excerpt_in;
 use crate::language::prompt::check;
+use crate::language::prompt::implied_policy::ImpliedPolicy;
+use crate::language::source::WorkflowSource as _;
+use crate::plain_file;
+use crate::plain_file::replace::FileReplacement;
 use crate::runtime::workflow_errors::WorkflowErrors;
 use crate::store::dataspace::Dataspace;
+use crate::store::workflow::WorkflowDir;
 
 /// Runs `raymond check`.
 ///
@@ -59,7 +65,52 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
         ))?;
         output::tell(&closing(&InspectedWorkflow::title(&args.path), findings.files, counts));
     }
+    if args.write {
+        write_policies(&findings.implied, &subject.scope)?;
+    } else if !args.json && !findings.implied.is_empty() {
+        let path = args.path.display();
+        for policy in &findings.implied {
+            let lines = policy.lines("  ");
+            output::tell(&format!(
+                "{} has no policy; its text implies:\n{}",
+                policy.state,
+                lines.trim_end()
+            ));
+        }
+        output::tell(&format!(
+            "`raymond check {path} --write` writes that into the frontmatter: then an agent whose reply cannot be used is reminded instead of failing"
+        ));
+    }
     Ok(if is_valid { CliExitCode::Success } else { CliExitCode::Invalid })
+}
+
+/// Writes policies into the files of their states. A file that is not a plain one of the folder stays as it is.
+fn write_policies(policies: &[ImpliedPolicy], scope: &WorkflowDir) -> Result<(), Error> {
+    for policy in policies {
+        let path = scope.root().join(policy.state.as_str());
+        let io = |doing| {
+            let path = path.clone();
+            move |error| Error::Io { doing, path, error }
+        };
+        let text = plain_file::text(&path).map_err(io("read"))?;
+        match policy.written_into(&text) {
+            Some(written) => {
+                let permissions = fs::metadata(&path).map_err(io("read"))?.permissions();
+                let file = FileReplacement::of(&path).with_permissions(permissions);
+                file.write(written.as_bytes()).map_err(|failed| io("write")(failed.error))?;
+                output::tell(&format!(
+                    "{}: wrote the policy of {} transitions",
+                    scope.path(&policy.state),
+                    policy.entries.len()
+                ));
+            }
+            None => output::tell(&format!(
+                "{}: not changed; add the policy by hand",
+                scope.path(&policy.state)
+            )),
+        }
+    }
+    Ok(())
 }
 
 /// The number of errors and of warnings, whether they are shown or not.

@@ -74,14 +74,14 @@ impl AddAssign for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// Writes dollars with cents. Amounts below a dollar with fractions of a cent get four digits.
+    /// Writes dollars with cents. Amounts below a dollar with fractions of a cent get more digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.dollars();
         let whole_cents = self.0.is_multiple_of(10_000_000);
         match self.0 {
             _ if whole_cents || dollars >= 1.0 => write!(f, "${dollars:.2}"),
             100_000.. => write!(f, "${dollars:.4}"),
-            _ => f.write_str("<$0.0001"),
+            _ => write!(f, "${dollars:.9}"),
         }
     }
 }

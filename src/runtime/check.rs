@@ -8,19 +8,21 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::reachable_errors::{SCRIPT, errors_from};
+use super::reachable_errors::{SCRIPT, UNKNOWN_STATE, errors_from, found_from};
 use super::request::RunRequest;
 use super::workflow::Workflow;
 use super::workflow_errors::{RefusalScope, WorkflowErrors};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
+use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::prompt::step;
 use crate::language::replies;
 use crate::language::source::WorkflowSource;
 use crate::store::workflow::WorkflowDir;
 
-/// Refuses a workflow that has an error in what its first state leads to.
+/// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies, if
+/// the run takes its answers from there.
 ///
 /// # Errors
 /// [`WorkflowErrors`] with all of them, [`Error::Io`] if the workspace cannot be opened.
@@ -29,12 +31,12 @@ pub(super) fn refuse_errors(
     request: &RunRequest,
     settings: &Settings,
     vocabulary: &GraphVocabulary,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     let Workflow { scope, entry, .. } = workflow;
     // The file of a program whose text was kept may be another one by now. Its own errors are found when it is read.
     let is_kept = |text: &String| scope.read(entry).is_ok_and(|now| now == *text);
     if request.no_check || request.program.as_ref().is_some_and(|text| !is_kept(text)) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     refuse_errors_from(scope, entry, RefusalScope::Workflow, settings, vocabulary)
 }
@@ -63,10 +65,12 @@ fn refuse_errors_from(
     refusal: RefusalScope,
     settings: &Settings,
     vocabulary: &GraphVocabulary,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     let scope = with_workspace(scope, settings)?;
     let is_script_read = settings.answerer == AnswererKind::Scripted;
-    let mut errors = errors_from(&scope, entry, settings, vocabulary);
+    let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
+        found_from(&scope, entry, settings, vocabulary).into_iter().partition(Diagnostic::is_error);
+    warnings.retain(|one| one.code == UNKNOWN_STATE && is_script_read);
     errors.retain(|one| one.code != SCRIPT || is_script_read);
     let is_script_wrong = errors.iter().any(|one| one.code == SCRIPT);
     let refusal = match refusal {
@@ -76,7 +80,7 @@ fn refuse_errors_from(
     };
     match WorkflowErrors::new(&scope, entry, errors, refusal) {
         Some(found) => Err(found.into()),
-        None => Ok(()),
+        None => Ok(warnings.iter().map(Diagnostic::without_severity).collect()),
     }
 }
 

@@ -62,7 +62,7 @@ pub fn create(
         given => Some(("input".to_owned(), given.clone().unwrap_or_default())),
     };
     let variables: Variables = input.into_iter().collect();
-    check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
+    let unanswered = check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
     let cassette = replay::taken_in(workflow, &mut settings)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
@@ -70,6 +70,7 @@ pub fn create(
     examined.admit(&mut settings, starter)?;
     let PreflightResult { options, mut warnings, asks, budget, definition } =
         preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
+    warnings.extend(unanswered);
     settings.budget_usd = match settings.started_by {
         Some(_) => budget_of_started(budget, settings.budget_usd),
         None => settings.budget_usd.or(budget),
@@ -163,15 +164,15 @@ fn check_beforehand(
     request: &RunRequest,
     settings: &Settings,
     graphs: &GraphSetup,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     if request.engine.is_some() && settings.options.asks_for_approval() {
         return Err(Error::NoApprovals(ApprovalPolicy::NOT_AT_HOSTS));
     }
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
-    check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
+    let unanswered = check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
     preflight::check_entry(workflow, id, request, &trusting, graphs)
-        .map(drop)
+        .map(|_| unanswered)
         .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))
 }
 

@@ -30,6 +30,7 @@ use crate::language::prompt::survey::{MAX_SURVEYED_STATES, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
 use crate::language::prompt::workflow_map::{WorkflowMap, WorkflowMapOptions};
 use crate::language::source::WorkflowSource;
+use crate::language::template::placeholders;
 use crate::language::turn_options::idle_rule;
 use crate::store::workflow::WorkflowDir;
 
@@ -49,7 +50,36 @@ pub(super) fn check_entry(
     };
     let mut checked = checked?;
     checked.warnings.extend(idle_rules(workflow, settings));
+    checked.warnings.extend(unused_values(workflow, request, settings));
     Ok(checked)
+}
+
+/// Returns a warning for each value that was given and that no state reads. Graphs, programs and other folders may read
+/// any, so with them there is none.
+fn unused_values(workflow: &Workflow, request: &RunRequest, settings: &Settings) -> Vec<String> {
+    let Workflow { scope, entry, .. } = workflow;
+    let reach = WorkflowMapOptions { by_text: true, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let map = WorkflowMap::of(entry, scope, reach);
+    if map.prompt_options().is_none() {
+        return Vec::new();
+    }
+    // A state without a policy may lead to any file.
+    let Ok(files) = scope.names() else { return Vec::new() };
+    let read = |name: &StateName| Some((name.is_script(), scope.read(name).ok()?));
+    let texts: Vec<(bool, String)> = files.iter().filter_map(read).collect();
+    let is_read = |name: &str| {
+        texts.iter().any(|(is_script, text)| {
+            *is_script || placeholders(text).any(|(placeholder, _)| placeholder == name)
+        })
+    };
+    let input = request.input.as_ref().map(|_| ("--input".to_owned(), "input"));
+    let variables = settings.variables.keys().map(|name| (format!("--var {name}"), name.as_str()));
+    let unused = input.into_iter().chain(variables).filter(|(_, name)| !is_read(name));
+    let unused = unused
+        .map(|(option, name)| format!("{option} has no effect: no state contains {{{{{name}}}}}"));
+    let contexts = settings.context.keys();
+    let contexts = contexts.map(|key| format!("--context {key} has no effect without a program"));
+    unused.chain(contexts).collect()
 }
 
 /// Returns a warning for each rule that was given for all states and allows nothing.

@@ -20,8 +20,23 @@ use crate::store::workflow::WorkflowDir;
 /// The code of mistakes in `replies.yaml`. They stop only a run that takes its answers from there.
 pub(super) const SCRIPT: &str = "RF004";
 
+/// The code of a reply in `replies.yaml` for a state that does not exist.
+pub(super) const UNKNOWN_STATE: &str = "RF005";
+
 /// Returns the errors that `raymond check` finds in the files that a first state leads to.
 pub(super) fn errors_from(
+    scope: &WorkflowDir,
+    entry: &StateName,
+    settings: &Settings,
+    vocabulary: &GraphVocabulary,
+) -> Vec<Diagnostic> {
+    let mut found = found_from(scope, entry, settings, vocabulary);
+    found.retain(Diagnostic::is_error);
+    found
+}
+
+/// Returns all that `raymond check` finds there.
+pub(super) fn found_from(
     scope: &WorkflowDir,
     entry: &StateName,
     settings: &Settings,
@@ -37,7 +52,7 @@ pub(super) fn errors_from(
             read_graph((scope, source), Some(entry), vocabulary, GraphProfile::Lenient, name)
         },
     });
-    findings.diagnostics.into_iter().filter(Diagnostic::is_error).collect()
+    findings.diagnostics
 }
 
 /// Reads a graph of a folder whose first state is `entry`, or the usual one, or of another folder that is entered

@@ -119,10 +119,11 @@ pub fn plan(
     let id = request.id.clone().map_or_else(|| RunId::parse(UNKNOWN_RUN), Ok)?;
     let mut trusting = settings.clone();
     trusting.consent.trusts_workflow = true;
-    check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
+    let unanswered = check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
     let PreflightResult { mut warnings, asks, budget, .. } =
         preflight::check_entry(workflow, &id, request, &trusting, graphs)
             .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))?;
+    warnings.extend(unanswered);
     let mut refusals = Vec::new();
     refusals.extend(check_place(root, request.id.as_ref()).err().map(Error::from));
     let checked = worktree_check::check(root, workflow, &id, &settings);

@@ -298,3 +298,18 @@ fn mistake_in_later_state_is_warned_of_at_start() {
     let started = test.raymond(&["start", "START.md", "--id", "u", "--no-check"]);
     started.ok().stderr_has("NEXT.md:2:1: RF002 unknown key `modle`");
 }
+
+#[test]
+fn value_that_no_state_reads_is_reported_at_the_start() {
+    let test = Test::new()
+        .prompt("START.md", "Say {{topic}}. End with <result>x</result>")
+        .file("replies.yaml", b"START.md: <result>x</result>\nSTRAT.md: <result>y</result>\n");
+    let unused = ["--var", "topci=x", "--input", "hi", "--context", "a=b", "--var", "topic=y"];
+    let said = test.run(&[&["START.md", "--agent", "scripted"], &unused[..]].concat());
+    said.ok()
+        .stderr_has("--input has no effect: no state contains {{input}}")
+        .stderr_has("--var topci has no effect: no state contains {{topci}}")
+        .stderr_has("--context a has no effect without a program")
+        .stderr_has("RF005 unknown prompt STRAT.md; did you mean START.md?")
+        .stderr_lacks("--var topic has");
+}

@@ -30,7 +30,7 @@ fn flow(cases: &str) -> Test {
     Test::new()
         .prompt("START.md", policy)
         .prompt("A.md", "A")
-        .prompt("B.md", "B")
+        .prompt("B.md", "B {{input}}")
         .prompt("C.md", "C")
         .file("replies.yaml", b"START.md: [<goto>A.md</goto>]\nA.md: [<result>done by A</result>]\nB.md: [<result>done by B</result>]\n")
         .file("tests/ways.yaml", cases.as_bytes())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use raymond::language::tag::misspelt::misspelt;
 use serde_json::{Value, json};
 
-use crate::support::Test;
+use crate::support::{Test, always};
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows").join(name)
@@ -105,7 +105,7 @@ fn level_selects_what_is_shown_and_strict_counts_warnings() {
         .prompt("END.md", "{{who}} <result>x</result>");
     let warned = test.raymond(&["check", ".", "--strict"]);
     warned.code(65).stdout_has("END.md:1:1: warning: RF401");
-    assert_eq!(warned.stderr, "1 warning in 2 files\n");
+    warned.stderr_has("1 warning in 2 files\n");
     let all = test.raymond(&["check", ".", "--level", "info"]);
     all.ok().stdout_has("START.md:3:5: info: RF601").stdout_has("warning: RF401");
     let errors = test.raymond(&["check", ".", "--level", "error", "--json", "--strict"]);
@@ -121,7 +121,7 @@ fn warnings_alone_do_not_fail_check() {
     let test = Test::new().prompt("START.md", "{{who}} <result>x</result>");
     let outcome = test.raymond(&["check", "."]);
     outcome.ok().stdout_has("START.md:1:1: warning: RF401 nothing fills {{who}}");
-    assert_eq!(outcome.stderr, "1 warning in 1 file\n");
+    outcome.stderr_has("1 warning in 1 file\n");
     test.raymond(&["check", ".", "--var", "who"]).ok().stderr_has(".: 1 file, no problems");
 }
 
@@ -320,4 +320,25 @@ fn prompt_of_a_node_or_a_role_that_looks_like_a_command_is_warned_of() {
         .prompt("raymond.yaml", "run_command: true\n")
         .prompt("workflow.yaml", &graph("", "subagent_type: general-purpose, prompt: /review it"));
     manifest.raymond(&["check", "."]).stdout_lacks("RF407");
+}
+
+#[test]
+fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
+    let text = "Say hi. End with <goto>NEXT.md</goto> or <result>x</result>";
+    let test = Test::new()
+        .prompt("START.md", &format!("---\nmodel: haiku\n---\n{text}"))
+        .prompt("NEXT.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nEnd.");
+    test.raymond(&["check", "."])
+        .ok()
+        .stderr_has("START.md has no policy; its text implies:")
+        .stderr_has("      - { tag: goto, target: NEXT.md }\n      - { tag: result }")
+        .stderr_has("`raymond check . --write` writes that into the frontmatter");
+    let test = test.rule(always().reply("nothing"));
+    let failed = test.run(&["START.md"]);
+    failed.code(1).stderr_has("`raymond check PATH --write` adds the policy");
+    test.raymond(&["check", ".", "--write"]).ok().stderr_has("wrote the policy of 2 transitions");
+    let written = std::fs::read_to_string(test.flow().join("START.md")).expect("read");
+    let policy = "  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n";
+    assert_eq!(written, format!("---\nmodel: haiku\nallowed_transitions:\n{policy}---\n{text}"));
+    test.raymond(&["check", "."]).ok().stderr_lacks("has no policy");
 }

@@ -85,6 +85,9 @@ pub struct CheckArgs {
     /// The lowest severity to show
     #[arg(long, value_enum, default_value = "warning")]
     pub level: ShownLevel,
+    /// Write the policies that the texts imply into the frontmatter of states without one
+    #[arg(long)]
+    pub write: bool,
     /// Exit with 65 for warnings as well
     #[arg(long)]
     pub strict: bool,

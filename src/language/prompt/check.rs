@@ -26,6 +26,7 @@ mod ways;
 
 use std::collections::BTreeSet;
 
+use super::implied_policy::ImpliedPolicy;
 use super::workflow_map::{FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::domain::permission::StarterConsent;
@@ -57,12 +58,15 @@ pub struct CheckFindings {
     pub diagnostics: Vec<Diagnostic>,
     /// The number of files that were read.
     pub files: usize,
+    /// The policies that the texts of states without one imply.
+    pub implied: Vec<ImpliedPolicy>,
 }
 
 /// Checks a folder.
 pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let mut report = FolderDiagnostics::new(subject.source, subject.consent);
     report.graphs = Some(subject.graphs);
+    let mut implied = Vec::new();
     let (manifest, mut files) = report.manifest(subject.entry.is_none());
     report.runs_commands = manifest.options.runs_command();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
@@ -73,6 +77,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         };
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
         report.seen.insert(subject.source.path(&entry));
+        implied = ImpliedPolicy::all(&workflow_map);
         report.files(&workflow_map);
         report.ways(&workflow_map);
         report.shown_tags(&workflow_map);
@@ -102,7 +107,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     }
     report.diagnostics.sort();
     report.diagnostics.dedup();
-    CheckFindings { diagnostics: report.diagnostics, files }
+    CheckFindings { diagnostics: report.diagnostics, files, implied }
 }
 
 /// Returns the state that a folder begins with.

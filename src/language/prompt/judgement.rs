@@ -41,6 +41,9 @@ pub struct JudgedReply {
     pub warning: Option<String>,
 }
 
+/// What helps an agent that could not be reminded.
+const NO_POLICY: &str = "; the state has no policy, so the agent gets no reminder: `raymond check PATH --write` adds the policy that its text implies";
+
 impl ReplyRules {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
     pub fn reminder(
@@ -179,7 +182,8 @@ impl ReplyRules {
         source: &dyn WorkflowSource,
     ) -> TurnJudgement {
         let reminder = self.reminder(violation, source);
-        TurnJudgement::Violated { reminder, violation: violation.to_string() }
+        let advice = if reminder.is_none() { NO_POLICY } else { "" };
+        TurnJudgement::Violated { reminder, violation: format!("{violation}{advice}") }
     }
 }
 

@@ -10,6 +10,7 @@ mod filled_entries;
 pub mod first_state;
 pub mod forking;
 pub mod frontmatter;
+pub mod implied_policy;
 pub mod joins;
 pub mod judgement;
 pub mod kind;

@@ -63,7 +63,11 @@ fn below(
     // The way into the folder is reported where it leads there.
     if start.is_entry() {
         return (
-            CheckFindings { diagnostics: report.diagnostics, files: of_manifest },
+            CheckFindings {
+                diagnostics: report.diagnostics,
+                files: of_manifest,
+                implied: Vec::new(),
+            },
             report.seen,
         );
     }
@@ -83,7 +87,7 @@ fn below(
     let known = report.with_outputs(&workflow_map, &given.names);
     report.variables(&workflow_map, &known, given.has_unknown);
     let files = of_manifest + workflow_map.read() + report.folders(&workflow_map, &given.names);
-    (CheckFindings { diagnostics: report.diagnostics, files }, report.seen)
+    (CheckFindings { diagnostics: report.diagnostics, files, implied: Vec::new() }, report.seen)
 }
 
 /// Returns the folders, each with its first state.

@@ -10,7 +10,6 @@ use super::{output, run_choice};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
-use crate::domain::protocol::event::PublicRecord;
 use crate::plugin::line_choice::tone;
 use crate::plugin::sentence::{moment, sentence, shown_texts};
 use crate::plugin::styled::{StyledLine, TextTone};
@@ -72,9 +71,8 @@ pub(super) fn follow(
 }
 
 /// Returns a record as a line of JSON, under the names that plug-ins see.
-pub(super) fn json_line(record: Record) -> String {
-    let public = PublicRecord::from(record);
-    serde_json::to_string(&public).map(|line| printable_json(&line)).unwrap_or_default()
+pub(super) fn json_line(record: &Record) -> String {
+    serde_json::to_string(record).map(|line| printable_json(&line)).unwrap_or_default()
 }
 
 /// Returns the text of a record; `None` if it is about another agent.
@@ -84,7 +82,7 @@ fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
         return Ok(None);
     }
     if args.one.json {
-        return Ok(Some(json_line(record)));
+        return Ok(Some(json_line(&record)));
     }
     let texts: Vec<String> =
         shown_texts(&record.event).iter().map(|text| text.replace('\n', " ")).collect();

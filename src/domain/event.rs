@@ -1,28 +1,30 @@
 //! Events of a run: what happened.
 //!
-//! The journal and the protocol have types of their own ([`protocol::event`](super::protocol::event)), which name each
-//! field themselves.
+//! An event has one form: what a decision makes is stored in the journal under these names, and plug-ins and readers of
+//! `--json` see it under the same names. They are a promise: another name or another meaning needs another format of the
+//! journal and another version of the protocol. What belongs to the journal alone, such as checksums and proofs, is in
+//! `store::record`.
 //!
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
 
 mod advance;
 mod approval;
+mod facets;
 mod join;
-#[macro_use]
-mod mirror;
 mod program;
 mod question;
-mod shared;
 mod turns;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::advance::{
-    AdvancePosition, Advanced, FinishedTask, GraphEntry, GraphProgress, NextAction, ProgramProgress,
+    AdvancePosition, AdvanceView, AdvancedTo, FinishedTask, GraphAdvanced, GraphEntry,
+    GraphProgress, LanguageAdvanced, NextAction, ProgramAdvanced, ProgramProgress,
 };
 pub use self::approval::{ApprovalAnswered, ApprovalAsked, TurnSuspended};
+pub use self::facets::EventFacets;
 pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
     ProgramDefined, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated, RoleRequested,
@@ -55,21 +57,26 @@ use super::turn_cost::TurnCost;
 use super::worktree_snapshot::WorktreeSnapshot;
 
 /// An event with its place in the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Record {
     /// Counted from 1 without a gap.
     pub seq: u64,
     /// The time of the event.
     pub at: Timestamp,
     /// The folder of its agent's state below the run's root, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
     /// The files of the agent's worktree at the end of the step, if they differ from those of an earlier record.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Box<WorktreeSnapshot>>,
-    /// The session of the agent's turn, if an engine keeps it.
+    /// The session of the agent's turn, if an engine keeps it, in a run of several machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_session: Option<Box<KeptSession>>,
-    /// The agents that are given a host, most of them at their birth.
+    /// The agents that are given a host, in a run of several machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<PlacedAgent>,
     /// The event.
+    #[serde(flatten)]
     pub event: Event,
 }
 
@@ -91,7 +98,8 @@ impl Record {
 }
 
 /// An event of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "most records are of finished steps")]
 pub enum Event {
     /// The run began, with its first agent.
@@ -100,8 +108,8 @@ pub enum Event {
     StepFinished(StepFinished),
     /// An agent asked for a transition, and its state's evaluator checks it first.
     TransitionProposed(Box<TransitionProposed>),
-    /// An agent advanced in its graph or its program, up to the next action that changes the world.
-    Advanced(Box<Advanced>),
+    /// An agent executed nodes of a graph, up to the next action that changes the world.
+    GraphAdvanced(Box<GraphAdvanced>),
     /// A question has its answer.
     QuestionAnswered(QuestionAnswered),
     /// A question was not answered in time.
@@ -116,6 +124,11 @@ pub enum Event {
     ProgramDefined(Box<ProgramDefined>),
     /// An execution of a program begins.
     ProgramStarted(Box<ProgramStarted>),
+    /// An execution has advanced as far as possible.
+    ProgramAdvanced(Box<ProgramAdvanced>),
+    /// An agent advanced in a state of another language.
+    #[serde(rename = "advanced")]
+    LanguageAdvanced(Box<LanguageAdvanced>),
     /// An execution logs a line for people.
     ProgramLogged(ProgramLogged),
     /// An execution asks a role something.
@@ -127,6 +140,7 @@ pub enum Event {
     /// An agent came to a state that waits for the agents it has forked.
     JoinBegun(Box<JoinBegun>),
     /// An agent no longer waits for those it has forked.
+    #[serde(rename = "joined")]
     JoinFinished(Box<JoinFinished>),
     /// Facts have changed that programs of the run read.
     FactsSeen {
@@ -148,16 +162,19 @@ pub enum Event {
         /// The agents, parents before their children.
         agents: Vec<RetriedAgent>,
     },
-    /// Agents are given a host, or another one. The record says which.
+    /// Agents are given a host, or another one; `placed` says which.
     AgentsPlaced {
         /// The hosts that were declared lost, and whose agents go on elsewhere.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lost: Vec<HostName>,
     },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
         /// The turn.
+        #[serde(flatten)]
         turn: TurnId,
         /// The cost of the turn.
+        #[serde(flatten)]
         cost: TurnCost,
     },
     /// An agent has used up its restarts and waits for a person.
@@ -189,37 +206,43 @@ pub enum Event {
     /// The messages of people to an agent belong to its turn from now on.
     MessagesTaken {
         /// The turn.
+        #[serde(flatten)]
         turn: TurnId,
-        /// The one that the turn has read while it runs; `None` for all, before it begins.
+        /// The message that the turn has read while it runs; absent for all, before it begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
     },
 }
 
 /// The run began.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunStarted {
     /// The run's id.
     pub workflow_id: RunId,
     /// The directory of the workflow's files.
     pub scope_dir: String,
     /// The workflow's folder below that directory, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
     /// The state the first agent starts in.
     pub entry: StateName,
     /// The session of its first turn.
     pub session: SessionId,
     /// Values for the placeholders of that state.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
     /// The program that agent runs, if its state is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<ProgramDefined>>,
     /// The settings of that agent's whole life.
+    #[serde(flatten)]
     pub options: AgentOptions,
     /// The settings of the run.
     pub settings: Settings,
 }
 
 /// The run branches off another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunBranched {
     /// The id of the new run.
     pub run: RunId,
@@ -232,39 +255,52 @@ pub struct RunBranched {
 }
 
 /// An agent took a transition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFinished {
     /// The agent, its step and the last turn.
+    #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
     /// The transition.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub implicit: bool,
     /// The transition that was asked for instead, and the evaluator or plug-in that overruled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruled: Option<Box<OverruledTransition>>,
     /// Claude Code was not asked: a plug-in decided before, or the evaluator's budget was spent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_turn: bool,
     /// The evaluator's prompt, if this was its turn; the cost is then the evaluator's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluator: Option<StateName>,
     /// The cost of the turn.
+    #[serde(flatten)]
     pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// The texts that the reply shows to people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
     /// The id of the session this transition opens: the agent's own, or its child's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_session: Option<SessionId>,
     /// The settings of the child of a plain fork.
+    #[serde(flatten)]
     pub options: Box<AgentOptions>,
     /// The children of any other fork.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ForkGroup>,
     /// The budget of the call that the transition makes, if the called state gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_budget_usd: Option<Usd>,
     /// The restart of a permanent agent after its result, in the session that is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarted: Option<PermanentRestart>,
 }
 

@@ -53,9 +53,6 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
             (Some(event.prompt()), ChargeKind::of_answer(event.without_turn))
         }
         Event::TransitionProposed(event) => (Some(&event.state), ChargeKind::Answer),
-        Event::Advanced(event) => {
-            (event.task.as_ref().map(|task| &task.prompt), ChargeKind::Answer)
-        }
         Event::RoleResponded(event) => {
             (Some(&event.state), ChargeKind::of_answer(event.without_turn))
         }
@@ -67,29 +64,7 @@ pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
         Event::AgentFailed(event) => (Some(&event.state), ChargeKind::Failed(event.cause)),
         Event::CostCounted { .. } if cost.is_zero() => (None, ChargeKind::Nothing),
         Event::CostCounted { .. } => (None, ChargeKind::Late),
-        Event::RunStarted(_)
-        | Event::ProgramDefined(_)
-        | Event::ProgramStarted(_)
-        | Event::ProgramLogged(_)
-        | Event::RoleRequested(_)
-        | Event::RoleDelegated(_)
-        | Event::JoinBegun(_)
-        | Event::JoinFinished(_)
-        | Event::FactsSeen { .. }
-        | Event::TurnHeld(_)
-        | Event::QuestionAnswered(_)
-        | Event::QuestionTimedOut(_)
-        | Event::ApprovalAsked(_)
-        | Event::ApprovalAnswered(_)
-        | Event::AgentParked(_)
-        | Event::LimitReached { .. }
-        | Event::RunPaused { .. }
-        | Event::RunResumed { .. }
-        | Event::AgentsRetried { .. }
-        | Event::AgentsPlaced { .. }
-        | Event::RunBranched(_)
-        | Event::CommandReceived { .. }
-        | Event::MessagesTaken { .. } => return None,
+        other => (other.advance()?.task.map(|task| &task.prompt), ChargeKind::Answer),
     };
     Some(LedgerCharge { turn, prompt, cost, on })
 }

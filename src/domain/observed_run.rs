@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{AdvancePosition, Advanced, Event, Record};
+use super::event::{Event, Record};
 use super::id::{AgentId, Folder, StateName, StepMode};
 use super::money::Usd;
 use super::observed_way::{ObservedWay, ProgramMove, ProgramTrace};
@@ -81,7 +81,28 @@ impl ObservedRun {
             Event::AgentFailed(failed) if is_one_step(&failed.state) => {
                 self.step(&failed.turn.agent, place(folder, &failed.state, None));
             }
-            Event::Advanced(advanced) => self.advance(folder, advanced),
+            Event::GraphAdvanced(advanced) => {
+                let onward = advanced.visits.iter().skip(1).map(|visit| &visit.node);
+                let onward = onward.chain([&advanced.node]);
+                for (visit, to) in advanced.visits.iter().zip(onward) {
+                    let from = place(folder, &advanced.file, Some(&*visit.node));
+                    self.ways.insert(ObservedWay::from_node(from.clone(), &visit.outcome, to));
+                    self.step(&advanced.turn.agent, from);
+                }
+            }
+            Event::ProgramAdvanced(advanced) => {
+                let (agent, progress) = (&advanced.turn.agent, &advanced.progress);
+                if let Some(trace) = self.traces.get_mut(agent) {
+                    self.moves.push(trace.go_on(&progress.state, &progress.position.entries));
+                }
+                let place = place(folder, &advanced.file, Some(&progress.state));
+                if self.path(Some(agent)).last() != Some(&place.as_str()) {
+                    self.step(agent, place);
+                }
+            }
+            Event::LanguageAdvanced(advanced) => {
+                self.step(&advanced.turn.agent, place(folder, &advanced.file, None));
+            }
             Event::ProgramStarted(started) => {
                 let trace =
                     ProgramTrace::begin(place(folder, &started.state, None), &started.start);
@@ -95,33 +116,6 @@ impl ObservedRun {
                 self.warnings.push(warning);
             }
             _ => {}
-        }
-    }
-
-    fn advance(&mut self, folder: Option<&Folder>, advanced: &Advanced) {
-        let agent = &advanced.turn.agent;
-        match &advanced.position {
-            AdvancePosition::Graph(progress) => {
-                let onward = progress.visits.iter().skip(1).map(|visit| &visit.node);
-                let onward = onward.chain([&progress.node]);
-                for (visit, to) in progress.visits.iter().zip(onward) {
-                    let from = place(folder, &advanced.file, Some(&*visit.node));
-                    self.ways.insert(ObservedWay::from_node(from.clone(), &visit.outcome, to));
-                    self.step(agent, from);
-                }
-            }
-            AdvancePosition::Program(progress) => {
-                if let Some(trace) = self.traces.get_mut(agent) {
-                    self.moves.push(trace.go_on(&progress.state, &progress.position.entries));
-                }
-                let place = place(folder, &advanced.file, Some(&progress.state));
-                if self.path(Some(agent)).last() != Some(&place.as_str()) {
-                    self.step(agent, place);
-                }
-            }
-            AdvancePosition::Other(_) => {
-                self.step(agent, place(folder, &advanced.file, None));
-            }
         }
     }
 

@@ -4,15 +4,13 @@
 //! prints both as JSON Schema, made from these types. A reader ignores fields it does not know, so that a later
 //! version can add some; a change of meaning gets another [`VERSION`].
 
-pub mod event;
-
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use self::event::PublicRecord;
 use super::consult::{AllowSpan, ConsultVerdict, Consultation, StopScope};
+use super::event::Record;
 use super::id::RunId;
 use super::money::Usd;
 use super::time::{Timestamp, millis};
@@ -30,7 +28,7 @@ pub enum HostMessage<'message> {
     /// Something has happened, and is in the journal.
     Record {
         /// The record.
-        record: &'message PublicRecord,
+        record: &'message Record,
         /// The amount the run has spent by then.
         total_cost_usd: Usd,
         /// The number of records before this one that were left out, because the program did not read them in
@@ -229,7 +227,7 @@ impl WireVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::{Event, Record, TurnHeld};
+    use crate::domain::event::{Event, TurnHeld};
     use crate::domain::id::{AgentId, StateName};
     use crate::domain::turn::TurnId;
 
@@ -263,7 +261,7 @@ mod tests {
             until: Timestamp(1_768_487_422_123),
             reason: String::new(),
         });
-        let record = &PublicRecord::from(Record {
+        let record = &Record {
             kept_session: None,
             seq: 7,
             at: Timestamp(0),
@@ -271,7 +269,7 @@ mod tests {
             snapshot: None,
             placed: Vec::new(),
             event,
-        });
+        };
         let told =
             HostMessage::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
         assert_eq!(

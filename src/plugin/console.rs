@@ -173,35 +173,7 @@ impl ConsolePlugin {
                 self.headline.status = RunStatus::Running;
                 self.headline.budget = settings.budget_usd;
             }
-            Event::RunStarted(_)
-            | Event::StepFinished(_)
-            | Event::TransitionProposed(_)
-            | Event::Advanced(_)
-            | Event::QuestionAnswered(_)
-            | Event::QuestionTimedOut(_)
-            | Event::ApprovalAsked(_)
-            | Event::ApprovalAnswered(_)
-            | Event::TurnSuspended(_)
-            | Event::ProgramDefined(_)
-            | Event::ProgramStarted(_)
-            | Event::ProgramLogged(_)
-            | Event::RoleRequested(_)
-            | Event::RoleResponded(_)
-            | Event::RoleDelegated(_)
-            | Event::JoinBegun(_)
-            | Event::JoinFinished(_)
-            | Event::FactsSeen { .. }
-            | Event::TurnHeld(_)
-            | Event::TurnRejected(_)
-            | Event::TurnFailed(_)
-            | Event::AgentFailed(_)
-            | Event::CostCounted { .. }
-            | Event::AgentParked(_)
-            | Event::AgentsRetried { .. }
-            | Event::AgentsPlaced { .. }
-            | Event::RunBranched(_)
-            | Event::CommandReceived { .. }
-            | Event::MessagesTaken { .. } => {}
+            _ => {}
         }
     }
 }

@@ -16,7 +16,7 @@ use super::extract::write_turn_json;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
-    AdvancePosition, Event, GraphProgress, Record, RoleResponded, StepFinished, TransitionProposed,
+    Event, GraphAdvanced, Record, RoleResponded, StepFinished, TransitionProposed,
 };
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::time::Timestamp;
@@ -178,12 +178,12 @@ impl DebugPlugin {
     }
 
     /// Logs the executed nodes of a graph, and the turn of one of them.
-    fn advanced(&mut self, file: &StateName, progress: &GraphProgress, published: &Published) {
-        let nodes = progress.visits.iter().map(|visit| &*visit.node);
-        let path = nodes.chain([&*progress.node]).collect::<Vec<_>>().join(" -> ");
-        let output = self.keep_turn(&published.record.event, file);
+    fn advanced(&mut self, advanced: &GraphAdvanced, published: &Published) {
+        let nodes = advanced.visits.iter().map(|visit| &*visit.node);
+        let path = nodes.chain([&*advanced.node]).collect::<Vec<_>>().join(" -> ");
+        let output = self.keep_turn(&published.record.event, &advanced.file);
         let details: Vec<_> = output.into_iter().collect();
-        let file = file.shown_in(published.record.folder.as_ref());
+        let file = advanced.file.shown_in(published.record.folder.as_ref());
         self.log(&published.record, &format!("{file}: {path}"), &details);
     }
 }
@@ -225,25 +225,8 @@ impl Handler<Published> for DebugPlugin {
             }
             Event::AgentFailed(failed) => self.no_step("(failed)", &failed.error, &published),
             Event::TransitionProposed(proposed) => self.proposed(proposed, &published),
-            Event::Advanced(event) => match &event.position {
-                AdvancePosition::Graph(progress) => {
-                    self.advanced(&event.file, progress, &published);
-                }
-                AdvancePosition::Program(_) | AdvancePosition::Other(_) => {
-                    self.log(record, &sentence(record), &[]);
-                }
-            },
+            Event::GraphAdvanced(advanced) => self.advanced(advanced, &published),
             Event::RoleResponded(answered) => self.answered(answered, &published),
-            Event::ProgramStarted(_)
-            | Event::ProgramLogged(_)
-            | Event::RoleRequested(_)
-            | Event::RoleDelegated(_)
-            | Event::JoinBegun(_)
-            | Event::JoinFinished(_)
-            | Event::FactsSeen { .. }
-            | Event::RunBranched(_)
-            | Event::AgentsRetried { .. }
-            | Event::AgentsPlaced { .. } => self.log(record, &sentence(record), &[]),
             Event::QuestionAnswered(answered) => {
                 let what = format!("{} (answered)", answered.node);
                 self.log(record, &what, &[("answer", answered.answer.raw.clone())]);
@@ -252,9 +235,6 @@ impl Handler<Published> for DebugPlugin {
                 let (from, to) = (shown(&late.state), shown(&late.enters));
                 let what = format!("{from} -> {to} (nobody answered)");
                 self.log(record, &what, &[]);
-            }
-            Event::ApprovalAsked(_) | Event::ApprovalAnswered(_) | Event::TurnSuspended(_) => {
-                self.log(record, &sentence(record), &[]);
             }
             Event::TurnHeld(held) => {
                 let details = [("by", held.by.clone()), ("reason", held.reason.clone())];
@@ -276,6 +256,7 @@ impl Handler<Published> for DebugPlugin {
             | Event::CostCounted { .. }
             | Event::CommandReceived { .. }
             | Event::MessagesTaken { .. } => {}
+            _ => self.log(record, &sentence(record), &[]),
         }
     }
 }

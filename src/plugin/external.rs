@@ -25,7 +25,6 @@ pub use self::plugin_handle::{GRACE, PluginExit, PluginHandle, PluginSpawner, Sp
 use self::plugin_line::WarnOnce;
 use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::domain::consult::{ConsultVerdict, Consultation};
-use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
@@ -172,7 +171,7 @@ impl Handler<Published> for ExternalPlugin {
             return;
         }
         let message = HostMessage::Record {
-            record: &Record::clone(&published.record).into(),
+            record: &published.record,
             total_cost_usd: published.total_cost,
             missed: std::mem::take(&mut up.missed),
         };

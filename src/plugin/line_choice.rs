@@ -129,20 +129,9 @@ fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
                 | FailureCause::UsageLimit
         ),
         Event::StepFinished(step) => !are_steps_shown || step.overruled.is_some(),
-        Event::TransitionProposed(_)
-        | Event::Advanced(_)
-        | Event::ProgramStarted(_)
-        | Event::RoleRequested(_)
-        | Event::RoleResponded(_)
-        | Event::RoleDelegated(_)
-        | Event::FactsSeen { .. }
-        | Event::JoinBegun(_)
-        | Event::JoinFinished(_)
-        | Event::TurnSuspended(_)
-        | Event::CommandReceived { .. }
-        | Event::MessagesTaken { .. } => !are_steps_shown,
         Event::AgentsPlaced { lost } => !lost.is_empty(),
         Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
+        _ => !are_steps_shown,
     }
 }
 
@@ -170,20 +159,7 @@ pub fn tone(event: &Event) -> TextTone {
         | Event::MessagesTaken { .. }
         | Event::CostCounted { .. }
         | Event::FactsSeen { .. } => TextTone::Faint,
-        Event::StepFinished(_)
-        | Event::TransitionProposed(_)
-        | Event::Advanced(_)
-        | Event::QuestionAnswered(_)
-        | Event::ApprovalAnswered(_)
-        | Event::TurnSuspended(_)
-        | Event::ProgramDefined(_)
-        | Event::ProgramStarted(_)
-        | Event::ProgramLogged(_)
-        | Event::RoleRequested(_)
-        | Event::RoleResponded(_)
-        | Event::RoleDelegated(_)
-        | Event::JoinBegun(_)
-        | Event::JoinFinished(_) => TextTone::Plain,
+        _ => TextTone::Plain,
     }
 }
 

@@ -5,9 +5,7 @@ use std::io::{ErrorKind, Write};
 use actix::{Actor, Context, Handler};
 
 use crate::actor::message::{FinishPublishing, Published};
-use crate::domain::event::Record;
 use crate::domain::printable::printable_json;
-use crate::domain::protocol::event::PublicRecord;
 
 /// Writes lines to a stream until its reader is gone.
 pub struct JsonLinesPlugin {
@@ -30,8 +28,7 @@ impl Handler<Published> for JsonLinesPlugin {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         let Some(stream) = &mut self.stream else { return };
-        let record = PublicRecord::from(Record::clone(&published.record));
-        let written = serde_json::to_string(&record)
+        let written = serde_json::to_string(&*published.record)
             .map_err(std::io::Error::from)
             .and_then(|line| writeln!(stream, "{}", printable_json(&line)))
             .and_then(|()| stream.flush());

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::domain::consult::Consultation;
-use crate::domain::protocol::event::PublicRecord;
+use crate::domain::event::Record;
 use crate::domain::protocol::{ConsultAnswer, HostMessage, PluginMessage, VERSION};
 
 /// A part of the protocol.
@@ -42,7 +42,7 @@ pub fn schema(part: ProtocolPart) -> Value {
         ProtocolPart::PluginMessage => {
             only::<PluginMessage>("plugin-message", "a line of a plug-in")
         }
-        ProtocolPart::Record => only::<PublicRecord>("record", "a record"),
+        ProtocolPart::Record => only::<Record>("record", "a record"),
         ProtocolPart::Consult => only::<Consultation>("consult", "a question"),
         ProtocolPart::Verdict => only::<ConsultAnswer>("verdict", "an answer"),
     }

@@ -12,7 +12,7 @@ pub mod wait;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::event::{AdvancePosition, Event, Record, StepFinished, TurnFailed};
+use crate::domain::event::{Event, Record, StepFinished, TurnFailed};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::printable::{joined_lines, one_line};
 use crate::domain::refusal::headline;
@@ -53,11 +53,9 @@ fn event_sentence(record: &Record) -> String {
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
-        Event::Advanced(event) => match &event.position {
-            AdvancePosition::Graph(progress) => graph::advanced(event, progress, folder),
-            AdvancePosition::Program(progress) => program::advanced(event, progress, folder),
-            AdvancePosition::Other(_) => advance::advanced(event, folder),
-        },
+        Event::GraphAdvanced(event) => graph::advanced(event, folder),
+        Event::ProgramAdvanced(event) => program::advanced(event, folder),
+        Event::LanguageAdvanced(event) => advance::advanced(event, folder),
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
         | Event::ProgramLogged(_)
@@ -274,13 +272,11 @@ fn because(reason: &str) -> String {
 
 /// Returns the texts that an event shows to people: those of a graph or a program, and those that a reply prints.
 pub fn shown_texts(event: &Event) -> &[String] {
-    if let Event::Advanced(advanced) = event {
-        return &advanced.shown;
+    match event {
+        Event::StepFinished(finished) => &finished.shown,
+        Event::TransitionProposed(proposed) => &proposed.shown,
+        other => other.advance().map_or(&[], |advance| advance.shown),
     }
-    if let Event::TransitionProposed(proposed) = event {
-        return &proposed.shown;
-    }
-    if let Event::StepFinished(finished) = event { &finished.shown } else { &[] }
 }
 
 /// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.

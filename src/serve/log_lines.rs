@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::agent_rows::beginning;
 use crate::domain::event::Record;
 use crate::domain::id::AgentId;
-use crate::domain::protocol::event::PublicRecord;
 use crate::domain::time::Timestamp;
 use crate::plugin::line_choice::tone;
 use crate::plugin::sentence::{sentence, shown_texts};
@@ -110,7 +109,7 @@ pub fn read(dir: &RunDir, range: &LogRange) -> Result<Value, store::Error> {
         if !range.has(&line) || !range.has_text(&line) {
             continue;
         }
-        let value = json!({ "line": line, "record": PublicRecord::from(record) });
+        let value = json!({ "line": line, "record": record });
         bytes += text.len();
         found.push_back((value, text.len()));
         while found.len() > range.limit || (bytes > MAX_PAGE_BYTES && found.len() > 1) {

@@ -1,12 +1,12 @@
 //! Converts records of older formats to the newest format when they are read.
 //!
-//! The types of [`record`](super::record) are those of the newest format alone. Names of an older format are replaced
+//! The types of [`event`](crate::domain::event) are those of the newest format alone. Names of an older format are replaced
 //! in the JSON of its records, one format after the other, so each step is written once and never changes again.
 //! The disk is not rewritten: the lines there keep their bytes and proofs.
 //!
 //! To add a format n + 1:
 //!
-//! 1. Change the stored types in `record/`, and raise [`FORMAT`](super::record::FORMAT).
+//! 1. Change the types of [`event`](crate::domain::event), and raise [`FORMAT`](super::record::FORMAT).
 //! 2. Add `migrate/format_n.rs` with a function that makes a record of format n to one of n + 1, and call it in
 //!    [`to_newest`].
 //! 3. Keep runs of format n in `tests/fixtures/format-n`, written by the last build that wrote it, and have

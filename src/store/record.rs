@@ -11,18 +11,8 @@
 //! One moment may have several records. All but the last of them have `"more":true` after the time. If the last is
 //! missing, none of them has happened.
 
-mod advance;
-mod approval;
-mod event;
-mod join;
-mod program;
-mod question;
-mod run;
-mod turns;
-
 use serde::Deserialize;
 
-use self::event::StoredEvent;
 use super::migrate;
 use crate::domain::event::{Event, Record};
 use crate::domain::home::PlacedAgent;
@@ -98,8 +88,7 @@ pub fn encode_before(
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
     let Record { seq, at, folder, snapshot, kept_session, placed, event } = record;
-    let stored = StoredEvent::from(event.clone());
-    let event = serde_json::to_string(&stored).map_err(|error| mistake(&error))?;
+    let event = serde_json::to_string(event).map_err(|error| mistake(&error))?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
@@ -219,7 +208,7 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
     let meaning = |error: serde_json::Error| RecordError::Meaning(mistake(&error));
     let RecordHead { format, seq, at, folder, snapshot, kept_session, placed } =
         serde_json::from_str(line).map_err(meaning)?;
-    let stored: StoredEvent = match format {
+    let event: Event = match format {
         FORMAT => serde_json::from_str(line).map_err(meaning)?,
         newer if newer > FORMAT => return Err(RecordError::Newer { format: newer }),
         older => {
@@ -228,7 +217,6 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
             serde_json::from_value(newest.into()).map_err(meaning)?
         }
     };
-    let event = Event::from(stored);
     // Some events without an agent have a folder of their own.
     let folder = folder.filter(|_| event.agent().is_some());
     Ok(Record { seq, at, folder, snapshot, kept_session, placed, event })

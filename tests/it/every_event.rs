@@ -6,7 +6,6 @@ use std::path::Path;
 
 use raymond::domain::money::Usd;
 use raymond::domain::protocol::HostMessage;
-use raymond::domain::protocol::event::PublicRecord;
 use raymond::plugin::schema::{ProtocolPart, schema};
 use raymond::store::record::{decode, encode};
 use serde_json::Value;
@@ -39,7 +38,7 @@ fn each_stored_record_is_read_and_written_as_it_stands() {
 fn each_record_is_told_under_the_names_of_protocol_2() {
     assert_eq!(STORED_LINES.lines().count(), PUBLIC_LINES.lines().count());
     for (stored, told) in STORED_LINES.lines().zip(PUBLIC_LINES.lines()) {
-        let record = PublicRecord::from(decode(stored).expect(stored));
+        let record = decode(stored).expect(stored);
         let total_cost_usd = Usd::from_dollars(0.5);
         let message = HostMessage::Record { record: &record, total_cost_usd, missed: 2 };
         assert_eq!(serde_json::to_string(&message).expect("JSON"), told);

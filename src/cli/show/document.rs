@@ -6,7 +6,6 @@ use super::AgentDetails;
 use crate::cli::exit::Error;
 use crate::cli::output;
 use crate::domain::history::{HistoryStep, HistoryTurn};
-use crate::domain::protocol::event::PublicEvent;
 
 impl AgentDetails<'_> {
     /// Returns the agent with its steps as JSON.
@@ -43,9 +42,7 @@ impl AgentDetails<'_> {
 
     fn turn_json(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
         let mut value = match &turn.end {
-            Some(end) if self.is_own(turn) => {
-                serde_json::to_value(PublicEvent::from(end.event.clone())).unwrap_or_default()
-            }
+            Some(end) if self.is_own(turn) => serde_json::to_value(&end.event).unwrap_or_default(),
             Some(end) if end.event.ends_run() => {
                 json!({ "event": "ended_with_run", "by": end.event.agent() })
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{AgentDetails, MAX_SHOWN_BYTES, MAX_SHOWN_LINES};
 use crate::cli::exit::Error;
-use crate::domain::event::{AdvancePosition, Event};
+use crate::domain::event::Event;
 use crate::domain::history::{HistoryStep, HistoryTurn};
 use crate::domain::id::StateKind;
 use crate::world::script_note::{ScriptOutput, script_output};
@@ -103,10 +103,7 @@ fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>,
     let ends = step.turns.iter().filter(|other| other.id == turn.id);
     let records = ends.filter_map(|end| end.end.as_ref());
     let progress = records.filter_map(|record| match &record.event {
-        Event::Advanced(advanced) => match &advanced.position {
-            AdvancePosition::Program(progress) => Some(progress),
-            AdvancePosition::Graph(_) | AdvancePosition::Other(_) => None,
-        },
+        Event::ProgramAdvanced(advanced) => Some(&advanced.progress),
         _ => None,
     });
     let mut outputs = Vec::new();

@@ -6,7 +6,7 @@ use crate::cli::args::OneRunArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::log::{follow, json_line};
 use crate::cli::{output, run_choice, summary};
-use crate::domain::event::{AdvancePosition, Advanced, Event, ProgramProgress, Record};
+use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::printable::printable;
 use crate::domain::program_execution::{RequestBody, RequestStatus};
@@ -20,7 +20,7 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let goes_on = follow(&root, &id, true, |line| {
         let record = record::decode(line)?;
         if args.json {
-            return Ok(is_shown(&record.event).then(|| json_line(record)));
+            return Ok(is_shown(&record.event).then(|| json_line(&record)));
         }
         Ok(shown(&record).map(|text| printable(&format!("{}  {text}", moment(record.at)))))
     })?;
@@ -39,24 +39,22 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
 
 /// Returns whether a record is shown: those of programs, and those that end them.
 fn is_shown(event: &Event) -> bool {
-    let is_of_program =
-        |advanced: &Advanced| matches!(advanced.position, AdvancePosition::Program(_));
-    matches!(event, Event::Advanced(advanced) if is_of_program(advanced))
-        || matches!(
-            event,
-            Event::RunStarted(_)
-                | Event::RunResumed { .. }
-                | Event::RunPaused { .. }
-                | Event::AgentFailed(_)
-                | Event::AgentParked(_)
-                | Event::ProgramDefined(_)
-                | Event::ProgramStarted(_)
-                | Event::ProgramLogged(_)
-                | Event::RoleRequested(_)
-                | Event::RoleResponded(_)
-                | Event::RoleDelegated(_)
-                | Event::FactsSeen { .. }
-        )
+    matches!(
+        event,
+        Event::RunStarted(_)
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
+            | Event::AgentFailed(_)
+            | Event::AgentParked(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::FactsSeen { .. }
+    )
 }
 
 /// Formats a record as a form, with its text below.
@@ -86,10 +84,7 @@ fn shown(record: &Record) -> Option<String> {
                 event.turn.agent
             )
         }
-        Event::Advanced(event) => match &event.position {
-            AdvancePosition::Program(progress) => advanced(event, progress),
-            AdvancePosition::Graph(_) | AdvancePosition::Other(_) => return None,
-        },
+        Event::ProgramAdvanced(event) => advanced(event),
         Event::ProgramLogged(event) => {
             let level = if event.warning { " :level warning" } else { "" };
             format!("(workflow/log {}{level} {})", event.turn.agent, quoted(&event.text))
@@ -129,7 +124,8 @@ fn shown(record: &Record) -> Option<String> {
     Some(text)
 }
 
-fn advanced(event: &Advanced, progress: &ProgramProgress) -> String {
+fn advanced(event: &ProgramAdvanced) -> String {
+    let progress = &event.progress;
     let status = serde_json::to_value(progress.status).unwrap_or_default();
     let mut text = format!(
         "(workflow/state {} :state {} :status {}",

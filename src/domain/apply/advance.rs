@@ -10,7 +10,7 @@ use crate::domain::agent::{
     Agent, AgentExecution, AgentSpec, AskedQuestion, QuestionTimeout, StepStage,
 };
 use crate::domain::effect::Effect;
-use crate::domain::event::{AdvancePosition, Advanced, GraphProgress, NextAction, ProgramStatus};
+use crate::domain::event::{AdvanceView, AdvancedTo, GraphAdvanced, NextAction, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
@@ -21,28 +21,28 @@ use crate::domain::time::Timestamp;
 
 pub(super) fn advanced(
     run: &mut Run,
-    event: &Advanced,
+    event: &AdvanceView<'_>,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
     let taken = kept_fact_of(run, event);
-    let agent = due(run, &event.turn)?;
-    let opened = match (&event.next_action, &event.new_session) {
+    let agent = due(run, event.turn)?;
+    let opened = match (&*event.next_action, event.new_session) {
         (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
             return Err(ApplyError::NoSession);
         }
-        (_, opened) => opened.clone(),
+        (_, opened) => opened.cloned(),
     };
     let retry_point =
-        matches!(event.next_action, NextAction::Nothing).then(|| Box::new(agent.clone()));
-    match &event.position {
-        AdvancePosition::Graph(progress) => {
+        matches!(*event.next_action, NextAction::Nothing).then(|| Box::new(agent.clone()));
+    match event.position {
+        AdvancedTo::Graph(progress) => {
             let state = advanced_state(agent, progress).map_err(ApplyError::Graph)?;
             enter_graph_state(agent, progress, state);
         }
-        AdvancePosition::Other(position) => {
-            agent.execution = AgentExecution::Other(position.clone());
+        AdvancedTo::Other(position) => {
+            agent.execution = AgentExecution::Other(Box::new(position.clone()));
         }
-        AdvancePosition::Program(progress) => {
+        AdvancedTo::Program(progress) => {
             let before = agent.program().map(|own| own.position.committed_usd());
             let after = progress.position.committed_usd();
             advance_program(agent, progress)?;
@@ -53,8 +53,8 @@ pub(super) fn advanced(
     if let Some(Fact { label, key, .. }) = taken {
         run.facts.change(&FactChange::Retracted { label, key });
     }
-    let agent = due(run, &event.turn)?;
-    if let Some(paid) = &event.task {
+    let agent = due(run, event.turn)?;
+    if let Some(paid) = event.task {
         agent.count_turn(paid.cost.amount);
         agent.note_reply(paid.message.clone());
     }
@@ -62,10 +62,10 @@ pub(super) fn advanced(
     agent.retry_point = retry_point;
     let child = wait_for(agent, &event.next_action, opened, at);
     let id = event.turn.agent.clone();
-    if let Some(paid) = &event.task {
+    if let Some(paid) = event.task {
         spend(run, &id, &paid.prompt, paid.cost.amount, EstimateUpdate::Yes);
     }
-    let mut effects = match event.next_action {
+    let mut effects = match *event.next_action {
         NextAction::Nothing => Vec::new(),
         NextAction::Question(_) => vec![Effect::Ask(id.clone())],
         NextAction::Walk
@@ -75,7 +75,7 @@ pub(super) fn advanced(
         | NextAction::Join(_)
         | NextAction::Wait => vec![Effect::Proceed(id.clone())],
     };
-    if let AdvancePosition::Program(progress) = &event.position
+    if let AdvancedTo::Program(progress) = event.position
         && progress.status == ProgramStatus::Failed
     {
         drop_requests(run, &id);
@@ -91,13 +91,13 @@ pub(super) fn advanced(
 
 /// Returns the fact that a program has taken with this advance, if it is one that only its run still has. The dataspace
 /// does not tell its end.
-fn kept_fact_of(run: &Run, event: &Advanced) -> Option<Fact> {
+fn kept_fact_of(run: &Run, event: &AdvanceView<'_>) -> Option<Fact> {
     let program = run.agents.get(&event.turn.agent)?.program()?;
     run.kept_fact(program.position.activity.as_ref()?)
 }
 
 /// Gives an agent the graph state after the event, in a new execution if it enters the graph.
-fn enter_graph_state(agent: &mut Agent, progress: &GraphProgress, state: GraphState) {
+fn enter_graph_state(agent: &mut Agent, progress: &GraphAdvanced, state: GraphState) {
     let state = Arc::new(state);
     match (&progress.entered, &mut agent.execution) {
         (Some(entered), execution) => {
@@ -123,7 +123,7 @@ fn enter_graph_state(agent: &mut Agent, progress: &GraphProgress, state: GraphSt
 }
 
 /// Returns the graph state after the event.
-fn advanced_state(agent: &Agent, progress: &GraphProgress) -> Result<GraphState, String> {
+fn advanced_state(agent: &Agent, progress: &GraphAdvanced) -> Result<GraphState, String> {
     let mut state = match (&progress.entered, agent.graph()) {
         (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::hidden_labels::HiddenLabels;
 use crate::domain::agent::Agent;
 use crate::domain::event::{
-    AdvancePosition, Advanced, AgentFailed, Event, JoinFinished, NextAction, ProgramStarted,
-    ProgramStatus, QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished,
+    AdvanceView, AdvancedTo, AgentFailed, Event, JoinFinished, ProgramStarted, ProgramStatus,
+    QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished,
 };
 use crate::domain::fact::FactChange;
 use crate::domain::fork::forked_count;
@@ -70,9 +70,11 @@ impl<'event> RecordDependence<'event> {
         own.needs.extend(tree.map(RunPart::Worktree));
         match event {
             Event::StepFinished(step) => own.step_finished(before, agent, step),
-            Event::Advanced(advanced) => {
+            Event::GraphAdvanced(_) | Event::ProgramAdvanced(_) | Event::LanguageAdvanced(_) => {
                 own.program = agent.and_then(Agent::program).map(|own| &own.program);
-                own.advanced(agent, advanced);
+                if let Some(advance) = event.advance() {
+                    own.advanced(agent, &advance);
+                }
             }
             // Facts depend on their sources, which the cut knows.
             Event::FactsSeen { changes } => own.facts = changes,
@@ -179,11 +181,11 @@ impl<'event> RecordDependence<'event> {
         self.releases_roles(agent);
     }
 
-    fn advanced(&mut self, agent: Option<&Agent>, advanced: &Advanced) {
-        if matches!(advanced.next_action, NextAction::Agent { .. }) {
+    fn advanced(&mut self, agent: Option<&Agent>, advanced: &AdvanceView<'_>) {
+        if advanced.starts_agent() {
             self.changes_children(agent, 1);
         }
-        if let AdvancePosition::Program(progress) = &advanced.position
+        if let AdvancedTo::Program(progress) = advanced.position
             && progress.status == ProgramStatus::Failed
         {
             self.releases_roles(agent);

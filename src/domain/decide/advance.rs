@@ -10,7 +10,8 @@ use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::domain::agent::{Agent, StepStage};
 use crate::domain::event::{
-    AdvancePosition, Advanced, Event, FinishedTask, NextAction, ProgramLogged, RoleRequested,
+    AdvancePosition, Event, FinishedTask, GraphAdvanced, GraphProgress, LanguageAdvanced,
+    NextAction, ProgramAdvanced, ProgramLogged, RoleRequested,
 };
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_execution::{ProgramExecution, RoleRequest};
@@ -37,7 +38,7 @@ pub(super) fn advanced(
         return vec![Event::RunPaused { pause }];
     }
     let mut events = agent.program().map_or_else(Vec::new, |own| outputs(agent, own, advance));
-    events.push(Event::Advanced(Box::new(record(agent, advance, report, &chosen))));
+    events.push(record(agent, advance, report, &chosen));
     events.extend(consequences(run, agent, advance, report, chosen));
     events
 }
@@ -152,7 +153,7 @@ fn record(
     advance: &Advance,
     report: &TurnReport,
     chosen: &NondeterministicInputs,
-) -> Advanced {
+) -> Event {
     let next_action = match &advance.next {
         AdvanceNext::Continue => NextAction::Walk,
         AdvanceNext::Activity(kind) => NextAction::Operation(kind.clone()),
@@ -187,14 +188,52 @@ fn record(
         AdvanceOutput::Shown(text) => Some(text.clone()),
         AdvanceOutput::Log { .. } | AdvanceOutput::Request { .. } => None,
     });
-    Advanced {
-        turn: report.turn.clone(),
-        file: agent.current_state.clone(),
-        position: advance.position.clone(),
-        shown: shown.collect(),
-        next_action,
-        task,
-        new_session,
+    let shown = shown.collect();
+    let (turn, file) = (report.turn.clone(), agent.current_state.clone());
+    match &advance.position {
+        AdvancePosition::Graph(progress) => {
+            let GraphProgress { entered, migrated, visits, changes, node, cursor } =
+                GraphProgress::clone(progress);
+            Event::GraphAdvanced(Box::new(GraphAdvanced {
+                turn,
+                file,
+                entered,
+                migrated,
+                visits,
+                changes,
+                shown,
+                node,
+                cursor,
+                next_action,
+                task,
+                new_session,
+            }))
+        }
+        AdvancePosition::Program(progress) => {
+            let next_action = Some(next_action).filter(|next| *next != progress.next_action());
+            let progress = (**progress).clone();
+            Event::ProgramAdvanced(Box::new(ProgramAdvanced {
+                turn,
+                file,
+                progress,
+                shown,
+                next_action,
+                task,
+                new_session,
+            }))
+        }
+        AdvancePosition::Other(reached) => {
+            let reached = (**reached).clone();
+            Event::LanguageAdvanced(Box::new(LanguageAdvanced {
+                turn,
+                file,
+                reached,
+                shown,
+                next_action,
+                task,
+                new_session,
+            }))
+        }
     }
 }
 

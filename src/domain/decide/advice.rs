@@ -225,36 +225,7 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         Event::StepFinished(step) if matches!(step.transition, Transition::Ask { .. }) => false,
         Event::StepFinished(step) => next_state(agent, step).is_none(),
         Event::AgentFailed(_) => true,
-        Event::RunStarted(_)
-        | Event::TransitionProposed(_)
-        | Event::Advanced(_)
-        | Event::QuestionAnswered(_)
-        | Event::QuestionTimedOut(_)
-        | Event::ApprovalAsked(_)
-        | Event::ApprovalAnswered(_)
-        | Event::TurnSuspended(_)
-        | Event::ProgramDefined(_)
-        | Event::ProgramStarted(_)
-        | Event::ProgramLogged(_)
-        | Event::RoleRequested(_)
-        | Event::RoleResponded(_)
-        | Event::RoleDelegated(_)
-        | Event::JoinBegun(_)
-        | Event::JoinFinished(_)
-        | Event::FactsSeen { .. }
-        | Event::TurnHeld(_)
-        | Event::TurnRejected(_)
-        | Event::TurnFailed(_)
-        | Event::CostCounted { .. }
-        | Event::AgentParked(_)
-        | Event::LimitReached { .. }
-        | Event::RunPaused { .. }
-        | Event::RunResumed { .. }
-        | Event::AgentsRetried { .. }
-        | Event::AgentsPlaced { .. }
-        | Event::RunBranched(_)
-        | Event::CommandReceived { .. }
-        | Event::MessagesTaken { .. } => false,
+        _ => false,
     };
     !events.iter().any(Event::ends_run) && (run.agents.len() > 1 || !events.iter().any(ends))
 }

@@ -3,6 +3,7 @@
 //! One record holds all that lies between two actions that change the world: what only reads or computes is
 //! repeatable. The next action is in the record, so it is durable before it begins.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Event;
 use super::program::ProgramStatus;
 use crate::domain::agent::AgentSpec;
 use crate::domain::graph_execution::{
@@ -23,26 +25,7 @@ use crate::domain::question::Question;
 use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
 
-/// An agent advanced in its graph or its program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Advanced {
-    /// The agent, its step and the last turn.
-    pub turn: TurnId,
-    /// The file of the graph or the program.
-    pub file: StateName,
-    /// The position it has reached.
-    pub position: AdvancePosition,
-    /// The lines that people are shown.
-    pub shown: Vec<String>,
-    /// The next action.
-    pub next_action: NextAction,
-    /// The Claude turn whose result was taken in.
-    pub task: Option<Box<FinishedTask>>,
-    /// The session that is opened, for the turn or the agent that is due.
-    pub new_session: Option<SessionId>,
-}
-
-/// The position that an advance has reached, by language.
+/// The position that an advance has reached, by language, before it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdvancePosition {
     /// In a graph.
@@ -53,7 +36,7 @@ pub enum AdvancePosition {
     Other(Box<LanguagePosition>),
 }
 
-/// The progress of an advance in a graph.
+/// The progress of an advance in a graph, before it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphProgress {
     /// The entry, if the graph begins here.
@@ -71,22 +54,210 @@ pub struct GraphProgress {
 }
 
 /// The progress of an advance in a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramProgress {
-    /// The state of the program that it is in.
+    /// The program's state it is in.
     pub state: Arc<str>,
     /// The status of the execution.
     pub status: ProgramStatus,
     /// The condition it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<String>,
     /// The round of the innermost loop it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
     /// The position it has reached.
     pub position: ProgramPosition,
     /// The values it bound to names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bindings: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bases: Option<BTreeMap<String, Option<String>>>,
+}
+
+/// An agent executed nodes of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphAdvanced {
+    /// The agent, its step and the last turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The graph's file.
+    #[serde(rename = "state")]
+    pub file: StateName,
+    /// The entry, if the graph begins here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered: Option<Box<GraphEntry>>,
+    /// The checksum of the graph it continues with, if the graph was changed on purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrated: Option<Arc<str>>,
+    /// The nodes that were executed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<NodeExecution>,
+    /// The changes of the nodes to the graph state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<GraphStateChange>,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next node, or the node it is in the middle of.
+    pub node: NodeName,
+    /// The position inside that node.
+    #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
+    pub cursor: NodeCursor,
+    /// The next action.
+    pub next_action: NextAction,
+    /// The Claude turn whose result the graph took in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
+/// An execution has advanced as far as possible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramAdvanced {
+    /// The agent and its step.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The program's file.
+    pub file: StateName,
+    /// The position that it has reached, and how.
+    #[serde(flatten)]
+    pub progress: ProgramProgress,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next action, if the status and the position do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_action: Option<NextAction>,
+    /// The Claude turn whose result the program took in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
+/// An agent advanced in a state of another language than those of graphs and programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Advanced")]
+pub struct LanguageAdvanced {
+    /// The agent, its step and the last turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state's file.
+    pub file: StateName,
+    /// The language, and the position that it has reached.
+    #[serde(flatten)]
+    pub reached: LanguagePosition,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next action.
+    pub next_action: NextAction,
+    /// The Claude turn whose result was taken in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
+/// The parts that the advances of all languages have in common.
+#[derive(Debug, Clone)]
+pub struct AdvanceView<'event> {
+    /// The agent, its step and the last turn.
+    pub turn: &'event TurnId,
+    /// The position it has reached.
+    pub position: AdvancedTo<'event>,
+    /// The lines that people are shown.
+    pub shown: &'event [String],
+    /// The next action.
+    pub next_action: Cow<'event, NextAction>,
+    /// The Claude turn whose result was taken in.
+    pub task: Option<&'event FinishedTask>,
+    /// The session that is opened, for the turn or the agent that is due.
+    pub new_session: Option<&'event SessionId>,
+}
+
+/// The position of a recorded advance, by language.
+#[derive(Debug, Clone, Copy)]
+pub enum AdvancedTo<'event> {
+    /// In a graph.
+    Graph(&'event GraphAdvanced),
+    /// In a program.
+    Program(&'event ProgramProgress),
+    /// In a state of another language.
+    Other(&'event LanguagePosition),
+}
+
+impl Event {
+    /// Returns the advance that the event tells of, whatever the language.
+    pub fn advance(&self) -> Option<AdvanceView<'_>> {
+        match self {
+            Self::GraphAdvanced(event) => Some(event.view()),
+            Self::ProgramAdvanced(event) => Some(event.view()),
+            Self::LanguageAdvanced(event) => Some(event.view()),
+            _ => None,
+        }
+    }
+}
+
+impl AdvanceView<'_> {
+    /// Returns whether it creates an agent.
+    pub fn starts_agent(&self) -> bool {
+        matches!(*self.next_action, NextAction::Agent { .. })
+    }
+}
+
+impl GraphAdvanced {
+    /// Returns the parts that it has in common with advances of other languages.
+    pub fn view(&self) -> AdvanceView<'_> {
+        AdvanceView {
+            turn: &self.turn,
+            position: AdvancedTo::Graph(self),
+            shown: &self.shown,
+            next_action: Cow::Borrowed(&self.next_action),
+            task: self.task.as_deref(),
+            new_session: self.new_session.as_ref(),
+        }
+    }
+}
+
+impl ProgramAdvanced {
+    /// Returns the parts that it has in common with advances of other languages.
+    pub fn view(&self) -> AdvanceView<'_> {
+        AdvanceView {
+            turn: &self.turn,
+            position: AdvancedTo::Program(&self.progress),
+            shown: &self.shown,
+            next_action: self.next_action(),
+            task: self.task.as_deref(),
+            new_session: self.new_session.as_ref(),
+        }
+    }
+
+    /// Returns the next action.
+    pub fn next_action(&self) -> Cow<'_, NextAction> {
+        let told = self.next_action.as_ref().map(Cow::Borrowed);
+        told.unwrap_or_else(|| Cow::Owned(self.progress.next_action()))
+    }
+}
+
+impl LanguageAdvanced {
+    /// Returns the parts that it has in common with advances of other languages.
+    pub fn view(&self) -> AdvanceView<'_> {
+        AdvanceView {
+            turn: &self.turn,
+            position: AdvancedTo::Other(&self.reached),
+            shown: &self.shown,
+            next_action: Cow::Borrowed(&self.next_action),
+            task: self.task.as_deref(),
+            new_session: self.new_session.as_ref(),
+        }
+    }
 }
 
 impl ProgramProgress {

@@ -18,9 +18,10 @@ use crate::domain::turn::TurnId;
 use crate::domain::turn_cost::TurnCost;
 
 /// An execution of a program begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramStarted {
     /// The agent that runs it, and its step.
+    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub state: StateName,
@@ -31,8 +32,10 @@ pub struct ProgramStarted {
     /// `@label`
     pub label: String,
     /// `@branch`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// `@context/x`
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub context: Variables,
     /// The state it begins in.
     pub start: Arc<str>,
@@ -53,39 +56,46 @@ pub enum ProgramStatus {
 }
 
 /// An execution logs a line for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramLogged {
     /// The agent and its step.
+    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
     /// The text of the line.
     pub text: String,
     /// The line is a warning.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
 }
 
 /// An execution asks a role something.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleRequested {
     /// The execution's step.
+    #[serde(flatten)]
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
     /// The handle of the role's session.
     pub handle: String,
     /// The request.
+    #[serde(flatten)]
     pub request: RoleRequest,
     /// The session of the handle's agent, if it is created with this request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_session: Option<SessionId>,
     /// The directory that agent works in, below that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Folder>,
 }
 
 /// A role has answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleResponded {
     /// The role's turn.
+    #[serde(flatten)]
     pub turn: TurnId,
     /// The name of its prompt: the program's file and the role.
     pub state: StateName,
@@ -96,19 +106,23 @@ pub struct RoleResponded {
     /// The outcome of the request.
     pub response: RequestStatus,
     /// The cost of the turn.
+    #[serde(flatten)]
     pub cost: TurnCost,
     /// The session it ran in.
     pub session_id: SessionId,
     /// The last message of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// Claude Code was not asked: the answer is from another agent or a plug-in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_turn: bool,
 }
 
 /// A role delegates a request to a further agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleDelegated {
     /// The role's step.
+    #[serde(flatten)]
     pub turn: TurnId,
     /// The name of its prompt: the program's file and the role.
     pub state: StateName,

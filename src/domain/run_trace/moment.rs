@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::TraceAspect;
 use crate::domain::cassette::is_of_the_machine;
 use crate::domain::event::{
-    AdvancePosition, Advanced, Event, GraphProgress, NextAction, ProgramStatus,
+    Event, GraphAdvanced, LanguageAdvanced, NextAction, ProgramProgress, ProgramStatus,
 };
 use crate::domain::graph_execution::NodeExecution;
 use crate::domain::id::{Folder, StateName};
@@ -53,7 +53,25 @@ pub(super) fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAs
     Some(match event {
         Event::StepFinished(step) => at(&step.state).with_transition(&step.transition),
         Event::TransitionProposed(asked) => at(&asked.state).with_transition(&asked.transition),
-        Event::Advanced(advanced) => of_advance(advanced, folder),
+        Event::GraphAdvanced(graph) => of_graph(at(&graph.file), graph)
+            .with(TraceAspect::Transition, next_action(&graph.next_action, &graph.node)),
+        Event::ProgramAdvanced(advanced) => {
+            let ProgramProgress { state, status, .. } = &advanced.progress;
+            let status = match status {
+                ProgramStatus::Running | ProgramStatus::Waiting => "at work",
+                ProgramStatus::Completed => "completed",
+                ProgramStatus::Failed => "failed",
+            };
+            let text = format!("{state}, {status}");
+            let at = at(&advanced.file).with(TraceAspect::Transition, text.as_str());
+            MomentAspects { program: Some(text), ..at }
+        }
+        Event::LanguageAdvanced(advanced) => {
+            let LanguageAdvanced { file, reached, next_action: next, .. } = &**advanced;
+            at(file)
+                .with(TraceAspect::Values, reached.position.to_string())
+                .with(TraceAspect::Transition, next_action(next, &reached.language))
+        }
         Event::QuestionAnswered(answered) => {
             let text = format!("{}: {}", answered.node, answered.answer.raw);
             at(&answered.state).with(TraceAspect::Answer, text)
@@ -110,48 +128,11 @@ pub(super) fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAs
         Event::AgentParked(parked) => {
             at(&parked.state).with(TraceAspect::Failure, format!("parked: {}", parked.reason))
         }
-        Event::RunStarted(_)
-        | Event::ProgramDefined(_)
-        | Event::ProgramStarted(_)
-        | Event::JoinBegun(_)
-        | Event::FactsSeen { .. }
-        | Event::TurnHeld(_)
-        | Event::TurnFailed(_)
-        | Event::TurnSuspended(_)
-        | Event::CostCounted { .. }
-        | Event::LimitReached { .. }
-        | Event::RunPaused { .. }
-        | Event::RunResumed { .. }
-        | Event::AgentsRetried { .. }
-        | Event::AgentsPlaced { .. }
-        | Event::RunBranched(_)
-        | Event::CommandReceived { .. }
-        | Event::MessagesTaken { .. } => return None,
+        _ => return None,
     })
 }
 
-fn of_advance(advanced: &Advanced, folder: Option<&Folder>) -> MomentAspects {
-    let at = MomentAspects::in_state(&advanced.file, folder);
-    match &advanced.position {
-        AdvancePosition::Graph(graph) => of_graph(at, graph)
-            .with(TraceAspect::Transition, next_action(&advanced.next_action, &graph.node)),
-        AdvancePosition::Program(program) => {
-            let status = match program.status {
-                ProgramStatus::Running | ProgramStatus::Waiting => "at work",
-                ProgramStatus::Completed => "completed",
-                ProgramStatus::Failed => "failed",
-            };
-            let text = format!("{}, {status}", program.state);
-            let at = at.with(TraceAspect::Transition, text.as_str());
-            MomentAspects { program: Some(text), ..at }
-        }
-        AdvancePosition::Other(other) => at
-            .with(TraceAspect::Values, other.position.to_string())
-            .with(TraceAspect::Transition, next_action(&advanced.next_action, &other.language)),
-    }
-}
-
-fn of_graph(at: MomentAspects, graph: &GraphProgress) -> MomentAspects {
+fn of_graph(at: MomentAspects, graph: &GraphAdvanced) -> MomentAspects {
     let node = |visit: &NodeExecution| {
         let error = visit.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
         format!("{} {}{error}", visit.node, visit.outcome)

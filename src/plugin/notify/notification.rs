@@ -7,19 +7,20 @@ mod kind;
 mod pause;
 mod signal;
 
+use std::sync::Arc;
+
 pub use self::kind::NotificationKind;
 use self::pause::paused;
 use self::signal::{awaited_signal, signal_command};
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
 use crate::domain::approval::PendingApproval;
-use crate::domain::event::{Event, NextAction, Record};
+use crate::domain::event::{Event, Record};
 use crate::domain::failures::AgentFailures;
 use crate::domain::fork::forked_count;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::printable::flat;
-use crate::domain::protocol::event::PublicRecord;
 use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
 use crate::domain::run::{AgentEnding, Run, RunStatus};
@@ -42,7 +43,7 @@ pub struct Notification {
     /// The cost of the run so far.
     pub spent: Usd,
     /// The record it is about; `None` for the end.
-    pub record: Option<PublicRecord>,
+    pub record: Option<Arc<Record>>,
     /// The failures of a run that has ended.
     pub failures: Option<AgentFailures>,
 }
@@ -125,7 +126,7 @@ impl NotificationTracker {
                     ),
                 )
             }
-            Event::Advanced(event) if awaited_signal(event).is_some() => {
+            Event::ProgramAdvanced(event) => {
                 let awaited = awaited_signal(event)?;
                 let agent = &event.turn.agent;
                 let command = signal_command(awaited);
@@ -165,36 +166,9 @@ impl NotificationTracker {
                     date(*until)
                 ),
             ),
-            Event::RunStarted(_)
-            | Event::StepFinished(_)
-            | Event::TransitionProposed(_)
-            | Event::Advanced(_)
-            | Event::QuestionAnswered(_)
-            | Event::QuestionTimedOut(_)
-            | Event::ApprovalAsked(_)
-            | Event::ApprovalAnswered(_)
-            | Event::TurnSuspended(_)
-            | Event::ProgramDefined(_)
-            | Event::ProgramStarted(_)
-            | Event::ProgramLogged(_)
-            | Event::RoleRequested(_)
-            | Event::RoleResponded(_)
-            | Event::RoleDelegated(_)
-            | Event::JoinBegun(_)
-            | Event::JoinFinished(_)
-            | Event::FactsSeen { .. }
-            | Event::TurnHeld(_)
-            | Event::TurnRejected(_)
-            | Event::TurnFailed(_)
-            | Event::CostCounted { .. }
-            | Event::RunResumed { .. }
-            | Event::AgentsRetried { .. }
-            | Event::AgentsPlaced { .. }
-            | Event::RunBranched(_)
-            | Event::CommandReceived { .. }
-            | Event::MessagesTaken { .. } => return None,
+            _ => return None,
         };
-        Some(self.notification(kind, &message, Some(Record::clone(&published.record).into())))
+        Some(self.notification(kind, &message, Some(Arc::clone(&published.record))))
     }
 
     /// Returns the notification that is due when no further record comes. Without the failures of the whole run,
@@ -235,7 +209,7 @@ impl NotificationTracker {
         &self,
         kind: NotificationKind,
         message: &str,
-        record: Option<PublicRecord>,
+        record: Option<Arc<Record>>,
     ) -> Notification {
         let status = match (self.live, self.failed) {
             (0, 0) => RunStatus::Completed,
@@ -264,9 +238,7 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::Advanced(advanced)
-                if matches!(advanced.next_action, NextAction::Agent { .. }) =>
-            {
+            event if event.advance().is_some_and(|advance| advance.starts_agent()) => {
                 self.live += 1;
             }
             Event::RoleRequested(asked) if asked.new_session.is_some() => self.live += 1,
@@ -284,32 +256,7 @@ impl NotificationTracker {
             }
             Event::RunPaused { .. } => self.paused = true,
             Event::RunResumed { .. } => self.paused = false,
-            Event::RunStarted(_)
-            | Event::StepFinished(_)
-            | Event::TransitionProposed(_)
-            | Event::Advanced(_)
-            | Event::QuestionAnswered(_)
-            | Event::QuestionTimedOut(_)
-            | Event::ApprovalAsked(_)
-            | Event::ApprovalAnswered(_)
-            | Event::TurnSuspended(_)
-            | Event::ProgramDefined(_)
-            | Event::ProgramStarted(_)
-            | Event::ProgramLogged(_)
-            | Event::RoleRequested(_)
-            | Event::RoleResponded(_)
-            | Event::JoinBegun(_)
-            | Event::FactsSeen { .. }
-            | Event::TurnHeld(_)
-            | Event::TurnRejected(_)
-            | Event::TurnFailed(_)
-            | Event::CostCounted { .. }
-            | Event::AgentParked(_)
-            | Event::LimitReached { .. }
-            | Event::AgentsPlaced { .. }
-            | Event::RunBranched(_)
-            | Event::CommandReceived { .. }
-            | Event::MessagesTaken { .. } => {}
+            _ => {}
         }
     }
 }

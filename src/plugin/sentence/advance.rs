@@ -1,11 +1,11 @@
 //! The records of states that raymond executes, a line each for people.
 
-use crate::domain::event::{Advanced, NextAction};
+use crate::domain::event::{LanguageAdvanced, NextAction};
 use crate::domain::id::Folder;
 use crate::domain::printable::one_line;
 
 /// Returns the file of a state and the next action in it.
-pub(super) fn advanced(event: &Advanced, folder: Option<&Folder>) -> String {
+pub(super) fn advanced(event: &LanguageAdvanced, folder: Option<&Folder>) -> String {
     let agent = &event.turn.agent;
     let next = next_place(event.file.shown_in(folder).as_str(), &event.next_action);
     let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));

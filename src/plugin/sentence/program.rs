@@ -2,7 +2,7 @@
 
 use crate::domain::activity::Activity;
 use crate::domain::body_command::BodyCommand;
-use crate::domain::event::{Advanced, Event, ProgramProgress, ProgramStatus, Record};
+use crate::domain::event::{Event, ProgramAdvanced, ProgramStatus, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::Folder;
 use crate::domain::printable::{one_line, printable_line};
@@ -65,11 +65,8 @@ pub(super) fn sentence(record: &Record) -> String {
 }
 
 /// Returns the state that a program has reached, and what it waits for.
-pub(super) fn advanced(
-    event: &Advanced,
-    progress: &ProgramProgress,
-    folder: Option<&Folder>,
-) -> String {
+pub(super) fn advanced(event: &ProgramAdvanced, folder: Option<&Folder>) -> String {
+    let progress = &event.progress;
     let place = format!("{}  {}#{}", event.turn.agent, event.file.shown_in(folder), progress.state);
     let round = progress.iteration.map_or(String::new(), |round| format!(" (round {round})"));
     let then = match (progress.status, progress.awaiting.as_deref()) {

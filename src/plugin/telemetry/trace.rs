@@ -128,32 +128,7 @@ impl TracedRun {
                 }
             }
             Event::AgentsRetried { agents } => self.retried(agents),
-            Event::RunStarted(_)
-            | Event::TransitionProposed(_)
-            | Event::Advanced(_)
-            | Event::QuestionAnswered(_)
-            | Event::QuestionTimedOut(_)
-            | Event::ApprovalAsked(_)
-            | Event::ApprovalAnswered(_)
-            | Event::TurnSuspended(_)
-            | Event::ProgramDefined(_)
-            | Event::ProgramStarted(_)
-            | Event::ProgramLogged(_)
-            | Event::RoleRequested(_)
-            | Event::RoleResponded(_)
-            | Event::RoleDelegated(_)
-            | Event::JoinBegun(_)
-            | Event::FactsSeen { .. }
-            | Event::TurnRejected(_)
-            | Event::TurnFailed(_)
-            | Event::AgentParked(_)
-            | Event::LimitReached { .. }
-            | Event::RunPaused { .. }
-            | Event::RunResumed { .. }
-            | Event::AgentsPlaced { .. }
-            | Event::RunBranched(_)
-            | Event::CommandReceived { .. }
-            | Event::MessagesTaken { .. } => {}
+            _ => {}
         }
         if self.run.agents.is_empty() && self.agents.is_empty() {
             spans.extend(self.run_ended());

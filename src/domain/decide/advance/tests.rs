@@ -44,7 +44,7 @@ fn in_script() -> Scene {
 fn position_of_other_language_is_kept_until_its_state_is_left() {
     let mut scene = in_script();
     let events = advance(&mut scene, 1, AdvanceNext::Continue);
-    let [Event::Advanced(recorded)] = events.as_slice() else { panic!("{events:?}") };
+    let [Event::LanguageAdvanced(recorded)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((&recorded.next_action, recorded.shown.len()), (&NextAction::Walk, 1));
     assert_eq!(scene.agent("main").language_position(), Some(&position(1)));
     let kept = serde_json::to_value(&scene.agent("main").execution).expect("JSON");

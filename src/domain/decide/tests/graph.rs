@@ -216,6 +216,6 @@ fn answer_record_stores_option_id_and_raw_text() {
     assert_eq!(answered.answer, Answer { id: "git".into(), raw });
     let walked = walked(&scene, AdvanceNext::Continue);
     assert!(
-        matches!(&walked[0], Event::Advanced(walked) if walked.next_action == NextAction::Walk)
+        matches!(&walked[0], Event::GraphAdvanced(walked) if walked.next_action == NextAction::Walk)
     );
 }

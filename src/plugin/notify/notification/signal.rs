@@ -1,13 +1,13 @@
 //! The signals that programs wait for, and the commands that assert them.
 
 use crate::domain::awaited_signal::AwaitedSignal;
-use crate::domain::event::{AdvancePosition, Advanced, NextAction};
+use crate::domain::event::{NextAction, ProgramAdvanced};
 
 /// Returns the awaited thing of a program that begins to wait for a signal.
-pub(super) fn awaited_signal(advanced: &Advanced) -> Option<&str> {
-    let AdvancePosition::Program(progress) = &advanced.position else { return None };
+pub(super) fn awaited_signal(advanced: &ProgramAdvanced) -> Option<&str> {
+    let progress = &advanced.progress;
     let awaiting = progress.awaiting.as_deref()?;
-    let is_waiting = advanced.next_action == NextAction::Wait
+    let is_waiting = *advanced.next_action() == NextAction::Wait
         && progress.position.wait.as_ref().is_some_and(|wait| wait.outside);
     let is_for_people = || AwaitedSignal::all_in(awaiting).iter().any(AwaitedSignal::is_for_people);
     (is_waiting && is_for_people()).then_some(awaiting)

@@ -201,7 +201,7 @@ fn each_turn_gets_its_own_record() {
     let wait_result = [done(json!({})), done(json!({})), done(json!({}))];
     let log = stage.file("git.md", DOC).hearing(wait_result).log();
     assert_eq!(log.wanted.iter().filter(|then| matches!(then, AdvanceNext::Task(_))).count(), 3);
-    assert_eq!(log.events.iter().filter(|event| event.task.is_some()).count(), 3);
+    assert_eq!(log.records.iter().filter(|record| record.task.is_some()).count(), 3);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn all(join: Value) -> Stage {
 /// Returns the number of agents that the records create.
 fn started(log: &Log) -> usize {
     let is_start = |action: &NextAction| matches!(action, NextAction::Agent { joined: true, .. });
-    log.events.iter().filter(|event| is_start(&event.next_action)).count()
+    log.records.iter().filter(|record| is_start(&record.next_action)).count()
 }
 
 #[test]

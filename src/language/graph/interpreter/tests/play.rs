@@ -10,7 +10,7 @@ use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
 use crate::domain::decide::{
     NondeterministicInputs, TurnJudgement, TurnReport, answer, decide, finish_join,
 };
-use crate::domain::event::{AdvancePosition, Event, GraphProgress};
+use crate::domain::event::{Event, GraphAdvanced};
 use crate::domain::graph_execution::{GraphState, WaitResult};
 use crate::domain::id::AgentId;
 use crate::domain::operation::RecoveryClass;
@@ -135,11 +135,8 @@ impl<'stage> Play<'stage> {
         let session = session(self.scene.next());
         let chosen = NondeterministicInputs { now: NOW, session, ready: None, chance: 0.5 };
         for event in decide(&self.scene.run, &report, chosen) {
-            if let Event::Advanced(walked) = &event
-                && let AdvancePosition::Graph(progress) = &walked.position
-            {
-                self.log.records.push((**progress).clone());
-                self.log.events.push((**walked).clone());
+            if let Event::GraphAdvanced(walked) = &event {
+                self.log.records.push((**walked).clone());
             }
             self.scene.happens(event);
             let memory = self.scene.run.agents.get(&AgentId::main());
@@ -157,7 +154,7 @@ impl<'stage> Play<'stage> {
                 .collect(),
             errors: visits().filter_map(|visit| visit.error.clone()).collect(),
             changes: all(&self.log, |record| &record.changes),
-            shown: self.log.events.iter().flat_map(|event| event.shown.clone()).collect(),
+            shown: self.log.records.iter().flat_map(|record| record.shown.clone()).collect(),
             state: self.last.expect("it was in the graph"),
             ending: ended.expect("it has ended").ending.clone(),
         };
@@ -165,7 +162,7 @@ impl<'stage> Play<'stage> {
     }
 }
 
-fn all<T: Clone>(log: &Log, of: impl Fn(&GraphProgress) -> &Vec<T>) -> Vec<T> {
+fn all<T: Clone>(log: &Log, of: impl Fn(&GraphAdvanced) -> &Vec<T>) -> Vec<T> {
     log.records.iter().flat_map(|record| of(record).clone()).collect()
 }
 

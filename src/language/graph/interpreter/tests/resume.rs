@@ -105,7 +105,7 @@ fn resume_after_kill_at_any_call_gives_same_result() {
         let (played, again) = stage().play_and_die(at);
         assert_eq!(played, whole, "it died before call {at}");
         assert_eq!(again.wanted, log.wanted, "it died before call {at}");
-        assert_eq!(again.records.len(), log.events.len(), "it died before call {at}");
+        assert_eq!(again.records.len(), log.records.len(), "it died before call {at}");
     }
 }
 
@@ -134,7 +134,7 @@ fn write_operation_is_recorded_before_it_runs() {
         .iter()
         .filter(|one| one.class() != crate::domain::operation::RecoveryClass::Read);
     let due: Vec<Value> = log
-        .events
+        .records
         .iter()
         .filter_map(|record| {
             serde_json::to_value(&record.next_action).ok()?.get("operation").cloned()

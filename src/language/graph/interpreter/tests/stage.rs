@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::play::Play;
 use crate::domain::advance::AdvanceNext;
 use crate::domain::apply::tests::scene::state;
-use crate::domain::event::{Advanced, GraphProgress};
+use crate::domain::event::GraphAdvanced;
 use crate::domain::graph_execution::{GraphState, GraphStateChange, WaitResult};
 use crate::domain::operation::{Operation, OperationResult};
 use crate::domain::run::AgentEnding;
@@ -65,8 +65,7 @@ pub(super) struct Played {
 pub(super) struct Log {
     pub(super) operations: Vec<Operation>,
     pub(super) wanted: Vec<AdvanceNext>,
-    pub(super) records: Vec<GraphProgress>,
-    pub(super) events: Vec<Advanced>,
+    pub(super) records: Vec<GraphAdvanced>,
     /// The number of calls for the interpreter's next need.
     pub(super) calls: usize,
 }

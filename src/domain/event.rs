@@ -9,11 +9,8 @@
 //! needs neither a clock nor randomness. One step of an agent is one record.
 
 mod advance;
-mod approval;
 mod facets;
-mod join;
 mod program;
-mod question;
 mod turns;
 
 use schemars::JsonSchema;
@@ -23,16 +20,15 @@ pub use self::advance::{
     AdvancePosition, AdvanceView, AdvancedTo, FinishedTask, GraphAdvanced, GraphEntry,
     GraphProgress, LanguageAdvanced, NextAction, ProgramAdvanced, ProgramProgress,
 };
-pub use self::approval::{ApprovalAnswered, ApprovalAsked, TurnSuspended};
 pub use self::facets::EventFacets;
-pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
     ProgramDefined, ProgramLogged, ProgramStarted, ProgramStatus, RoleDelegated, RoleRequested,
     RoleResponded,
 };
-pub use self::question::{QuestionAnswered, QuestionTimedOut};
 pub use self::turns::{
-    AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
+    AgentFailed, AgentParked, ApprovalAnswered, ApprovalAsked, JoinBegun, JoinFinished,
+    QuestionAnswered, QuestionTimedOut, StoppedChild, TransitionProposed, TurnFailed, TurnHeld,
+    TurnRejected, TurnSuspended,
 };
 
 use super::agent::{Agent, AgentOptions};

@@ -11,7 +11,7 @@
 //! One moment may have several records. All but the last of them have `"more":true` after the time. If the last is
 //! missing, none of them has happened.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::migrate;
 use crate::domain::event::{Event, Record};
@@ -88,26 +88,22 @@ pub fn encode_before(
     key: Option<&ProofKey>,
 ) -> Result<String, String> {
     let Record { seq, at, folder, snapshot, kept_session, placed, event } = record;
-    let event = serde_json::to_string(event).map_err(|error| mistake(&error))?;
+    let event = json(event)?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
     let mut line = format!("{FORMAT_KEY}{FORMAT},\"seq\":{seq},\"at\":\"{at}\",{more}{event}");
-    if let Some(folder) = folder {
-        let folder = serde_json::to_string(folder).map_err(|error| mistake(&error))?;
-        line.extend([",\"folder\":", &folder]);
-    }
-    if let Some(snapshot) = snapshot {
-        let snapshot = serde_json::to_string(snapshot).map_err(|error| mistake(&error))?;
-        line.extend([",\"snapshot\":", &snapshot]);
-    }
-    if let Some(kept) = kept_session {
-        let kept = serde_json::to_string(kept).map_err(|error| mistake(&error))?;
-        line.extend([",\"kept_session\":", &kept]);
-    }
-    if !placed.is_empty() {
-        let placed = serde_json::to_string(placed).map_err(|error| mistake(&error))?;
-        line.extend([",\"placed\":", &placed]);
+    let placed = Some(placed).filter(|placed| !placed.is_empty());
+    let parts = [
+        (",\"folder\":", folder.as_ref().map(json)),
+        (",\"snapshot\":", snapshot.as_ref().map(json)),
+        (",\"kept_session\":", kept_session.as_ref().map(json)),
+        (",\"placed\":", placed.map(json)),
+    ];
+    for (name, part) in parts {
+        if let Some(part) = part {
+            line.extend([name, &part?]);
+        }
     }
     if let Some(key) = key {
         let proof = key.proof(PURPOSE, line.as_bytes());
@@ -115,6 +111,10 @@ pub fn encode_before(
     }
     let crc = crc32fast::hash(line.as_bytes());
     Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
+}
+
+fn json(part: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(part).map_err(|error| mistake(&error))
 }
 
 /// Checks a line by its format, its checksum and its number, without reading the event in it. The format comes

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use strum::VariantArray as _;
 
 use crate::domain::settings::{OnBudget, OnLimit};
 use crate::domain::supervision::{OnExhausted, RestartPolicy};
@@ -13,111 +14,53 @@ use crate::language::manifest::{ON_BUDGET, ON_LIMIT};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedValue<T>(pub T);
 
-/// A value with its name and its meaning.
-type NamedChoice<T> = (&'static str, T, &'static str);
+/// Makes a type's values known by the names of a list, each with its help.
+macro_rules! named_values {
+    ($($kind:ident in $names:expr => { $($value:ident: $help:literal,)+ })+) => {
+        $(impl ValueEnum for NamedValue<$kind> {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$(Self($kind::$value)),+]
+            }
 
-fn possible_value<T: PartialEq>(choices: &[NamedChoice<T>], value: &T) -> Option<PossibleValue> {
-    let (name, _, help) = choices.iter().find(|(_, known, _)| known == value)?;
-    Some(PossibleValue::new(*name).help(*help))
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let help = match self.0 {
+                    $($kind::$value => $help,)+
+                };
+                let (name, _) = $names.into_iter().find(|(_, known)| *known == self.0)?;
+                Some(PossibleValue::new(name).help(help))
+            }
+        })+
+    };
 }
 
-impl ValueEnum for NamedValue<RestartPolicy> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self(RestartPolicy::Permanent),
-            Self(RestartPolicy::Transient),
-            Self(RestartPolicy::Temporary),
-        ]
+named_values! {
+    RestartPolicy in RestartPolicy::ALL => {
+        Permanent: "after results and failures; it starts over in its first state",
+        Transient: "after failures only",
+        Temporary: "never",
     }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "after results and failures; it starts over in its first state",
-            "after failures only",
-            "never",
-        ];
-        possible_value(&choices(&RestartPolicy::ALL, help), &self.0)
+    OnExhausted in OnExhausted::ALL => {
+        FailAgent: "the agent fails, the others continue",
+        FailRun: "the whole run fails",
+        Wait: "the agent waits until a person resumes the run",
     }
-}
-
-impl ValueEnum for NamedValue<OnExhausted> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(OnExhausted::FailAgent), Self(OnExhausted::FailRun), Self(OnExhausted::Wait)]
+    ApprovalPolicy in ApprovalPolicy::VARIANTS.iter().map(|&policy| (<&'static str>::from(policy), policy)) => {
+        Refuse: "it is refused",
+        Ask: "a person is asked; see `raymond answer`",
     }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "the agent fails, the others continue",
-            "the whole run fails",
-            "the agent waits until a person resumes the run",
-        ];
-        possible_value(&choices(&OnExhausted::ALL, help), &self.0)
+    TurnOrder in TurnOrder::ALL => {
+        Depth: "run agents that have already started first (depth-first)",
+        Breadth: "first come, first served",
     }
-}
-
-impl ValueEnum for NamedValue<ApprovalPolicy> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(ApprovalPolicy::Refuse), Self(ApprovalPolicy::Ask)]
+    OnLimit in ON_LIMIT => {
+        Wait: "the run waits until the limit resets, and continues",
+        Pause: "the run pauses (exit 75)",
+        Fail: "the agent that reached it fails",
     }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self.0 {
-            ApprovalPolicy::Refuse => "it is refused",
-            ApprovalPolicy::Ask => "a person is asked; see `raymond answer`",
-        };
-        let name: &'static str = self.0.into();
-        Some(PossibleValue::new(name).help(help))
+    OnBudget in ON_BUDGET => {
+        Pause: "the run pauses (exit 75), and can be resumed with more",
+        End: "each agent fails before its next turn",
     }
-}
-
-impl ValueEnum for NamedValue<TurnOrder> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(TurnOrder::Depth), Self(TurnOrder::Breadth)]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "run agents that have already started first (depth-first)",
-            "first come, first served",
-        ];
-        possible_value(&choices(&TurnOrder::ALL, help), &self.0)
-    }
-}
-
-impl ValueEnum for NamedValue<OnLimit> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(OnLimit::Wait), Self(OnLimit::Pause), Self(OnLimit::Fail)]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "the run waits until the limit resets, and continues",
-            "the run pauses (exit 75)",
-            "the agent that reached it fails",
-        ];
-        possible_value(&choices(&ON_LIMIT, help), &self.0)
-    }
-}
-
-impl ValueEnum for NamedValue<OnBudget> {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(OnBudget::Pause), Self(OnBudget::End)]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = [
-            "the run pauses (exit 75), and can be resumed with more",
-            "each agent fails before its next turn",
-        ];
-        possible_value(&choices(&ON_BUDGET, help), &self.0)
-    }
-}
-
-fn choices<T: Copy, const N: usize>(
-    names: &[(&'static str, T); N],
-    help: [&'static str; N],
-) -> Vec<NamedChoice<T>> {
-    names.iter().zip(help).map(|((name, value), help)| (*name, *value, help)).collect()
 }
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use super::shell_command::ShellCommand;
 use super::turn::TurnId;
 
 /// The identity of a command within its agent. It is the same after a crash.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CommandId {
     /// The step of the agent whose record made the command due.
     pub step: u64,

@@ -304,36 +304,19 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
 
 /// Returns whether a failure tells of the machine or the account, and not of the turn.
 pub fn is_of_the_machine(cause: FailureCause) -> bool {
-    match cause {
+    matches!(
+        cause,
         FailureCause::Throttle
-        | FailureCause::Network
-        | FailureCause::UsageLimit
-        | FailureCause::Panic
-        | FailureCause::Interrupted
-        | FailureCause::Lost
-        | FailureCause::Storage
-        | FailureCause::Authentication
-        | FailureCause::Account
-        | FailureCause::Unavailable => true,
-        FailureCause::Crash
-        | FailureCause::Timeout
-        | FailureCause::Stall
-        | FailureCause::Rejected
-        | FailureCause::Poisoned
-        | FailureCause::SessionLost
-        | FailureCause::Output
-        | FailureCause::Protocol
-        | FailureCause::Workflow
-        | FailureCause::Restarts
-        | FailureCause::Budget
-        | FailureCause::Stopped
-        | FailureCause::Ending
-        | FailureCause::Join
-        | FailureCause::Unneeded
-        | FailureCause::Uncertain
-        | FailureCause::ToolRefused
-        | FailureCause::Unapproved => false,
-    }
+            | FailureCause::Network
+            | FailureCause::UsageLimit
+            | FailureCause::Panic
+            | FailureCause::Interrupted
+            | FailureCause::Lost
+            | FailureCause::Storage
+            | FailureCause::Authentication
+            | FailureCause::Account
+            | FailureCause::Unavailable
+    )
 }
 
 #[cfg(test)]

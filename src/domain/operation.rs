@@ -14,9 +14,8 @@ pub use super::recovery_class::RecoveryClass;
 use super::shell_command::ShellCommand;
 
 /// A deterministic operation. A precondition's answer is a boolean.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantNames,
-)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantNames)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Operation {

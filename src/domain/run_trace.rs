@@ -19,9 +19,8 @@ use super::run_lineage::RunLineage;
 use super::turn::{FailureCause, TurnId};
 
 /// A kind of what can differ in a moment, the cause before its consequence.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(serde::Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TraceAspect {
@@ -63,21 +62,7 @@ impl TraceAspect {
 
     /// Returns whether its text is a checksum of what a turn was asked or has replied.
     pub fn is_checksum(self) -> bool {
-        match self {
-            Self::Prompt | Self::Reply => true,
-            Self::State
-            | Self::Model
-            | Self::Failure
-            | Self::Refusal
-            | Self::Answer
-            | Self::Request
-            | Self::Nodes
-            | Self::Values
-            | Self::Log
-            | Self::Join
-            | Self::Transition
-            | Self::Payload => false,
-        }
+        matches!(self, Self::Prompt | Self::Reply)
     }
 
     /// Returns whether it tells of a turn, and is absent if that is not known.
@@ -87,22 +72,16 @@ impl TraceAspect {
 
     /// Returns whether it is a part of the way of a step.
     pub fn is_outcome(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Failure
-            | Self::Refusal
-            | Self::Answer
-            | Self::Request
-            | Self::Nodes
-            | Self::Join
-            | Self::Transition => true,
-            Self::State
-            | Self::Prompt
-            | Self::Model
-            | Self::Reply
-            | Self::Values
-            | Self::Log
-            | Self::Payload => false,
-        }
+                | Self::Refusal
+                | Self::Answer
+                | Self::Request
+                | Self::Nodes
+                | Self::Join
+                | Self::Transition
+        )
     }
 }
 

@@ -50,9 +50,8 @@ impl OnExhausted {
 }
 
 /// A number with three decimals, such as a factor; kept as an integer so that it is equal to itself.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(from = "f64", into = "f64")]
 pub struct FixedPoint(u32);
 

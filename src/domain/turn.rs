@@ -31,9 +31,8 @@ pub const TAKEN_REPLIES_FILE: &str = "scripted.taken";
 pub const TURN_VERSION: u32 = 1;
 
 /// The identity of a turn. A repeated or late message cannot be taken for another turn's.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct TurnId {
     /// The agent.
     pub agent: AgentId,
@@ -262,9 +261,8 @@ impl TurnFailure {
 }
 
 /// The kinds of failure, told apart because each has its own consequence.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display, VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, JsonSchema, Display, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase")]
 pub enum FailureCause {
@@ -346,32 +344,6 @@ impl FailureCause {
 
     /// Returns whether the machine of the turn is to be put right, so that people have to know which one it is.
     pub fn is_of_machine(self) -> bool {
-        match self {
-            Self::Storage | Self::Authentication | Self::Account | Self::Unavailable => true,
-            Self::Crash
-            | Self::Timeout
-            | Self::Stall
-            | Self::Throttle
-            | Self::Network
-            | Self::UsageLimit
-            | Self::Panic
-            | Self::Interrupted
-            | Self::Lost
-            | Self::Rejected
-            | Self::Poisoned
-            | Self::SessionLost
-            | Self::Output
-            | Self::Protocol
-            | Self::Workflow
-            | Self::Restarts
-            | Self::Budget
-            | Self::Stopped
-            | Self::Ending
-            | Self::Join
-            | Self::Unneeded
-            | Self::Uncertain
-            | Self::ToolRefused
-            | Self::Unapproved => false,
-        }
+        matches!(self, Self::Storage | Self::Authentication | Self::Account | Self::Unavailable)
     }
 }

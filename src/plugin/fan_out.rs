@@ -70,15 +70,7 @@ impl ActivityKind {
             | WaitReason::Join { .. }
             | WaitReason::Program(_)
             | WaitReason::Request => Self::Waiting,
-            WaitReason::Permit
-            | WaitReason::Host(_)
-            | WaitReason::Budget
-            | WaitReason::Backoff(_)
-            | WaitReason::Stagger(_)
-            | WaitReason::Plugin { .. }
-            | WaitReason::UsageLimit(_)
-            | WaitReason::RunPaused
-            | WaitReason::RunInterrupted => Self::Queued,
+            _ => Self::Queued,
         }
     }
 }

@@ -206,24 +206,7 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Lost => "; raymond retries it",
         FailureCause::Network => "; raymond waits until the API can be reached",
         FailureCause::SessionLost => "; it starts over in a fresh session",
-        FailureCause::UsageLimit
-        | FailureCause::Interrupted
-        | FailureCause::Rejected
-        | FailureCause::Output
-        | FailureCause::Protocol
-        | FailureCause::Workflow
-        | FailureCause::Restarts
-        | FailureCause::Budget
-        | FailureCause::Stopped
-        | FailureCause::Ending
-        | FailureCause::Join
-        | FailureCause::Unneeded
-        | FailureCause::Storage
-        | FailureCause::ToolRefused
-        | FailureCause::Unapproved
-        | FailureCause::Authentication
-        | FailureCause::Account
-        | FailureCause::Unavailable => "",
+        _ => "",
     };
     let state = event.state.shown_in(folder);
     format!("{}  {state}: {}: {}{again}", event.turn.agent, event.cause, event.message)

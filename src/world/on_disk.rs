@@ -57,37 +57,7 @@ pub(super) fn perform_inline(
             let small = std::fs::metadata(found).is_ok_and(|file| is_small(file.len()));
             return small.then(|| files::read(root, path).map(Value::String));
         }
-        Operation::IndexIsPlaceholder
-        | Operation::SourceExists { .. }
-        | Operation::SourceHasUpdates { .. }
-        | Operation::PythonModuleAvailable { .. }
-        | Operation::ReadConfig
-        | Operation::GlobExists { .. }
-        | Operation::DiscoverPlugins { .. }
-        | Operation::DiscoverUserPlugins { .. }
-        | Operation::WriteConfig { .. }
-        | Operation::UpdateConfigIndexMetadata { .. }
-        | Operation::UpdateMarketplaceJson { .. }
-        | Operation::ApplyLogRetention { .. }
-        | Operation::BashCheck { .. }
-        | Operation::GlobFiles { .. }
-        | Operation::GlobCount { .. }
-        | Operation::GetSha { .. }
-        | Operation::GitFetch { .. }
-        | Operation::WebFetch { .. }
-        | Operation::WriteFile { .. }
-        | Operation::CreateDirectory { .. }
-        | Operation::DeleteFile { .. }
-        | Operation::CacheWebContent { .. }
-        | Operation::WriteConfigEntry { .. }
-        | Operation::UpdateSource { .. }
-        | Operation::GitPull { .. }
-        | Operation::AddSource { .. }
-        | Operation::CloneRepo { .. }
-        | Operation::AppendToFile { .. }
-        | Operation::BashExec(_)
-        | Operation::RunScript { .. }
-        | Operation::Own { .. } => return None,
+        _ => return None,
     };
     Some(answer.map(Value::Bool))
 }
@@ -139,25 +109,7 @@ fn perform_on_disk(
         }
         Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done)?,
         // These operations are quick, start programs, reach other machines, or were added by another program.
-        Operation::ConfigExists
-        | Operation::IndexExists
-        | Operation::FileExists { .. }
-        | Operation::DirectoryExists { .. }
-        | Operation::AnyFileExists { .. }
-        | Operation::SourceCloned { .. }
-        | Operation::ToolAvailable { .. }
-        | Operation::BashCheck { .. }
-        | Operation::SourceHasUpdates { .. }
-        | Operation::PythonModuleAvailable { .. }
-        | Operation::GetSha { .. }
-        | Operation::GitFetch { .. }
-        | Operation::GitPull { .. }
-        | Operation::WebFetch { .. }
-        | Operation::CloneRepo { .. }
-        | Operation::AppendToFile { .. }
-        | Operation::BashExec(_)
-        | Operation::RunScript { .. }
-        | Operation::Own { .. } => {
+        _ => {
             return Err(format!("nothing on the disk does {}", operation.name()).into());
         }
     };

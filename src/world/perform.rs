@@ -250,27 +250,7 @@ impl WorkspaceExecutor {
                 let lock = shared.lock_path(&path).await?;
                 on_disk(shared, stem, operation, Some(lock)).await
             }
-            Operation::ConfigExists
-            | Operation::IndexExists
-            | Operation::IndexIsPlaceholder
-            | Operation::FileExists { .. }
-            | Operation::DirectoryExists { .. }
-            | Operation::SourceExists { .. }
-            | Operation::SourceCloned { .. }
-            | Operation::ToolAvailable { .. }
-            | Operation::AnyFileExists { .. }
-            | Operation::GlobExists { .. }
-            | Operation::DiscoverPlugins { .. }
-            | Operation::DiscoverUserPlugins { .. }
-            | Operation::ApplyLogRetention { .. }
-            | Operation::ReadConfig
-            | Operation::ReadFile { .. }
-            | Operation::GlobFiles { .. }
-            | Operation::GlobCount { .. }
-            | Operation::WriteFile { .. }
-            | Operation::CreateDirectory { .. }
-            | Operation::DeleteFile { .. }
-            | Operation::CacheWebContent { .. } => on_disk(shared, stem, operation, None).await,
+            _ => on_disk(shared, stem, operation, None).await,
         }
     }
 }

@@ -324,13 +324,13 @@ fn prompt_of_a_node_or_a_role_that_looks_like_a_command_is_warned_of() {
 
 #[test]
 fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
-    let text = "Say hi. End with <goto>NEXT.md</goto> or <result>x</result>";
+    let hello = "Say hi. End with <goto>NEXT.md</goto> or <result>x</result>";
     let test = Test::new()
-        .prompt("START.md", &format!("---\nmodel: haiku\n---\n{text}"))
+        .prompt("START.md", &format!("---\nmodel: haiku\n---\n{hello}"))
         .prompt("NEXT.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nEnd.");
     test.raymond(&["check", "."])
         .ok()
-        .stderr_has("START.md has no policy; its text implies:")
+        .stderr_has("START.md has no policy; its hello implies:")
         .stderr_has("      - { tag: goto, target: NEXT.md }\n      - { tag: result }")
         .stderr_has("`raymond check . --write` writes that into the frontmatter");
     let test = test.rule(always().reply("nothing"));
@@ -339,6 +339,6 @@ fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
     test.raymond(&["check", ".", "--write"]).ok().stderr_has("wrote the policy of 2 transitions");
     let written = std::fs::read_to_string(test.flow().join("START.md")).expect("read");
     let policy = "  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n";
-    assert_eq!(written, format!("---\nmodel: haiku\nallowed_transitions:\n{policy}---\n{text}"));
+    assert_eq!(written, format!("---\nmodel: haiku\nallowed_transitions:\n{policy}---\n{hello}"));
     test.raymond(&["check", "."]).ok().stderr_lacks("has no policy");
 }

@@ -60,6 +60,7 @@ pub(super) fn check_help() -> String {
 
 /// Options of `check`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct CheckArgs {
     /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]

@@ -13,9 +13,8 @@ use crate::domain::id::StateName;
 use crate::domain::widening::split_rules;
 
 /// A permission rule: a tool, and the calls of it that it is about.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRule {
     /// The tool.
     pub tool: String,

@@ -24,34 +24,19 @@ impl TurnReport {
         let overriding =
             strictest(self.verdicts.clone()).and_then(|verdict| match verdict.verdict {
                 ConsultVerdict::Override { transition, .. } => Some(transition),
-                ConsultVerdict::Proceed
-                | ConsultVerdict::Hold { .. }
-                | ConsultVerdict::Stop { .. }
-                | ConsultVerdict::Allow { .. }
-                | ConsultVerdict::Deny { .. } => None,
+                _ => None,
             });
         overriding.or_else(|| match &self.judgement {
             TurnJudgement::Accepted(accepted) => Some(accepted.transition.clone()),
-            TurnJudgement::Proposed { .. }
-            | TurnJudgement::JoinDue(_)
-            | TurnJudgement::NotStarted
-            | TurnJudgement::Violated { .. }
-            | TurnJudgement::Advanced(_)
-            | TurnJudgement::Failed(_) => None,
+            _ => None,
         })
     }
 
     /// Returns whether the permit of its turn is returned although nothing of it is recorded: the agent has ended, or
     /// its turn that is due now was not begun. `due` is that turn. Any other such report is late or repeated.
     pub fn returns_permit(&self, due: Option<&TurnId>) -> bool {
-        let was_not_begun = match self.judgement {
-            TurnJudgement::NotStarted | TurnJudgement::JoinDue(_) => true,
-            TurnJudgement::Accepted(_)
-            | TurnJudgement::Proposed { .. }
-            | TurnJudgement::Violated { .. }
-            | TurnJudgement::Advanced(_)
-            | TurnJudgement::Failed(_) => false,
-        };
+        let was_not_begun =
+            matches!(self.judgement, TurnJudgement::NotStarted | TurnJudgement::JoinDue(_));
         due.is_none_or(|due| was_not_begun && *due == self.turn)
     }
 
@@ -65,9 +50,7 @@ impl TurnReport {
             | TurnJudgement::NotStarted
             | TurnJudgement::Advanced(_)
             | TurnJudgement::JoinDue(_) => LoadSign::Nothing,
-            TurnJudgement::Accepted(_)
-            | TurnJudgement::Proposed { .. }
-            | TurnJudgement::Violated { .. } => LoadSign::Answered,
+            _ => LoadSign::Answered,
         }
     }
 }

@@ -24,36 +24,14 @@ impl Expectation {
             Self::FileText(path, TextRule::Golden(file)) => {
                 Some((file.as_str(), texts.files.get(path.as_str()).map(String::as_str)))
             }
-            Self::Path(..)
-            | Self::Result(..)
-            | Self::Agents(_)
-            | Self::CostAtMost(_)
-            | Self::TurnsAtMost(_)
-            | Self::FileExists(..)
-            | Self::FileText(..)
-            | Self::Fact(..)
-            | Self::Failure(_)
-            | Self::Status(_)
-            | Self::Exit(_)
-            | Self::NoWarning => None,
+            _ => None,
         }
     }
 
     /// Returns whether it is about what a run comes to, whatever happens to the program meanwhile: a turn that was
     /// begun may be taken twice then.
     pub fn is_about_outcome(&self) -> bool {
-        match self {
-            Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning => false,
-            Self::Path(..)
-            | Self::Result(..)
-            | Self::Agents(_)
-            | Self::FileExists(..)
-            | Self::FileText(..)
-            | Self::Fact(..)
-            | Self::Failure(_)
-            | Self::Status(_)
-            | Self::Exit(_) => true,
-        }
+        !matches!(self, Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning)
     }
 
     /// Returns the file of the working directory that it is about.

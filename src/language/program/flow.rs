@@ -55,21 +55,7 @@ fn asked_role(instruction: &Instruction) -> Option<usize> {
     match &instruction.kind {
         InstructionKind::Send(send) => Some(send.role),
         InstructionKind::RunFolder(run) => Some(run.role),
-        InstructionKind::Wait(_)
-        | InstructionKind::Action(_)
-        | InstructionKind::Loop(_)
-        | InstructionKind::ForEach(_)
-        | InstructionKind::Break
-        | InstructionKind::Continue
-        | InstructionKind::Branch { .. }
-        | InstructionKind::Goto(_)
-        | InstructionKind::Terminal { .. }
-        | InstructionKind::Assert { .. }
-        | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_)
-        | InstructionKind::Run(_)
-        | InstructionKind::StartWorkflow(_)
-        | InstructionKind::UserInput(_) => None,
+        _ => None,
     }
 }
 
@@ -122,15 +108,6 @@ fn ends(instruction: &Instruction) -> bool {
             otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
         }
         InstructionKind::ForEach(bodies) => bodies.iter().any(|one| one.body.iter().any(ends)),
-        InstructionKind::Wait(_)
-        | InstructionKind::Action(_)
-        | InstructionKind::Send(_)
-        | InstructionKind::RunFolder(_)
-        | InstructionKind::Assert { .. }
-        | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_)
-        | InstructionKind::Run(_)
-        | InstructionKind::StartWorkflow(_)
-        | InstructionKind::UserInput(_) => false,
+        _ => false,
     }
 }

@@ -30,19 +30,7 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
         }
-        InstructionKind::Wait(_)
-        | InstructionKind::Break
-        | InstructionKind::Continue
-        | InstructionKind::Goto(_)
-        | InstructionKind::Terminal { .. }
-        | InstructionKind::Send(_)
-        | InstructionKind::RunFolder(_)
-        | InstructionKind::Assert { .. }
-        | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_)
-        | InstructionKind::Run(_)
-        | InstructionKind::StartWorkflow(_)
-        | InstructionKind::UserInput(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -62,12 +50,7 @@ pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
         InstructionKind::Run(run) => run.arguments.iter().collect(),
         InstructionKind::StartWorkflow(start) => start.expressions().collect(),
         InstructionKind::UserInput(input) => input.prompt.arguments.iter().collect(),
-        InstructionKind::Action(_)
-        | InstructionKind::Loop(_)
-        | InstructionKind::ForEach(_)
-        | InstructionKind::Break
-        | InstructionKind::Continue
-        | InstructionKind::Goto(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -82,9 +65,7 @@ pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextEx
             all.iter().flat_map(condition_expressions).collect()
         }
         ProgramCondition::Not(inner) => condition_expressions(inner),
-        ProgramCondition::Response { .. }
-        | ProgramCondition::After(_)
-        | ProgramCondition::At(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -124,15 +105,7 @@ pub fn falls_through(body: &[Instruction]) -> bool {
             arms.iter().any(|arm| falls_through(&arm.body))
                 || otherwise.as_ref().is_none_or(|body| falls_through(body))
         }
-        InstructionKind::Wait(_)
-        | InstructionKind::Send(_)
-        | InstructionKind::RunFolder(_)
-        | InstructionKind::Assert { .. }
-        | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_)
-        | InstructionKind::Run(_)
-        | InstructionKind::StartWorkflow(_)
-        | InstructionKind::UserInput(_) => true,
+        _ => true,
     })
 }
 
@@ -153,11 +126,6 @@ pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
             all.iter().flat_map(error_states).collect()
         }
         ProgramCondition::Not(inner) => error_states(inner),
-        ProgramCondition::Signal { .. }
-        | ProgramCondition::Matches { .. }
-        | ProgramCondition::Equals { .. }
-        | ProgramCondition::Verdict { .. }
-        | ProgramCondition::After(_)
-        | ProgramCondition::At(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }

@@ -54,16 +54,7 @@ pub fn ways(kind: &InstructionKind) -> Vec<ProgramWay<'_>> {
         InstructionKind::UserInput(input) => {
             way(input.on_timeout, ProgramWayCase::Timeout(input.timeout_ms)).into_iter().collect()
         }
-        InstructionKind::Action(_)
-        | InstructionKind::ForEach(_)
-        | InstructionKind::Break
-        | InstructionKind::Continue
-        | InstructionKind::Terminal { .. }
-        | InstructionKind::Send(_)
-        | InstructionKind::RunFolder(_)
-        | InstructionKind::Assert { .. }
-        | InstructionKind::Retract { .. }
-        | InstructionKind::Log(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -78,12 +69,7 @@ pub fn failures(condition: &ProgramCondition) -> Vec<ProgramWay<'_>> {
             all.iter().flat_map(failures).collect()
         }
         ProgramCondition::Not(inner) => failures(inner),
-        ProgramCondition::Signal { .. }
-        | ProgramCondition::Matches { .. }
-        | ProgramCondition::Equals { .. }
-        | ProgramCondition::Verdict { .. }
-        | ProgramCondition::After(_)
-        | ProgramCondition::At(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -99,17 +99,7 @@ fn other<T>(answer: HostAnswer) -> LookupOutcome<T> {
         HostAnswer::Interrupted => LookupOutcome::Ended,
         HostAnswer::Stuck { why } => LookupOutcome::Stuck(why),
         HostAnswer::Refused { why } | HostAnswer::Lost { why } => LookupOutcome::Done(Err(why)),
-        HostAnswer::Turn { .. }
-        | HostAnswer::Activity { .. }
-        | HostAnswer::Text { .. }
-        | HostAnswer::Commit { .. }
-        | HostAnswer::Done { .. }
-        | HostAnswer::Exchanged { .. }
-        | HostAnswer::Snapshot { .. }
-        | HostAnswer::Transcript { .. }
-        | HostAnswer::Stored { .. } => {
-            LookupOutcome::Done(Err("the answer of the host is of another kind".to_owned()))
-        }
+        _ => LookupOutcome::Done(Err("the answer of the host is of another kind".to_owned())),
     }
 }
 
@@ -152,16 +142,7 @@ impl ActivityExecutor for RemoteExecutor {
                     ActivityOutcome::Refused(format!("host {host}: {why}"))
                 }
                 HostAnswer::Lost { why } => ActivityOutcome::Lost(why),
-                HostAnswer::Turn { .. }
-                | HostAnswer::Text { .. }
-                | HostAnswer::Commit { .. }
-                | HostAnswer::Done { .. }
-                | HostAnswer::Exchanged { .. }
-                | HostAnswer::Snapshot { .. }
-                | HostAnswer::Transcript { .. }
-                | HostAnswer::Stored { .. } => {
-                    ActivityOutcome::Stuck("the answer of the host is of another kind".to_owned())
-                }
+                _ => ActivityOutcome::Stuck("the answer of the host is of another kind".to_owned()),
             }
         })
     }

@@ -330,7 +330,7 @@ fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
         .prompt("NEXT.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nEnd.");
     test.raymond(&["check", "."])
         .ok()
-        .stderr_has("START.md has no policy; its hello implies:")
+        .stderr_has("START.md has no policy; its text implies:")
         .stderr_has("      - { tag: goto, target: NEXT.md }\n      - { tag: result }")
         .stderr_has("`raymond check . --write` writes that into the frontmatter");
     let test = test.rule(always().reply("nothing"));

@@ -98,11 +98,7 @@ fn write_policies(policies: &[ImpliedPolicy], scope: &WorkflowDir) -> Result<(),
                 let permissions = fs::metadata(&path).map_err(io("read"))?.permissions();
                 let file = FileReplacement::of(&path).with_permissions(permissions);
                 file.write(written.as_bytes()).map_err(|failed| io("write")(failed.error))?;
-                output::tell(&format!(
-                    "{}: wrote the policy of {} transitions",
-                    scope.path(&policy.state),
-                    policy.entries.len()
-                ));
+                output::tell(&format!("{}: wrote the policy", scope.path(&policy.state)));
             }
             None => output::tell(&format!(
                 "{}: not changed; add the policy by hand",

@@ -13,8 +13,8 @@ use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, attach, branch, check, clean, completions, costs, diagnostics, diff,
     edit, engine, facts, graph, help, hosts, import, list, log, man, new, output, pending, person,
-    record, recover, retry, rules, run, schema, serve, show, signal, start, status, stop, test,
-    top, tree, trust, worker, workflow, worktrees,
+    record, recover, retry, rules, run, runnable, schema, serve, show, signal, start, status, stop,
+    test, top, tree, trust, worker, workflow, worktrees,
 };
 use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
@@ -46,6 +46,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.is_empty() && runnable::show(&DirArgs::default().root()) {
+        return CliExitCode::Success.into();
+    }
     if let Some(overview) = help::overview(&Cli::command(), &words) {
         let printed = output::print(&overview).unwrap_or_else(|error| error.exit());
         return if words.is_empty() { CliExitCode::Usage.into() } else { printed.into() };
@@ -143,7 +146,7 @@ fn without_trailing_tip(mut error: clap::Error) -> clap::Error {
 fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
     let at = color::first_other(&arguments);
     let first = arguments.get(at).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
-    let known = grammar.get_subcommands().any(|known| known.get_name() == first)
+    let known = grammar.find_subcommand(&first).is_some()
         || ["help", "-h", "--help", "-V", "--version"].contains(&first.as_str());
     if !known {
         arguments.insert(at, "run".into());

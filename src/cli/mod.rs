@@ -59,6 +59,7 @@ mod retry;
 pub mod rules;
 pub mod run;
 mod run_choice;
+mod runnable;
 mod runs_dir;
 pub mod schema;
 mod serve;

@@ -142,6 +142,17 @@ impl TurnOptions {
         }
     }
 
+    /// Returns these options with further rules of tools that run unasked.
+    pub fn with_allowed_tools(mut self, rules: impl IntoIterator<Item = String>) -> Self {
+        for rule in rules {
+            let allowed = self.allowed_tools.get_or_insert_default();
+            if !allowed.contains(&rule) {
+                allowed.push(rule);
+            }
+        }
+        self
+    }
+
     /// Returns these options with paths relative to the folder that holds another.
     pub fn below(self, folder: &Folder) -> Self {
         let within = |path: String| format!("{folder}/{path}");

@@ -158,6 +158,7 @@ impl ClaudeRunner {
         let Some(slot) = self.pool.free_slot() else { return false };
         let id = SessionId::new(&Uuid::new_v4().to_string());
         let session = Session::fresh(id.clone());
+        let rules = self.settings.consent.every_state.iter().cloned();
         let launch = WorkerLaunch {
             name: format!("ahead-{id}"),
             slot: Some(slot),
@@ -165,7 +166,7 @@ impl ClaudeRunner {
             session: &session,
             options: ProcessOptions {
                 model: self.settings.model.clone(),
-                turn: self.settings.options.clone(),
+                turn: self.settings.options.clone().with_allowed_tools(rules),
             },
             working_dir: WorkingDir::default(),
             reads_results: false,

@@ -336,7 +336,7 @@ fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
     let test = test.rule(always().reply("nothing"));
     let failed = test.run(&["START.md"]);
     failed.code(1).stderr_has("`raymond check PATH --write` adds the policy");
-    test.raymond(&["check", ".", "--write"]).ok().stderr_has("wrote the policy of 2 transitions");
+    test.raymond(&["check", ".", "--write"]).ok().stderr_has("START.md: wrote the policy");
     let written = std::fs::read_to_string(test.flow().join("START.md")).expect("read");
     let policy = "  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n";
     assert_eq!(written, format!("---\nmodel: haiku\nallowed_transitions:\n{policy}---\n{hello}"));

@@ -293,3 +293,15 @@ fn second_raymond_on_live_run_is_refused() {
     live.wait().ok();
     assert_eq!(test.prompts(), ["start", "next"]);
 }
+
+#[test]
+fn folder_of_workflows_is_listed_with_descriptions() {
+    let test = Test::new()
+        .file("one/START.md", b"---\nmodel: haiku\n---\n\nWrite a poem about {{input}}.\nEnd it.")
+        .file("two/START.md", b"x")
+        .file("two/raymond.yaml", b"description: Does two things\n")
+        .file("three/notes.md", b"no workflow");
+    let listed = test.raymond(&[]).ok().stderr_has("raymond run NAME").stdout.clone();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines, ["one  Write a poem about {{input}}.", "two  Does two things"]);
+}

@@ -200,14 +200,9 @@ fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>)
         && environment.source.is_as_pinned(asked_file(environment.agent));
     let given = &environment.settings.consent.every_state;
     let given = given.iter().filter(|_| takes_consent).cloned();
-    let mut allowed = options.allowed_tools.clone().unwrap_or_default();
-    for rule in approved.map(|granted| granted.rule.to_string()).chain(given) {
-        if !allowed.contains(&rule) {
-            allowed.push(rule);
-        }
-    }
-    let is_given = options.allowed_tools.is_some() || !allowed.is_empty();
-    TurnOptions { allowed_tools: is_given.then_some(allowed), ..options }
+    let further: Vec<String> =
+        approved.map(|granted| granted.rule.to_string()).chain(given).collect();
+    options.with_allowed_tools(further)
 }
 
 /// Returns the text that a turn is asked, after a note about calls that may have run. A command stays at the beginning.

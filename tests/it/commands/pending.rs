@@ -26,6 +26,7 @@ fn waits_of_all_runs_are_listed_until_somebody_ends_them() {
         .rule(when("work").once().exit(1).stderr("no disk"))
         .rule(when("work").reply("<result>done</result>"));
     test.raymond(&["pending"]).ok().stderr_has("nothing waits for a person");
+    test.raymond(&["waits"]).ok().stderr_has("nothing waits for a person");
     assert_eq!(waits(&test), [] as [[String; 3]; 0]);
     test.run(&["ASK.md", "--id", "q"]).code(2);
     test.run(&["WORK.md", "--id", "p"]).code(2);

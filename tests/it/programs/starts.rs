@@ -192,7 +192,7 @@ fn started_run_has_no_more_permission_and_budget_than_its_starter() {
     let own = settings(&test, "feature-42");
     assert_eq!(own["budget_usd"], json!(0.75));
     assert_eq!(own["permission"], json!({"mode": "plan"}));
-    assert_eq!(own["consent"]["tools"], json!(["Read"]));
+    assert_eq!(own["consent"]["every_state"], json!(["Read"]));
     assert_eq!(own["label"], "feature-42");
     assert_eq!(own["context"], json!({"item": "bees"}));
 }

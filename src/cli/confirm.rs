@@ -6,6 +6,7 @@ use std::io::{IsTerminal, stderr, stdin};
 use super::options::RunOptions;
 use super::{output, person};
 use crate::runtime::{Error, PreparedRun, RunStarter, directories};
+use crate::store::trust::FolderTrust;
 
 /// The most questions before a run: about the run, and about the folder whose files it uses.
 const MAX_QUESTIONS: usize = 2;
@@ -19,13 +20,26 @@ pub(super) fn confirmed(
     let confirmation = person::trust_origin(&options.consent);
     let state = directories::user_state()?;
     let mut starter = RunStarter { state, confirmation, confirmed: BTreeSet::new() };
-    let is_terminal = !options.json && stdin().is_terminal() && stderr().is_terminal();
-    let may_ask = is_terminal && person::acting_agent().is_none();
+    let is_person = is_person_at_terminal();
+    let may_ask = is_person && !options.json;
     for _ in 0..MAX_QUESTIONS {
         let error = match prepare(&starter) {
-            Err(error) if may_ask => error,
+            Err(error) if is_person => error,
             prepared => return prepared,
         };
+        if let Error::NotTrusted { folder, trust: FolderTrust::Reworded(files), checksum, .. } =
+            &error
+        {
+            let files = files.join(", ");
+            output::tell(&format!(
+                "{folder} keeps your trust: only texts have changed, in {files}"
+            ));
+            starter.confirmed.insert(checksum.clone());
+            continue;
+        }
+        if !may_ask {
+            return Err(error);
+        }
         let Some(question) = question(&error) else { return Err(error) };
         output::tell(&error.to_string());
         if !is_answered_yes(question.text) {
@@ -35,6 +49,11 @@ pub(super) fn confirmed(
         starter.confirmed.insert(question.checksum);
     }
     prepare(&starter)
+}
+
+/// Returns whether a person, not an agent, sits at the terminal.
+pub(super) fn is_person_at_terminal() -> bool {
+    stdin().is_terminal() && stderr().is_terminal() && person::acting_agent().is_none()
 }
 
 /// A question about an error.

@@ -54,6 +54,9 @@ fn standing(folder: &str, trust: &FolderTrust) -> String {
         FolderTrust::Trusted => format!("{folder} is trusted"),
         FolderTrust::Never => format!("{folder} is not trusted"),
         FolderTrust::OtherKey => format!("{folder} was trusted with another key"),
+        FolderTrust::Reworded(files) => {
+            format!("{folder} is trusted; only texts have changed since, in {}", files.join(", "))
+        }
         FolderTrust::Lost(changes) if changes.is_empty() => {
             format!("{folder} was trusted, and has changed since")
         }

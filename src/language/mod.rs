@@ -47,6 +47,7 @@ pub mod supervision;
 pub mod tag;
 pub mod template;
 pub mod text_pattern;
+pub mod trusted_form;
 pub mod turn_options;
 pub mod user_config;
 pub mod yaml;

@@ -32,6 +32,12 @@ pub(super) fn doubt(trust: &FolderTrust) -> String {
         FolderTrust::Lost(_) | FolderTrust::Trusted => {
             "it has changed since you trusted it".to_owned()
         }
+        FolderTrust::Reworded(files) => {
+            format!(
+                "texts in it have changed since you trusted it ({}), which is accepted only from you at a terminal",
+                files.join(", ")
+            )
+        }
         FolderTrust::OtherKey => "you trusted it with another key".to_owned(),
         FolderTrust::Never => "you have not trusted it".to_owned(),
     }

@@ -3,7 +3,7 @@
 //! Its requests are found in its files before anything runs. The starter of the run gives the trust, for the files
 //! as they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -21,6 +21,7 @@ use crate::language::manifest;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
+use crate::language::trusted_form::trusted_form;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
@@ -72,6 +73,8 @@ pub struct ExaminedFolder {
     needs_trust: bool,
     /// The files that trust is about.
     trusted_files: WorkflowPins,
+    /// The checksums of the parts of them that trust compares, where that is not the whole file.
+    forms: BTreeMap<String, String>,
     /// Their checksum.
     pub checksum: String,
     /// The folder as the person named it.
@@ -144,8 +147,16 @@ pub fn examine(
         })
     };
     let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
-    let requesting: BTreeSet<String> = requesting.into_iter().chain(named).collect();
+    let form = |path: &String| {
+        let at = requests.iter().filter(|one| one.file == *path).map(|one| one.place);
+        // A command may read all of a file that it names.
+        let text = files.get(path).filter(|_| !named.contains(path) && !executables.contains(path));
+        let form = trusted_form(path, text?, &at.collect::<Vec<_>>(), &usual)?;
+        Some((path.clone(), checksum(form)))
+    };
+    let requesting: BTreeSet<String> = requesting.iter().chain(&named).cloned().collect();
     let trusted_files = pins.trusted_files(&requesting);
+    let forms = trusted_files.files.keys().filter_map(form).collect();
     let is_kept = !requests.is_empty();
     // The list also names requests beyond the options of this run, although trust does not cover them.
     let mut untrusted = settings.clone();
@@ -167,6 +178,7 @@ pub fn examine(
         is_kept,
         checksum: trust_checksum(&trusted_files),
         trusted_files,
+        forms,
         shown: workflow.root.shown().to_owned(),
         capture,
     })
@@ -184,8 +196,9 @@ impl ExaminedFolder {
     /// [`Error::Store`].
     pub fn remember(&self, state: &UserState, origin: TrustOrigin) -> Result<(), Error> {
         let (folder, checksum) = (self.folder.clone(), self.checksum.clone());
-        let files = Some(self.trusted_files.clone());
-        Ok(trust::remember(state, &TrustedFolder { folder, checksum, at: now(), origin, files })?)
+        let (files, forms) = (Some(self.trusted_files.clone()), self.forms.clone());
+        let trusted = TrustedFolder { folder, checksum, at: now(), origin, files, forms };
+        Ok(trust::remember(state, &trusted)?)
     }
 
     /// Grants a run of the folder the privileges that its files ask for, if its starter trusts them.
@@ -221,7 +234,7 @@ impl ExaminedFolder {
     /// # Errors
     /// [`Error::Store`].
     pub fn trust(&self, state: &UserState) -> Result<FolderTrust, Error> {
-        Ok(trust::find(state, &self.folder, &self.trusted_files)?)
+        Ok(trust::find(state, &self.folder, &self.trusted_files, &self.forms)?)
     }
 
     /// Returns a line for each request, with its place.

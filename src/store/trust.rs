@@ -3,6 +3,7 @@
 //! Trust is stored outside of the folder and holds for its content. It is lost when a file changes that can do more
 //! than prompt.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub struct TrustedFolder {
     /// The files that trust is about; an older raymond did not keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<WorkflowPins>,
+    /// The checksums of the parts of files that trust compares, where that is not the whole file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub forms: BTreeMap<String, String>,
 }
 
 /// The trust of a folder in its current state.
@@ -66,6 +70,8 @@ pub enum FolderTrust {
     Trusted,
     /// It was trusted, and these of its files have changed, a text each.
     Lost(Vec<String>),
+    /// It was trusted, and these of its files have changed, but only in texts that people and models read.
+    Reworded(Vec<String>),
     /// It was trusted with another key.
     OtherKey,
     /// It was never trusted.
@@ -88,11 +94,17 @@ pub fn remember(state: &UserState, trusted: &TrustedFolder) -> Result<(), Error>
     state.put(PURPOSE, &name(&trusted.folder), trusted)
 }
 
-/// Returns whether a folder is trusted with these files. Trust that was given with another key is lost.
+/// Returns whether a folder is trusted with these files, of which `forms` has the checksums of the parts that are compared.
+/// Trust that was given with another key is lost.
 ///
 /// # Errors
 /// [`Error::Key`], [`Error::Io`].
-pub fn find(state: &UserState, folder: &str, files: &WorkflowPins) -> Result<FolderTrust, Error> {
+pub fn find(
+    state: &UserState,
+    folder: &str,
+    files: &WorkflowPins,
+    forms: &BTreeMap<String, String>,
+) -> Result<FolderTrust, Error> {
     let known = match state.get::<TrustedFolder>(PURPOSE, &name(folder)) {
         Err(Error::Unproven { .. }) => return Ok(FolderTrust::OtherKey),
         known => known?.filter(|known| known.folder == folder),
@@ -101,7 +113,19 @@ pub fn find(state: &UserState, folder: &str, files: &WorkflowPins) -> Result<Fol
     if known.checksum == trust_checksum(files) {
         return Ok(FolderTrust::Trusted);
     }
-    let differences = known.files.map(|before| before.differences(files)).unwrap_or_default();
+    let Some(before) = known.files else { return Ok(FolderTrust::Lost(Vec::new())) };
+    let differences = before.differences(files);
+    let may_execute =
+        |pins: &WorkflowPins, path: &str| pins.files.get(path).map(|file| file.is_executable);
+    let is_reworded = |(path, _): &(String, PinDifference)| {
+        let form = known.forms.get(path);
+        form.is_some()
+            && form == forms.get(path)
+            && may_execute(&before, path) == may_execute(files, path)
+    };
+    if differences.iter().all(is_reworded) {
+        return Ok(FolderTrust::Reworded(differences.into_iter().map(|(path, _)| path).collect()));
+    }
     let text = |(path, how): &(String, PinDifference)| format!("{path} {}", how.word());
     Ok(FolderTrust::Lost(differences.iter().map(text).collect()))
 }
@@ -140,8 +164,6 @@ fn name(folder: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::domain::workflow_pins::PINS_VERSION;
 
@@ -163,8 +185,10 @@ mod tests {
             at: Timestamp(0),
             origin: TrustOrigin::Command,
             files: Some(files.clone()),
+            forms: BTreeMap::from([("a.yaml".to_owned(), "same".to_owned())]),
         };
-        let found = |files: &WorkflowPins| find(&state, "/w", files).expect("looked");
+        let found =
+            |files: &WorkflowPins| find(&state, "/w", files, &BTreeMap::new()).expect("looked");
         let (one, other) = (pins(&[("a.yaml", "1"), ("b.sh", "1")]), pins(&[("a.yaml", "2")]));
         assert_eq!(found(&one), FolderTrust::Never);
         remember(&state, &folder("/w", &one)).expect("remembered");
@@ -172,6 +196,14 @@ mod tests {
         assert_eq!(found(&one), FolderTrust::Trusted);
         let changes = ["a.yaml changed", "b.sh removed"].map(str::to_owned);
         assert_eq!(found(&other), FolderTrust::Lost(changes.into()));
+        let reworded = pins(&[("a.yaml", "2"), ("b.sh", "1")]);
+        assert_eq!(found(&reworded), FolderTrust::Lost(vec!["a.yaml changed".to_owned()]));
+        let with = |form: &str| {
+            let forms = BTreeMap::from([("a.yaml".to_owned(), form.to_owned())]);
+            find(&state, "/w", &reworded, &forms).expect("looked")
+        };
+        assert_eq!(with("same"), FolderTrust::Reworded(vec!["a.yaml".to_owned()]));
+        assert_eq!(with("other"), FolderTrust::Lost(vec!["a.yaml changed".to_owned()]));
         let (listed, _) = list(&state).expect("listed");
         assert_eq!(listed, [folder("/v", &one), folder("/w", &one)]);
         assert!(forget(&state, "/w").expect("forgotten") && !forget(&state, "/w").expect("gone"));

@@ -2,6 +2,7 @@
 
 use super::discovery::LoadedCase;
 use crate::cli::args::cases::TrustSwitches;
+use crate::cli::confirm::is_person_at_terminal;
 use crate::cli::exit::Error;
 use crate::cli::person;
 use crate::language::graph::vocabulary::GraphVocabulary;
@@ -22,5 +23,9 @@ pub(super) fn is_trusted(loaded: &LoadedCase, given: &TrustSwitches) -> Result<b
     let root = RunsRoot::new(std::env::temp_dir().join("raymond-test"));
     let settings = settings_of(&workflow);
     let examined = examine(&root, &workflow, &settings, &GraphVocabulary::default(), None)?;
-    Ok(examined.trust(&directories::user_state()?)? == FolderTrust::Trusted)
+    Ok(match examined.trust(&directories::user_state()?)? {
+        FolderTrust::Trusted => true,
+        FolderTrust::Reworded(_) => is_person_at_terminal(),
+        FolderTrust::Lost(_) | FolderTrust::OtherKey | FolderTrust::Never => false,
+    })
 }

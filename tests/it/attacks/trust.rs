@@ -130,6 +130,31 @@ fn terminal_shows_requests_and_asks_for_trust() {
 }
 
 #[test]
+fn changed_text_keeps_trust_at_terminal_and_changed_command_asks() {
+    let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
+    let prompt = "---\nallowed_tools: [\"Bash(cargo test:*)\"]\n---\nTest it.";
+    let test = folder(&[("flow.yaml", &command), ("MORE.md", prompt)]);
+    test.raymond(&["trust", "."]).ok();
+    let write = |name: &str, text: &str| {
+        std::fs::write(test.flow().join(name), text).expect("written");
+    };
+    write("flow.yaml", &format!("# Why it is so.\n{command}"));
+    write("MORE.md", &format!("{prompt} Twice."));
+    let told = "texts in it have changed since you trusted it (MORE.md, flow.yaml)";
+    test.run(&["START.md", "--id", "a"]).code(77).stderr_has(told);
+    test.raymond(&["trust", ".", "--show"]).ok().stderr_has("only texts have changed since");
+    let mut screen = test.on_screen(&["run", "--id", "b", "START.md"], (30, 120));
+    screen.wait_for(&["keeps your trust: only texts have changed, in MORE.md, flow.yaml"]);
+    assert_eq!(screen.wait_for_exit(), Some(0), "it does not ask");
+    test.run(&["START.md", "--id", "c"]).ok();
+    write("flow.yaml", &command.replace("touch ran", "touch pwned"));
+    let mut screen = test.on_screen(&["run", "--id", "d", "START.md"], (30, 120));
+    screen.wait_for(&["flow.yaml changed", "touch pwned", "Type yes"]);
+    screen.keys("no\r");
+    assert_eq!(screen.wait_for_exit(), Some(77));
+}
+
+#[test]
 fn plugin_added_to_manifest_by_agent_is_not_started_by_next_run() {
     let test = folder(&[]);
     test.run(&["START.md", "--id", "first"]).ok();

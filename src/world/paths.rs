@@ -14,6 +14,9 @@ use crate::domain::obeyed_name::refused_name;
 /// The directory of runs, where nothing may write but raymond itself.
 const RUNS_DIRECTORY: &str = ".raymond";
 
+/// The directory in it that workflows may write, such as the list of a fan-out; git ignores it with the rest.
+const SCRATCH: &str = ".raymond/tmp";
+
 /// The purpose of an access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAccess {
@@ -101,9 +104,11 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
     if below.as_os_str().is_empty() {
         return Err(format!("the path `{given}` is the workspace itself: name one below it"));
     }
-    if below.iter().any(|name| name.eq_ignore_ascii_case(RUNS_DIRECTORY)) {
+    let scratch = below.strip_prefix(SCRATCH).ok().filter(|inner| *inner != Path::new(""));
+    let changed = scratch.unwrap_or(below);
+    if changed.iter().any(|name| name.eq_ignore_ascii_case(RUNS_DIRECTORY)) {
         return Err(format!(
-            "the path `{given}` is in {RUNS_DIRECTORY}, where raymond keeps its runs: write elsewhere"
+            "the path `{given}` is in {RUNS_DIRECTORY}, where raymond keeps its runs: write to {SCRATCH} or elsewhere"
         ));
     }
     if let Some(name) = refused_name(below) {
@@ -191,11 +196,14 @@ mod tests {
             let why = write(given).expect_err("refused");
             assert!(why.contains("leads nowhere"), "{why}");
         }
-        for given in [".raymond/runs/x", "a/.Raymond", ".raymond"] {
+        for given in
+            [".raymond/runs/x", "a/.Raymond", ".raymond", ".raymond/tmp", ".raymond/tmp/.raymond/x"]
+        {
             let why = write(given).expect_err("refused");
             assert!(why.contains("keeps its runs"), "{why}");
         }
         assert!(resolve(root, ".raymond/x", FileAccess::Read).is_ok());
+        assert!(resolve(root, ".raymond/tmp/a/list.json", FileAccess::Write).is_ok());
         assert!(write("a/..").expect_err("refused").contains("the workspace itself"));
         assert!(write("  ").expect_err("refused").contains("is empty"));
         assert!(write("a\0b").expect_err("refused").contains("NUL"));

@@ -137,7 +137,7 @@ fn fan_out_example_of_the_how_to_runs() {
         .prompt("CHECK.md", prompt())
         .prompt("REPORT.md", prompt())
         .prompt("replies.yaml", replies)
-        .file("links.txt", b"a.html\nb.html\n");
+        .file(".raymond/tmp/links.txt", b"a.html\nb.html\n");
     test.raymond(&["check", "."]).ok().stderr_has(".: 4 files, no problems");
     test.raymond(&["run", ".", "--agent", "scripted", "--stagger", "0s"])
         .ok()

@@ -26,7 +26,8 @@ pub(super) const REVIEW_FOLDER: SampleWorkflow = SampleWorkflow {
 };
 
 /// The reply of a real agent that has written the list.
-const SEND: &str = r#"<fork next="MERGE.md" each="review-files.json" as="file">REVIEW.md</fork>"#;
+const SEND: &str =
+    r#"<fork next="MERGE.md" each=".raymond/tmp/review-files.json" as="file">REVIEW.md</fork>"#;
 
 /// Copies the sample with another script.
 fn with(place: &SampleDirectories, replies: &Value) -> PathBuf {
@@ -42,7 +43,9 @@ fn with(place: &SampleDirectories, replies: &Value) -> PathBuf {
 /// Runs the sample in a directory that has such a list.
 fn run(place: &SampleDirectories, replies: &Value, list: &str) -> Output {
     let folder = with(place, replies);
-    fs::write(place.work.path().join("review-files.json"), list).expect("written");
+    let scratch = place.work.path().join(".raymond/tmp");
+    fs::create_dir_all(&scratch).expect("made");
+    fs::write(scratch.join("review-files.json"), list).expect("written");
     let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(place.work.path())];
     place.raymond(&[&run[..], &["--stagger", "0s", "--json"]].concat())
 }
@@ -93,7 +96,7 @@ fn too_many_files_are_rejected_and_repaired_by_a_reminder() {
 #[test]
 fn missing_list_is_rejected_and_repaired_by_a_reminder() {
     let place = SampleDirectories::new();
-    let one = SEND.replace("review-files.json", "[&quot;a.rs&quot;]");
+    let one = SEND.replace(".raymond/tmp/review-files.json", "[&quot;a.rs&quot;]");
     let replies = serde_json::json!({
         "START.md": [SEND.replace("files.json", "file.json"), one],
         "REVIEW.md": ["<result>nothing found</result>"],

@@ -8,7 +8,7 @@ mod stage;
 mod verdict;
 
 pub use self::bounded_input::BoundedInput;
-pub use self::request::{ApprovalRequest, FileEdit};
+pub use self::request::{ApprovalRequest, FileEdit, NO_RULE};
 pub use self::rule::{ApprovalRule, GrantedRule, RuleScope};
 pub use self::stage::{ApprovalStage, PendingApproval, StepApprovals};
 pub use self::verdict::ApprovalVerdict;

@@ -177,7 +177,10 @@ impl ClaudeRunner {
     /// prompt is too long to be sent, or if the schema of its answers differs.
     fn switches(&self, worker: &Worker, input: &TurnInput) -> Option<Vec<ProcessSwitch>> {
         let sees = worker.reads_results || !input.reads_results;
-        if !sees || worker.output != input.output || input.prompt.len() > message::MAX_PROMPT_BYTES
+        if worker.is_widened
+            || !sees
+            || worker.output != input.output
+            || input.prompt.len() > message::MAX_PROMPT_BYTES
         {
             return None;
         }

@@ -58,6 +58,7 @@ impl ClaudeRunner {
             .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, (input.session.id.clone(), from))
             .map_err(|error| unwritable(&stream_file, &error))?;
+        worker.is_widened = input.options.asks_for_approval();
         worker.cgroup = group;
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.process_counts.add());

@@ -157,7 +157,8 @@ impl ClaudeRunner {
         }
     }
 
-    fn keep_for_next(&self, worker: Worker, input: &TurnInput, stream: &StreamParser) {
+    fn keep_for_next(&self, mut worker: Worker, input: &TurnInput, stream: &StreamParser) {
+        worker.is_widened |= stream.approvals.has_given_rules;
         let session = input.session.after_turn(stream.message.clone());
         let agent = &input.turn.agent;
         let is_held = worker.background.has_running();

@@ -117,6 +117,7 @@ impl TurnNewsChannel<'_> {
         point("approval.before");
         // A part of a line cannot be taken back, so it counts as told: whether the call runs is not known then.
         stream.approvals.answered(call);
+        stream.approvals.has_given_rules |= matches!(verdict, ApprovalVerdict::AllowAlways { .. });
         self.write(&line).await;
         point("approval.told");
     }

@@ -53,6 +53,8 @@ pub struct Worker {
     pub turn_from: u64,
     /// The options that it was started with, or last switched to.
     pub options: ProcessOptions,
+    /// True if it may have been given further rules with an answer, which hold to its end: it serves no further turn.
+    pub is_widened: bool,
     /// True if it may read the results of joins.
     pub reads_results: bool,
     /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
@@ -123,6 +125,7 @@ impl Worker {
             cgroup: None,
             turn_from: position,
             options: ProcessOptions::default(),
+            is_widened: false,
             reads_results: false,
             output: None,
             spent: ProcessSpending::default(),

@@ -10,6 +10,9 @@ use crate::domain::question::{Question, QuestionOption};
 use crate::domain::refusal::rules_that_allow;
 use crate::domain::widening::{is_covered, is_single_command};
 
+/// The reason of Claude Code, if it asks about a command only because no rule allows it.
+pub const NO_RULE: &str = "This command requires approval";
+
 /// The number of rules that an answer gives at most. Claude Code suggests no more than a few for one call.
 const MAX_RULES: usize = 16;
 
@@ -146,18 +149,15 @@ impl ApprovalRequest {
     /// Returns the command of a call that runs a single one, and that Claude Code asks about for no other reason.
     fn single_command(&self) -> Option<&str> {
         let command = self.input.text("command").filter(|_| self.tool == "Bash")?;
-        let why = self.reason.as_deref().unwrap_or_default();
-        let is_plain = self.input.left_out_bytes == 0
-            && (why.is_empty() || why == "This command requires approval");
+        let is_plain = self.input.left_out_bytes == 0 && self.reason.as_deref() == Some(NO_RULE);
         (is_plain && is_single_command(command)).then_some(command)
     }
 
-    /// Returns whether rules that a person gave cover this call for certain.
+    /// Returns whether rules that a person gave cover this call for certain: it is a single command, and Claude Code asks
+    /// only because no rule allows it. Everything else may have further reasons that a rule does not settle.
     pub fn is_covered_by(&self, given: &[String]) -> bool {
-        let covers = |wanted: &String| given.iter().any(|given| is_covered(wanted, given));
-        let wanted = self.rules_that_allow();
         let command = self.single_command().map(|command| format!("Bash({command})"));
-        command.as_ref().is_some_and(covers) || (!wanted.is_empty() && wanted.iter().all(covers))
+        command.is_some_and(|command| given.iter().any(|given| is_covered(&command, given)))
     }
 
     /// Checks that rules which a person writes are about this call.
@@ -168,9 +168,13 @@ impl ApprovalRequest {
         let is_editor = |tool: &str| EDITORS.contains(&tool);
         let is_about = |rule: &&ApprovalRule| {
             let tools = (rule.tool.as_str(), self.tool.as_str());
-            let command = self.single_command().map(|command| format!("Bash({command})"));
-            let covers = |command: String| is_covered(&command, &rule.to_string());
-            tools.0 == tools.1 && command.is_none_or(covers)
+            let wanted = match self.single_command() {
+                Some(command) => vec![format!("Bash({command})")],
+                None => self.rules_that_allow(),
+            };
+            let covers = |wanted: &String| is_covered(wanted, &rule.to_string());
+            tools.0 == tools.1 && (wanted.is_empty() || wanted.iter().any(covers))
+                || self.rules.contains(rule)
                 || is_editor(tools.0) && is_editor(tools.1)
         };
         match rules.iter().find(|rule| !is_about(rule)) {
@@ -291,7 +295,10 @@ mod tests {
 
     #[test]
     fn wider_rules_are_offered_and_cover_calls() {
-        let call = |command: &str| request("Bash", &json!({ "command": command }), &[]);
+        let call = |command: &str| {
+            let asked = request("Bash", &json!({ "command": command }), &[]);
+            ApprovalRequest { reason: Some(NO_RULE.to_owned()), ..asked }
+        };
         assert_eq!(
             call("python3 -m py_compile a.py").wider_rules(),
             ["Bash(python3 -m py_compile:*)", "Bash(python3:*)"]
@@ -300,20 +307,35 @@ mod tests {
         assert!(call("echo $(id)").wider_rules().is_empty(), "only `Bash` covers it");
         let covered = |command: &str, rule: &str| call(command).is_covered_by(&[rule.to_owned()]);
         assert!(covered("python3 -m py_compile a.py", "Bash(python3 -m py_compile:*)"));
-        assert!(covered("touch a", "Bash(touch a *)") && covered("echo $(id)", "Bash"));
+        assert!(covered("touch a", "Bash(touch a *)") && covered("touch a", "Bash"));
         for (command, rule) in [
             ("python3 x.py", "Bash(python3 -m py_compile:*)"),
             ("python3 -m py_compile a.py; rm -rf b", "Bash(python3 -m py_compile:*)"),
             ("python3 -m py_compile $(rm b)", "Bash(python3 -m py_compile:*)"),
             ("pythonx", "Bash(python:*)"),
             ("touch a", "WebFetch"),
+            ("echo $(id)", "Bash"),
+            ("git push # '\npython3 x.py #'", "Bash(git push:*)"),
+            ("git push a\\>& python3 x.py", "Bash(git push:*)"),
+            ("git push > .claude/settings.json", "Bash(git push:*)"),
+            ("cd ..; rm x", "Bash(rm:*)"),
+            ("touch a && touch /b", "Bash(touch:*)"),
         ] {
             assert!(!covered(command, rule), "{command}");
         }
-        for why in ["PreToolUse:Bash hook", "Permission to use Bash has been denied", "ask rule"] {
-            let asked = ApprovalRequest { reason: Some(why.into()), ..call("touch a") };
-            assert!(!asked.is_covered_by(&["Bash(touch:*)".to_owned()]), "{why}");
+        let path = "This command requires approval, /out/requires approval";
+        for why in [Some("PreToolUse:Bash hook"), Some("ask rule"), Some(path), Some(""), None] {
+            let asked = ApprovalRequest { reason: why.map(str::to_owned), ..call("touch a") };
+            assert!(!asked.is_covered_by(&["Bash(touch:*)".to_owned()]), "{why:?}");
         }
+        let page = request("WebFetch", &json!({ "url": "http://a.test/" }), &[]);
+        assert!(!page.is_covered_by(&["WebFetch(domain:a.test)".to_owned()]));
+        let written = |request: ApprovalRequest, rule: &str| {
+            request.check_rules(&ApprovalRule::parse_all(rule).expect("rules")).is_ok()
+        };
+        assert!(written(page.clone(), "WebFetch(domain:a.test)"));
+        assert!(!written(page, "WebFetch(domain:b.test)"));
+        assert!(!written(call("git fetch && git push"), "Bash(rm:*)"));
     }
 
     #[test]

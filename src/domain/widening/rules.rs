@@ -78,6 +78,10 @@ pub fn is_covered(rule: &str, given: &str) -> bool {
         return true;
     }
     let (wanted, given) = (RuleParts::of(rule), RuleParts::of(given));
+    if wanted.use_of.is_some_and(|use_of| use_of.contains(['(', ')'])) && wanted.tool != "Bash" {
+        // Claude Code reads what stands behind the first bracket that closes as further rules.
+        return false;
+    }
     let Some(given_use) = given.use_of else {
         let of_server =
             wanted.tool.strip_prefix(given.tool).is_some_and(|rest| rest.starts_with("__"));
@@ -133,16 +137,17 @@ pub fn without_granted_rules(arguments: &[String]) -> (Vec<String>, Vec<String>)
     (others, rules)
 }
 
-/// Splits a list of rules at commas and spaces that stand outside of brackets.
+/// Splits a list of rules at commas and spaces that stand outside of brackets. As for Claude Code, the first bracket that
+/// closes ends a rule.
 pub fn split_rules(list: &str) -> Vec<String> {
-    let mut depth = 0_u32;
+    let mut is_inside = false;
     let parts = list.split(|c: char| {
         match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+            '(' => is_inside = true,
+            ')' => is_inside = false,
             _ => {}
         }
-        depth == 0 && (c == ',' || c == ' ')
+        !is_inside && (c == ',' || c == ' ')
     });
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

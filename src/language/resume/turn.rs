@@ -12,9 +12,10 @@ use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
+use crate::domain::permission::RunPermission;
 use crate::domain::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnInput, TurnReply};
 use crate::domain::turn_options::{OnDenied, PermissionMode, TurnOptions};
-use crate::domain::widening::OptionWidening;
+use crate::domain::widening::{OptionWidening, effective_permission};
 use crate::domain::working_dir::WorkingDir;
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
@@ -189,17 +190,21 @@ fn with_messages(mut prompt: String, agent: &Agent) -> String {
 
 /// Returns the options of a turn with the rules that a person has given for it, with an approval or when the run was
 /// started. They are not rules of the workflow, so they may go beyond what its states may have. A state that only
-/// plans, or whose file was changed since the run began, gets none of those that the run was started with.
+/// plans, or whose file was changed since the run began, gets none of them.
 fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>) -> TurnOptions {
     let prompt = prompt_place(environment.agent);
     let is_usable = |granted: &&GrantedRule| {
         options.asks_for_approval() && granted.is_for(&prompt) && granted.rule.fits_argument()
     };
+    let plan = PermissionMode::Plan;
+    let of_run =
+        effective_permission(environment.settings) == RunPermission::Mode(plan.name().to_owned());
+    let plans = options.permission_mode.map_or(of_run, |mode| mode == plan);
+    if plans || !environment.source.is_as_pinned(asked_file(environment.agent)) {
+        return options;
+    }
     let approved = environment.granted_rules.iter().filter(is_usable);
-    let takes_consent = options.permission_mode != Some(PermissionMode::Plan)
-        && environment.source.is_as_pinned(asked_file(environment.agent));
-    let given = &environment.settings.consent.every_state;
-    let given = given.iter().filter(|_| takes_consent).cloned();
+    let given = environment.settings.consent.every_state.iter().cloned();
     let further: Vec<String> =
         approved.map(|granted| granted.rule.to_string()).chain(given).collect();
     options.with_allowed_tools(further)

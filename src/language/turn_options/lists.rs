@@ -65,29 +65,15 @@ pub(super) fn tool(text: &str) -> Result<String, String> {
 /// A text that says what is expected.
 pub fn rule(text: &str) -> Result<String, String> {
     let (name, rest) = text.split_once('(').map_or((text, None), |(name, rest)| (name, Some(rest)));
-    let closes = rest.is_none_or(|rest| rest.len() > 1 && is_one_use(rest));
+    let is_one_use = |rest: &str| rest.len() > 1 && rest.find(['(', ')']) == Some(rest.len() - 1);
+    let closes = rest.is_none_or(is_one_use);
     if tool(name).is_err() || !closes || text.chars().any(char::is_control) {
         return Err(format!(
-            "`{}` is not a rule; write a tool, such as WebFetch, or a tool and what it is used for, such as Bash(cargo test:*)",
+            "`{}` is not a rule; write a tool, such as WebFetch, or a tool and what it is used for without further brackets, such as Bash(cargo test:*)",
             text.escape_debug()
         ));
     }
     Ok(text.to_owned())
-}
-
-/// Returns whether the bracket opened before a text closes at its end and nowhere else: Claude Code reads text
-/// after a closed bracket as further rules.
-fn is_one_use(rest: &str) -> bool {
-    let mut depth = 1_usize;
-    let closes = rest.char_indices().find(|&(_, c)| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    });
-    closes.is_some_and(|(at, _)| at + 1 == rest.len())
 }
 
 /// Reads the environment: a list of names to pass, or a mapping of names to values.

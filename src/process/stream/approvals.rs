@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::line::{ControlResponse, RawField, StreamLine, get, text};
-use crate::domain::approval::{ApprovalRequest, ApprovalRule, ApprovalVerdict};
+use crate::domain::approval::{ApprovalRequest, ApprovalRule, ApprovalVerdict, NO_RULE};
 
 /// The answer to the agent if a person refused a call without a reason.
 const DENIED: &str = "A person has refused this call.";
@@ -20,6 +20,8 @@ const DENIED: &str = "A person has refused this call.";
 /// The calls of a turn that need approval.
 #[derive(Debug, Default)]
 pub struct ApprovalCalls {
+    /// True if the program was given rules that hold to its end.
+    pub has_given_rules: bool,
     calls: Vec<AskedCall>,
     /// True once the turn is being ended from outside: what the program says then is a consequence of that.
     is_cut_off: bool,
@@ -65,6 +67,8 @@ struct AskedPermission<'line> {
     blocked_path: RawField<'line>,
     #[serde(borrow, default)]
     decision_reason: RawField<'line>,
+    #[serde(borrow, default)]
+    decision_reason_type: RawField<'line>,
     #[serde(borrow, default)]
     permission_suggestions: RawField<'line>,
 }
@@ -201,7 +205,11 @@ impl ApprovalCalls {
         let mut request = ApprovalRequest::new((call, tool), (&value, checksum), rules);
         request.subagent = text(asked.agent_id);
         let why = text(asked.decision_reason);
-        let reasons: Vec<String> = why.into_iter().chain(text(asked.blocked_path)).collect();
+        // A hook and a rule can have any words for their reason.
+        let kind = text(asked.decision_reason_type).filter(|kind| kind != "other");
+        let kind = kind.filter(|_| why.as_deref() == Some(NO_RULE));
+        let reasons = why.into_iter().chain(kind).chain(text(asked.blocked_path));
+        let reasons: Vec<String> = reasons.collect();
         request.reason = (!reasons.is_empty()).then(|| reasons.join(", "));
         let standing = CallStatus::New;
         self.calls.push(AskedCall { id, request, input: input.to_owned(), standing });

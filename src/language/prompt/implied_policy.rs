@@ -18,11 +18,14 @@ pub struct ImpliedPolicy {
 }
 
 impl ImpliedPolicy {
-    /// Returns the policies of all states that have none and whose text shows only whole tags.
+    /// Returns the policies of all states that have none and whose text shows only whole tags. A policy that would refuse one
+    /// of these tags is not implied, nor is a single way on: it would be taken without its tag.
     pub fn all(map: &WorkflowMap) -> Vec<Self> {
         let of = |(state, prompt): (&StateName, &FolderPrompt)| {
-            let entries = entries(prompt)?;
-            Some(Self { state: state.clone(), entries })
+            let implied = Self { state: state.clone(), entries: entries(prompt)? };
+            let policy = document::examine(&implied.written_into("x")?).document.frontmatter.policy;
+            let mut shown = prompt.shown.iter().filter_map(|tag| tag.transition.as_ref().ok());
+            (policy.implied().is_none() && shown.all(|way| policy.allows(way))).then_some(implied)
         };
         map.prompts().filter_map(of).collect()
     }
@@ -35,18 +38,27 @@ impl ImpliedPolicy {
 
     /// Returns the text of the state's file with the policy in its frontmatter; `None` if it would not be read so.
     pub fn written_into(&self, text: &str) -> Option<String> {
-        let policy = self.lines("");
+        let (mark, text) = match text.strip_prefix('\u{feff}') {
+            Some(text) => ("\u{feff}", text),
+            None => ("", text),
+        };
+        let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let policy = self.lines("").replace('\n', end);
         let first = text.lines().find(|line| !line.trim().is_empty());
         let written = if first.is_some_and(|line| line.trim_end() == "---") {
             let opening = text.find("---")? + 3;
             let closing = text[opening..].find("\n---")? + opening + 1;
-            format!("{}{policy}{}", &text[..closing], &text[closing..])
+            format!("{mark}{}{policy}{}", &text[..closing], &text[closing..])
         } else {
-            format!("---\n{policy}---\n{text}")
+            format!("{mark}---{end}{policy}---{end}{text}")
         };
-        let examined = document::examine(&written);
-        let is_read = examined.errors.is_empty()
-            && examined.document.frontmatter.policy.allowed.len() == self.entries.len();
+        let after = document::examine(&written);
+        let mut before = document::examine(text).document;
+        before.frontmatter.policy = after.document.frontmatter.policy.clone();
+        before.body_line = after.document.body_line;
+        let is_read = after.errors.is_empty()
+            && after.document == before
+            && before.frontmatter.policy.allowed.len() == self.entries.len();
         is_read.then_some(written)
     }
 }
@@ -84,8 +96,9 @@ fn entry(transition: &Transition) -> String {
         | Transition::Function { target, scope, return_to, .. } => {
             format!(", target: {}, return: {return_to}", at(scope, target))
         }
-        Transition::Fork { target, scope, next, .. } => {
-            format!(", target: {}, next: {next}", at(scope, target))
+        Transition::Fork { target, scope, next, each, .. } => {
+            let each = each.as_ref().map(|each| format!(", each: any, as: {}", each.name));
+            format!(", target: {}, next: {next}{}", at(scope, target), each.unwrap_or_default())
         }
         Transition::Ask { next, .. } => format!(", next: {next}"),
         Transition::Result { .. } => String::new(),
@@ -121,7 +134,7 @@ mod tests {
             [
                 "{ tag: goto, target: NEXT.md }",
                 "{ tag: call, target: SUB.md, return: NEXT.md }",
-                "{ tag: fork, target: W.md, next: NEXT.md }",
+                "{ tag: fork, target: W.md, next: NEXT.md, each: any, as: n }",
                 "{ tag: ask, next: NEXT.md }",
                 "{ tag: reset, target: START.md }",
                 "{ tag: result }",
@@ -136,15 +149,29 @@ mod tests {
         let written = policy.written_into(&headed).expect("it is read");
         assert!(written.starts_with("---\nmodel: haiku\nallowed_transitions:\n"), "{written}");
         assert!(implied(&[("START.md", &written)]).is_empty(), "it has a policy now");
+        let marked = format!("\u{feff}---\r\npermission_mode: plan\r\n---\r\n{text}");
+        let written = policy.written_into(&marked).expect("it is read");
+        assert!(
+            written.starts_with("\u{feff}---\r\npermission_mode: plan\r\nallowed_transitions:\r\n"),
+            "{written:?}"
+        );
     }
 
     #[test]
     fn text_that_does_not_tell_all_implies_none() {
         let open = "<goto>{{where}}</goto> or <result>x</result>";
         let own = "---\nallowed_transitions: [{ tag: result }]\n---\n<goto>START.md</goto>";
-        for text in
-            ["no tag", "`<result>x</result>`", open, own, "---\nmodle: x\n---\n<result>x</result>"]
-        {
+        for text in [
+            "no tag",
+            "`<result>x</result>`",
+            "`<goto>START.md</goto>` or <result>x</result>",
+            "Only if it is good: <goto>START.md</goto>",
+            "<ask next=\"START.md\" timeout=\"1s\" timeout_next=\"START.md\">a</ask> or <result>x</result>",
+            "<fork next=\"START.md\" cwd=\"a\">START.md</fork> or <result>x</result>",
+            open,
+            own,
+            "---\nmodle: x\n---\n<result>x</result>",
+        ] {
             assert!(implied(&[("START.md", text)]).is_empty(), "{text}");
         }
     }

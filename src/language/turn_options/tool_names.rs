@@ -68,7 +68,8 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
 /// Returns hints on rules for tools that are not offered.
 fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
     let Some(offered) = options.tools.as_ref() else { return Vec::new() };
-    let is_offered = |name: &str| offered.iter().any(|tool| tool == name || !is_known(tool));
+    let is_offered =
+        |name: &str| offered.iter().any(|tool| is_ruled_by(tool, name) || !is_known(tool));
     let hint = |rule: &String| {
         let name = tool_of(rule);
         if !is_known(name) || is_offered(name) {
@@ -82,6 +83,17 @@ fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> 
     options.allowed_tools.iter().flatten().filter_map(hint).collect()
 }
 
+/// Returns whether rules that name a tool hold for another: rules for `Edit` are for all that change files, rules for
+/// `Read` for all that read them.
+fn is_ruled_by(tool: &str, name: &str) -> bool {
+    let group: &[&str] = match name {
+        "Edit" => &["MultiEdit", "NotebookEdit", "Write"],
+        "Read" => &["Glob", "Grep", "LS", "NotebookRead"],
+        _ => &[],
+    };
+    tool == name || group.contains(&tool)
+}
+
 /// Returns why a rule that the starter of a run gave all states allows nothing; `states` are the options of their turns,
 /// if all are known.
 pub fn idle_rule(rule: &str, states: &[TurnOptions]) -> Option<String> {
@@ -91,7 +103,7 @@ pub fn idle_rule(rule: &str, states: &[TurnOptions]) -> Option<String> {
     }
     let forbids = |options: &TurnOptions| {
         let is_denied = |denied: &String| denied == rule || denied == name;
-        let offers = |tool: &String| tool == name || !is_known(tool);
+        let offers = |tool: &String| is_ruled_by(tool, name) || !is_known(tool);
         options.disallowed_tools.iter().flatten().any(is_denied)
             || options
                 .tools

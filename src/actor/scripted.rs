@@ -13,6 +13,7 @@ use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHa
 use crate::domain::capacity;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
+use crate::domain::reminder::refusal;
 use crate::domain::scripted_fault::ScriptedFault;
 use crate::domain::settings::MaxProcs;
 use crate::domain::supervision::TurnTimeouts;
@@ -121,10 +122,15 @@ impl ScriptedRunner {
             prompt: &input.prompt,
             taken: taken.as_deref(),
         };
-        let (place, reply) = self
-            .replies
-            .reply(&self.path, &request)
-            .map_err(|error| TurnFailure::new(FailureCause::Workflow, error.to_string()))?;
+        let (place, reply) = self.replies.reply(&self.path, &request).map_err(|error| {
+            let why = match refusal(&input.prompt) {
+                Some(why) => {
+                    format!("{}: the last reply of {key} was refused: {why} Correct it", self.path)
+                }
+                None => error.to_string(),
+            };
+            TurnFailure::new(FailureCause::Workflow, why)
+        })?;
         Ok((depends.then_some(place), reply))
     }
 

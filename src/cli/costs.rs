@@ -109,7 +109,7 @@ impl CostReport<'_> {
         if columns.is_some_and(|columns| table.iter().any(|line| line.width() > columns)) {
             table = cost_table::lines(&parts, self.whole(), form(true));
         }
-        let mut lines = status::headline(self.view);
+        let mut lines = status::headline(self.view, None);
         lines.extend(table);
         lines.extend(table::plain(&self.not_known()));
         lines

@@ -43,7 +43,7 @@ pub(super) fn dry_run(args: &RunArgs, root: &RunsRoot) -> Result<CliExitCode, Er
         }
     };
     let settings = settings::new(args, &workflow)?;
-    let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
+    let id = args.new_run.id.clone();
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let git_exchange = settings::git_exchange(&args.new_run)?;
     let request = RunRequest { id, input, program, no_check, engine: None, git_exchange };

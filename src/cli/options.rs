@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::args::answers::QuestionArgs;
@@ -15,7 +16,7 @@ use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::{OnExhausted, RestartPolicy};
 use crate::domain::time::millis;
-use crate::domain::turn_options::ApprovalPolicy;
+use crate::domain::turn_options::{ApprovalPolicy, PermissionMode};
 use crate::domain::turn_order::TurnOrder;
 use crate::language::budget::dollars;
 use crate::language::manifest::{max_procs, model};
@@ -54,7 +55,7 @@ pub struct RunOptions {
     pub claude: Option<String>,
 
     /// Permission mode of Claude Code [default: acceptEdits]
-    #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
+    #[arg(long, value_name = "MODE", value_parser = mode(), hide_possible_values = true, conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
 
     /// What to do when a tool call needs approval and the state does not say [default: refuse]
@@ -72,7 +73,7 @@ pub struct RunOptions {
 
     /// Read prompts again at each turn, while you write a workflow. Graphs, programs and keys that widen
     /// permissions stay as they were when the run started; stored with the run
-    #[arg(long)]
+    #[arg(long = "reread-prompts", alias = "live")]
     pub live: bool,
 
     /// Exit 1 at the end if any tool was refused in the run, or a join kept a failure, even before a resume;
@@ -202,6 +203,11 @@ pub struct ConsentArgs {
     /// Let Claude Code do everything without asking; only for disposable machines
     #[arg(long)]
     pub dangerously_skip_permissions: bool,
+}
+
+/// Returns the reader of a permission mode, which knows all of them.
+pub(super) fn mode() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(PermissionMode::NAMES.map(|(name, _)| name))
 }
 
 /// Reads the switch of an environment variable. Any other word is an error: this one gives permissions.

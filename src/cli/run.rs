@@ -90,7 +90,7 @@ pub(super) fn create_of(
 ) -> Result<PreparedRun, Error> {
     let settings = settings::new(args, workflow)?;
     prepare_processes(&settings);
-    let id = args.new_run.id.clone().or_else(|| args.new_run.label.clone());
+    let id = args.new_run.id.clone();
     let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
     let engine = engine::of_run(&args.dir)?;
     let git_exchange = settings::git_exchange(&args.new_run)?;

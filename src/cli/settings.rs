@@ -28,7 +28,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
         cwd: directory(&cwd)?,
         shared_dir: new_run.shared_dir.as_deref().map(directory).transpose()?,
         variables: new_run.variables.iter().cloned().collect(),
-        label: new_run.label.as_ref().map(ToString::to_string),
+        label: None,
         branch: new_run.branch.clone(),
         context: new_run.context.iter().cloned().collect(),
         ..settings_of(workflow)
@@ -83,7 +83,7 @@ fn answerer(new_run: &NewRunArgs) -> Result<(AnswererKind, Option<CassetteSource
             let (checksum, strict) = (String::new(), new_run.strict_replay);
             let answerer = match new_run.then {
                 None => AnswererKind::Replay,
-                Some(LiveAnswererArg::Live) => AnswererKind::Claude,
+                Some(LiveAnswererArg::Claude) => AnswererKind::Claude,
                 Some(LiveAnswererArg::Scripted) => AnswererKind::Scripted,
             };
             let until = new_run.replay_until;
@@ -114,8 +114,7 @@ pub fn for_resume(
         ("--id", new_run.id.is_some()),
         ("--input", new_run.input.is_some()),
         ("--var", !new_run.variables.is_empty()),
-        ("--label", new_run.label.is_some()),
-        ("--branch", new_run.branch.is_some()),
+        ("--base-branch", new_run.branch.is_some()),
         ("--context", !new_run.context.is_empty()),
         ("--cwd", new_run.cwd.is_some()),
         ("--agent", new_run.agent.is_some()),

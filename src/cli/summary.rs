@@ -138,11 +138,11 @@ enum ClosingPlace {
 }
 
 /// Returns the first agent whose failure no waiting agent took, so that it fails the run.
-fn first_failed(run: &Run) -> Option<&AgentId> {
+fn first_failed(run: &Run) -> Option<&FinishedAgent> {
     let fails_run = |agent: &&FinishedAgent| {
         matches!(agent.ending, AgentEnding::Error(_)) && !agent.parent_notified
     };
-    run.finished.iter().find(fails_run).map(|agent| &agent.id)
+    run.finished.iter().find(fails_run)
 }
 
 /// Returns a warning that a wait for an answer may outlast the session that continues after it.
@@ -175,10 +175,17 @@ fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
         }
         (RunStatus::Failed, _) => {
             let outcome = AgentFailures::of(run).outcome();
-            let look = first_failed(run).map_or_else(String::new, |agent| {
-                format!("; `raymond show {id} {agent}` shows why")
+            let failed = first_failed(run);
+            let look = failed.map_or_else(String::new, |failed| {
+                format!("; `raymond show {id} {}` shows why", failed.id)
             });
-            format!("run {id} {outcome}{ended}{look}")
+            let is_budget = failed.is_some_and(|failed| failed.cause == Some(FailureCause::Budget));
+            let more = if is_budget {
+                format!("; with more: raymond retry {id} --budget USD")
+            } else {
+                String::new()
+            };
+            format!("run {id} {outcome}{ended}{look}{more}")
         }
         (_, Some(pause @ PauseReason::Budget { .. })) => {
             format!("paused: {pause}; resume with more: raymond resume {id} --budget USD")

@@ -104,7 +104,7 @@ fn nothing(target: &str, root: &RunsRoot) -> String {
     } else if let Some(path) = similar_path(Path::new(target)) {
         format!("; {}", did_you_mean(target, &path.display().to_string()))
     } else if let Some(command) = meant_command(&Cli::command(), target) {
-        format!("; did you mean the command `raymond {command}`?")
+        format!("; did you mean the command `raymond {command}`? Options stand behind it")
     } else {
         format!(": name a prompt file, a folder with {FIRST_STATE}, or a run of `raymond list`")
     };

@@ -96,10 +96,12 @@ pub enum ProtocolViolation {
     #[error("{0}")]
     Invalid(#[from] InvalidTransition),
     /// There is one tag, but the state does not allow it.
-    #[error("{asked} is not an allowed transition of this state")]
+    #[error("{asked} is not an allowed transition of this state{}", .nearest.as_ref().map(|nearest| format!(", which allows {nearest}")).unwrap_or_default())]
     NotAllowed {
         /// The transition that was asked for.
         asked: String,
+        /// The allowed transition to the same states, if there is one.
+        nearest: Option<String>,
     },
     /// The result is not of the form that is needed.
     #[error("{why}")]
@@ -164,6 +166,21 @@ impl TransitionPolicy {
         self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
     }
 
+    /// Returns the allowed transition with the same tag to the same states.
+    pub fn nearest(&self, asked: &Transition) -> Option<&Transition> {
+        let is_near = |entry: &&Transition| {
+            entry.tag() == asked.tag()
+                && asked.states().next().is_some()
+                && entry.states().eq(asked.states())
+        };
+        self.allowed.iter().find(is_near)
+    }
+
+    fn not_allowed(&self, transition: &Transition, asked: String) -> ProtocolViolation {
+        let nearest = self.nearest(transition).map(Transition::in_short);
+        ProtocolViolation::NotAllowed { asked, nearest }
+    }
+
     /// Returns the one transition of several tags, if these are allowed forks that lead to the same state.
     fn together(
         &self,
@@ -178,7 +195,7 @@ impl TransitionPolicy {
             return Err(ProtocolViolation::NotTogether { tags });
         };
         match forks.iter().find(|fork| !self.allows(fork)) {
-            Some(asked) => Err(ProtocolViolation::NotAllowed { asked: asked.in_short() }),
+            Some(asked) => Err(self.not_allowed(asked, asked.in_short())),
             None => Ok(AcceptedTransition { transition, implicit: false, overruled: None }),
         }
     }
@@ -220,7 +237,7 @@ impl TransitionPolicy {
         if self.allows(&transition) {
             Ok(AcceptedTransition { transition, implicit: false, overruled: None })
         } else {
-            Err(ProtocolViolation::NotAllowed { asked: self.refused(&transition) })
+            Err(self.not_allowed(&transition, self.refused(&transition)))
         }
     }
 

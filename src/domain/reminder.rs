@@ -28,6 +28,11 @@ pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Opt
     ))
 }
 
+/// Returns why the last reply was refused, if a prompt is a reminder.
+pub fn refusal(prompt: &str) -> Option<&str> {
+    prompt.strip_prefix("Your last reply cannot be used: ")?.lines().next()
+}
+
 /// The reminder for an empty reply where the state lists nothing to choose from.
 pub const EMPTY_REPLY_REMINDER: &str = "Your last reply cannot be used: the reply is empty.\n\n\
      Do not repeat your work. Reply again, and give your answer as the text of the reply.\n";

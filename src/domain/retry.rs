@@ -257,7 +257,7 @@ impl<'run> EndedAgentsById<'run> {
         agent.lost_requests().any(|lost| lost.agent == *parent).then_some(program)
     }
 
-    /// Returns the agent that was told of a failure and is not retried with it.
+    /// Returns the agent that was told of a failure and does not wait again for what fails.
     fn continued_parent(
         &self,
         run: &Run,
@@ -266,11 +266,10 @@ impl<'run> EndedAgentsById<'run> {
     ) -> Option<ContinuedParent> {
         let ended = self.0.get(id)?;
         let parent = AgentId::parse(id.parent()?).ok()?;
-        if !ended.parent_notified || retried.contains_key(&parent) {
-            return None;
-        }
-        let live = run.agents.get(&parent);
-        if live.is_some_and(|live| live.failed_with(id)) {
+        let retried = retried.contains_key(&parent).then(|| self.retryable(&parent)).flatten();
+        let live = run.agents.get(&parent).or(retried.map(|(_, agent)| agent));
+        let waits = |agent: &Agent| agent.failed_with(id) || failed_children(agent).contains(id);
+        if !ended.parent_notified || live.is_some_and(waits) {
             return None;
         }
         Some(ContinuedParent { place: live.map(Agent::place), parent, child: id.clone() })

@@ -24,6 +24,9 @@ pub fn closest<'names>(
 /// Returns the question after a file that does not exist, with the reason why a file that looks the same is another one.
 pub fn did_you_mean(wanted: &str, similar: &str) -> String {
     let [one, other] = [wanted, similar].map(|path| path.rsplit('/').next().unwrap_or_default());
+    if wanted == similar {
+        return "it is a link that leads nowhere".to_owned();
+    }
     let reason = if looks_same(one, other) { SAME_LOOK } else { "" };
     format!("did you mean {similar}?{reason}")
 }

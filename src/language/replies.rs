@@ -126,6 +126,14 @@ impl ScriptedReplies {
         replies
     }
 
+    /// Returns whether a reply of a key that fits any prompt and agent has `repeat` before the last of them.
+    pub fn repeats_early(&self, key: &str) -> bool {
+        let listed = self.0.get(key).into_iter().flatten();
+        let is_plain = |one: &&ScriptedReply| one.agent.is_none() && one.pattern.is_none();
+        let plain: Vec<bool> = listed.filter(is_plain).map(|one| one.repeat).collect();
+        plain.split_last().is_some_and(|(_, before)| before.contains(&true))
+    }
+
     /// Returns the replies of a key; a branch of a node without any has those of the node.
     fn listed(&self, key: &str) -> &[ScriptedReply] {
         let of_node = || self.0.get(node_of_branch(key)?);

@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// The file was added after the run began.
     #[error(
-        "{path}: this file was not part of the workflow when the run began; add it with --migrate, or start a run that reads its prompts afresh: --live"
+        "{path}: this file was not part of the workflow when the run began; add it with --migrate, or start a run that reads its prompts afresh: --reread-prompts"
     )]
     NotPinned { path: String },
     /// A link leads out of the workflow's directory.

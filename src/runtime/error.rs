@@ -212,7 +212,7 @@ pub enum Error {
         missing: Vec<FolderInput>,
     },
     /// A program needs a branch that was not given.
-    #[error("{path}: the program needs @branch; give it: --branch NAME")]
+    #[error("{path}: the program needs @branch; give it: --base-branch NAME")]
     Branch {
         /// The program's file.
         path: String,

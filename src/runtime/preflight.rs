@@ -2,6 +2,7 @@
 //!
 //! Problems are reported at once, and no files are left.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -13,7 +14,7 @@ use crate::domain::id::{AgentId, RunId, StateKind, StateName};
 use crate::domain::money::Usd;
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::transition::Variables;
+use crate::domain::transition::{TagName, Transition, Variables};
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
@@ -21,6 +22,7 @@ use crate::language::graph::answers;
 use crate::language::graph::asks::asks_claude;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
+use crate::language::hint::closest;
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::program;
@@ -28,7 +30,7 @@ use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step::{self, PromptContext, step};
 use crate::language::prompt::survey::{MAX_SURVEYED_STATES, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
-use crate::language::prompt::workflow_map::{WorkflowMap, WorkflowMapOptions};
+use crate::language::prompt::workflow_map::{FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::language::source::WorkflowSource;
 use crate::language::template::placeholders;
 use crate::language::turn_options::idle_rule;
@@ -133,13 +135,16 @@ fn first_prompt(
             scope.check(&state).map_err(|error| wrong_answer(node, text, error.to_string()))?;
         }
     }
-    let reach =
-        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let by_text =
+        WorkflowMapOptions { by_text: true, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let unasked = unasked(settings, &WorkflowMap::of(entry, scope, by_text));
+    let reach = WorkflowMapOptions { by_text: false, ..by_text };
     refuse_widenings(scope, settings, |ceiling| {
         in_outline(&WorkflowMap::of(entry, scope, reach), scope, ceiling)
     })?;
     let mut warnings = survey(entry, scope);
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
+    warnings.extend(unasked);
     warnings.extend(missed.map(|missed| {
         format!("{}: no --input was given, so {{{{input}}}} is empty", missed.place)
     }));
@@ -251,6 +256,30 @@ fn refuse_widenings(
 fn prepared_answers(settings: &Settings) -> impl Iterator<Item = (&str, &str)> {
     let answers = settings.answers.iter();
     answers.flat_map(|(node, texts)| texts.iter().map(|text| (node.as_str(), text.as_str())))
+}
+
+/// Returns a warning for each answer to a question that no state of these can ask, if all of them are prompts.
+fn unasked(settings: &Settings, map: &WorkflowMap) -> Vec<String> {
+    if map.states.values().any(|state| !matches!(state, FolderState::Prompt(_))) {
+        return Vec::new();
+    }
+    let asks = map.ways().filter(|way| way.tag() == TagName::Ask);
+    let asked: BTreeSet<&str> = asks.flat_map(Transition::states).map(StateName::as_str).collect();
+    let unknown = prepared_answers(settings).filter(|(node, _)| !asked.contains(node));
+    let warning = |(node, text): (&str, &str)| {
+        let hint =
+            closest(node, asked.iter().copied()).map(|name| format!("; did you mean {name}?"));
+        let all = || {
+            let names: Vec<&str> = asked.iter().copied().collect();
+            format!(
+                "; a question has the name of the state that gets its answer: {}",
+                names.join(", ")
+            )
+        };
+        let hint = hint.unwrap_or_else(|| if asked.is_empty() { String::new() } else { all() });
+        format!("--answer {node}={text}: no state asks a question of this name{hint}")
+    };
+    unknown.map(warning).collect()
 }
 
 fn wrong_answer(node: &str, text: &str, why: String) -> Error {

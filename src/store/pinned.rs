@@ -190,7 +190,7 @@ impl PinnedFiles {
             }
         } else if warned.insert(path.to_owned()) {
             let advice = if is_prompt_path(path) {
-                ", and a run started with --live always takes it"
+                ", and a run started with --reread-prompts always takes it"
             } else {
                 ""
             };

@@ -90,8 +90,9 @@ async fn base(
     match (git.commit("HEAD").await?, branch) {
         (Some(head), None) => return Ok(Some(head)),
         (Some(_), Some(name)) => {
-            let why =
-                format!("no branch or commit `{name}`; --branch names what work is compared with");
+            let why = format!(
+                "no branch or commit `{name}`; --base-branch names what work is compared with"
+            );
             return Err(OperationError::Failed(why));
         }
         (None, _) => {}

@@ -182,7 +182,7 @@ fn program_example_of_the_how_to_runs() {
         flow,
         "--agent",
         "scripted",
-        "--label",
+        "--id",
         "haiku-1",
         "--context",
         "input=a haiku",

@@ -24,7 +24,8 @@ pub enum AnswererArg {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LiveAnswererArg {
     /// Claude Code
-    Live,
+    #[value(alias = "live")]
+    Claude,
     /// The workflow's `replies.yaml`; no model is called
     Scripted,
 }

@@ -13,14 +13,14 @@ pub(super) const TEST_HELP: &str = "Examples:
   raymond test flow/tests/ways.yaml --case 'budget used up'
   raymond test --junit report.xml        for CI
   raymond test flow --kill-sweep         repeat each case for each record: kill it after the record, and resume it
-  raymond test flow --live --models haiku,sonnet --times 5 --budget 2
+  raymond test flow --real --models haiku,sonnet --times 5 --budget 2
 
 A case is a run with scripted replies: it calls no model, costs nothing, and does not need Claude Code. Each case runs
 in separate directories, which are removed afterwards. Prints a line for each case. A failed case also shows the path
 with the first difference and the line of the expectation. Exit code 0 if all cases pass, 1 if a case fails, 65 if a
 file of cases is invalid. A workflow that asks for more than prompts must be trusted: see `raymond trust`.
 
---live runs the cases with Claude Code, which costs money: at most --budget. It ignores scripted replies and cassettes,
+--real runs the cases with Claude Code, which costs money: at most --budget. It ignores scripted replies and cassettes,
 and checks the same expectations. Prints for each case and model how many runs passed, the 95 % interval of that rate,
 cost and time. Exit code 1 if a run failed, 75 if runs are left out because the budget is used up.
 
@@ -55,7 +55,7 @@ pub struct TestArgs {
     #[arg(long)]
     pub kill_sweep: bool,
 
-    /// Number of cases to run at a time [default: the number of cores; with --live 2]
+    /// Number of cases to run at a time [default: the number of cores; with --real 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub jobs: Option<u16>,
 
@@ -67,7 +67,7 @@ pub struct TestArgs {
     #[command(flatten)]
     pub trust: TrustSwitches,
 
-    /// The options of live tests.
+    /// The options of tests with the real agent program.
     #[command(flatten)]
     pub live: LiveArgs,
 }

@@ -18,7 +18,7 @@ program that begins to wait later sees it. It is stored when this command return
 last. Asserting the same value again changes nothing. With --append the value is queued behind the values that no
 program has taken yet: `:consume` takes the oldest, and then the next one holds.
 
-Programs usually use their run's id, which --label sets, as the key. `(signal LABEL)` without :key accepts any key,
+Programs usually use their run's id, which --id sets, as the key. `(signal LABEL)` without :key accepts any key,
 even the empty one. raymond warns if the value replaces a value that no program has taken, and if no live or defined
 program reads the label. Inside an agent's turn, the directory is that of its run, and the agent is the source. With
 --engine, all runs of the engine on all machines share the fact, and agents cannot change it.

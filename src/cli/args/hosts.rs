@@ -12,7 +12,7 @@ use crate::domain::time::millis;
 
 pub(super) const WORKER_HELP: &str = "Examples:
   raymond worker --engine postgres://ray@db/work --host build-1 --slots 8
-  raymond worker --engine postgres://ray@db/work --label gpu --allow commands --host-timeout 10m
+  raymond worker --engine postgres://ray@db/work --host-label gpu --allow commands --host-timeout 10m
   RAYMOND_ENGINE=postgres://ray@db/work raymond worker
   raymond worker --engine restate://restate:8080 --listen 10.0.0.5:9080 --server-key publickeyv1_…
 
@@ -72,7 +72,7 @@ pub struct WorkerArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
     /// A label that states can ask for; repeatable
-    #[arg(long = "label", value_name = "LABEL", value_parser = HostLabel::parse)]
+    #[arg(long = "host-label", alias = "label", value_name = "LABEL", value_parser = HostLabel::parse)]
     pub labels: Vec<HostLabel>,
     /// What runs may do on this host, beyond prompts; repeatable
     #[arg(long, value_enum, value_delimiter = ',')]

@@ -1,9 +1,10 @@
-//! The arguments of `test --live`.
+//! The arguments of `test --real`.
 
 use std::ffi::OsString;
 
 use clap::Args;
 
+use crate::cli::options::mode;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -13,12 +14,12 @@ use crate::language::cases::{CasePermission, CaseSetting};
 use crate::language::manifest::model;
 use crate::language::turn_options::tool_rule;
 
-/// The options of live tests.
+/// The options of tests with the real agent program.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Live")]
+#[command(next_help_heading = "Real runs")]
 pub struct LiveArgs {
     /// Run the cases with Claude Code, within a budget, and print how often each case passes
-    #[arg(long, conflicts_with_all = ["update", "kill_sweep", "coverage"])]
+    #[arg(long = "real", alias = "live", conflicts_with_all = ["update", "kill_sweep", "coverage"])]
     pub live: bool,
 
     /// The models to use, in turn, for states that name none [default: those of the workflows]
@@ -42,14 +43,16 @@ pub struct LiveArgs {
     pub permissions: LivePermissions,
 }
 
-/// The permissions that the person gives to live runs. A case only asks for them.
+/// The permissions that the person gives to real runs. A case only asks for them.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Live")]
+#[command(next_help_heading = "Real runs")]
 pub struct LivePermissions {
     /// Permission mode of Claude Code, as for `raymond run`
     #[arg(
         long,
         value_name = "MODE",
+        value_parser = mode(),
+        hide_possible_values = true,
         requires = "live",
         conflicts_with = "dangerously_skip_permissions"
     )]

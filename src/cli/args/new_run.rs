@@ -12,24 +12,20 @@ use crate::language::prompt::step::RESERVED;
 /// Options that are fixed when a run starts.
 #[derive(Debug, Clone, Default, Args)]
 pub struct NewRunArgs {
-    /// Name the run instead of letting raymond choose an id
-    #[arg(long, value_parser = RunId::parse)]
+    /// Name the run instead of letting raymond choose an id; programs read it as @label
+    #[arg(long, alias = "label", value_parser = RunId::parse)]
     pub id: Option<RunId>,
 
-    /// Text for {{input}} in the first state
-    #[arg(long, value_name = "TEXT")]
+    /// Text for {{input}} in the first state; - reads it from stdin
+    #[arg(long, value_name = "TEXT", value_parser = input)]
     pub input: Option<String>,
 
     /// Text for {{KEY}} in every state; repeatable
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
 
-    /// Name the run, as --id does; programs read it as @label
-    #[arg(long, value_name = "LABEL", value_parser = RunId::parse, conflicts_with = "id")]
-    pub label: Option<RunId>,
-
-    /// The branch that (artifact …) compares against; programs read it as @branch
-    #[arg(long, value_name = "BRANCH")]
+    /// The git branch that (artifact …) compares against; programs read it as @branch
+    #[arg(long = "base-branch", alias = "branch", value_name = "BRANCH")]
     pub branch: Option<String>,
 
     /// Text for @context/KEY in programs; repeatable
@@ -50,7 +46,7 @@ pub struct NewRunArgs {
     #[arg(long, value_name = "SEQ", requires = "then", value_parser = clap::value_parser!(u64).range(1..))]
     pub replay_until: Option<u64>,
 
-    /// The source of the answers after --replay-until: live for Claude Code, or scripted for the workflow's replies.yaml
+    /// The source of the answers after --replay-until: claude, or scripted for the workflow's replies.yaml
     #[arg(long, value_name = "WHO", requires = "replay_until")]
     pub then: Option<LiveAnswererArg>,
 
@@ -71,6 +67,13 @@ pub struct NewRunArgs {
     /// Start the workflow even if `raymond check` finds errors in it
     #[arg(long)]
     pub no_check: bool,
+}
+
+fn input(text: &str) -> Result<String, String> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    std::io::read_to_string(std::io::stdin()).map_err(|error| format!("cannot read stdin: {error}"))
 }
 
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {

@@ -8,11 +8,11 @@ use super::examples::{DEFINE_HELP, WORKFLOW_LIST_HELP};
 use super::{AllRunsArgs, DirArgs, OneRunArgs, RunArgs};
 
 pub(super) const WORKFLOW_HELP: &str = "Examples:
-  raymond workflow start workflows/planner-worker-review --label feature-42
+  raymond workflow start workflows/planner-worker-review --id feature-42
   raymond signal plan/ready --key feature-42        the fact that its first state waits for
   raymond workflow watch feature-42                 its states, its requests and their answers
   raymond workflow define workflows/standing-reviewer
-  raymond workflow start standing-reviewer --label nightly
+  raymond workflow start standing-reviewer --id nightly
   raymond workflow list
 
 A program is a conversation of several agents as S-expressions (.lisp). `raymond check FILE` reports its errors,
@@ -20,8 +20,8 @@ A program is a conversation of several agents as S-expressions (.lisp). `raymond
 facts that it waits for.";
 
 pub(super) const START_HELP: &str = "Examples:
-  raymond workflow start workflows/planner-worker-review --label feature-42
-  raymond workflow start standing-reviewer --label nightly
+  raymond workflow start workflows/planner-worker-review --id feature-42
+  raymond workflow start standing-reviewer --id nightly
 
 TARGET is a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
 `raymond start` starts prompts and graphs in the background.";

@@ -91,7 +91,7 @@ pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     files.dedup();
     if files.is_empty() {
         return Err(Error::Usage(format!(
-            "{}: no cases found; write one to {FOLDER}/ beside a workflow, such as {FOLDER}/main.yaml with `expect: {{ path: [START.md] }}`",
+            "{}: no cases found; write one into the folder of a workflow, such as {FOLDER}/main.yaml with `expect: {{ path: [START.md] }}`",
             path.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! `raymond test --live`: runs the cases with Claude Code, several times with each model, under one budget.
+//! `raymond test --real`: runs the cases with Claude Code, several times with each model, under one budget.
 //!
 //! The rounds come one after another, so that all cases and models have had about as many runs when the money is used
 //! up, or an interrupt comes.

@@ -44,7 +44,7 @@ pub(super) fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
         text.push_str(&output::table(&runs.iter().flat_map(rows).collect::<Vec<_>>()));
     }
     if text.is_empty() {
-        output::tell("no programs yet; start one: raymond workflow start FILE --label LABEL");
+        output::tell("no programs yet; start one: raymond workflow start FILE --id NAME");
     }
     output::print(&text)
 }

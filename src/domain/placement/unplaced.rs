@@ -58,7 +58,7 @@ impl fmt::Display for Unplaced {
             Self::NoHost => f.write_str("the engine has no hosts; start `raymond worker` on one"),
             Self::NoSuchLabel(label) => write!(
                 f,
-                "no host has the label {label}; start `raymond worker --label {label}` on one"
+                "no host has the label {label}; start `raymond worker --host-label {label}` on one"
             ),
             Self::AllAre { label, obstacle } => all_are(label.as_ref(), *obstacle, f),
             Self::Mixed { label, counts } => {

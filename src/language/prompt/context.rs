@@ -8,6 +8,18 @@ use crate::domain::transition::Variables;
 /// The placeholders that the runtime fills itself; no variable can take their names.
 pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
 
+/// The placeholder for the run's id; `workflow_id` is its older name.
+pub const RUN_ID: &str = "run_id";
+
+/// Adds the placeholders that the runtime fills itself. Workflows that have a `run_id` of their own keep it.
+pub fn add_own(values: &mut Variables, run: &RunId, agent: &AgentId, state: &StateName) {
+    if values.get(RUN_ID).is_none() {
+        values.insert(RUN_ID.to_owned(), run.to_string());
+    }
+    let own = [run.as_str(), agent.as_str(), state.as_str()];
+    values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+}
+
 /// The placeholder for the results of the agents that a state has waited for.
 pub const RESULTS: &str = "results";
 
@@ -26,7 +38,7 @@ pub struct JoinResults {
 /// The state of an agent when it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptContext {
-    /// The run, for `{{workflow_id}}`.
+    /// The run, for `{{run_id}}`.
     pub workflow: RunId,
     /// The agent, for `{{agent_id}}`.
     pub agent: AgentId,
@@ -49,8 +61,7 @@ impl PromptContext {
             values.insert(RESULTS.to_owned(), list.to_string());
             values.insert(RESULTS_FILE.to_owned(), file.clone());
         }
-        let own = [self.workflow.as_str(), self.agent.as_str(), self.state.as_str()];
-        values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+        add_own(&mut values, &self.workflow, &self.agent, &self.state);
         values
     }
 }

@@ -42,7 +42,7 @@ pub struct JudgedReply {
 }
 
 /// What helps an agent that could not be reminded.
-const NO_POLICY: &str = "; the state has no policy, so the agent gets no reminder: `raymond check PATH --write` adds the policy that its text implies";
+const NO_POLICY: &str = "; the state has no policy, so the agent gets no reminder; if it is a prompt that shows its tags, `raymond check PATH --write` adds the policy that they imply";
 
 impl ReplyRules {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.
@@ -104,7 +104,7 @@ impl ReplyRules {
         let result = self.read(reply, source).and_then(|accepted| match accepted.transition {
             Transition::Result { payload, .. } => contract::read(contract, &payload)
                 .map_err(|why| ProtocolViolation::Contract { why }),
-            other => Err(ProtocolViolation::NotAllowed { asked: other.in_short() }),
+            other => Err(ProtocolViolation::NotAllowed { asked: other.in_short(), nearest: None }),
         });
         result.map_err(|violation| Box::new(self.violated(&violation, source)))
     }

@@ -12,14 +12,26 @@ use crate::language::turn_options;
 pub(super) fn find(body: &str, body_line: u64) -> Option<(String, SourcePlace)> {
     let is_before = |line: &&str| {
         let is_title = line.starts_with('#') || line.starts_with("<!--");
-        is_title || line.trim().is_empty() || is_fence(line)
+        is_title
+            || line.trim().is_empty()
+            || is_fence(line)
+            || (body_line == 1 && is_code_fence(line))
     };
     let before = body.lines().take_while(is_before).count();
     let lines: Vec<&str> = body.lines().skip(before).collect();
+    let is_toml = |line: &&str| line.trim() == "+++";
+    if body.lines().next().is_some_and(|line| is_toml(&line))
+        && lines.iter().any(is_toml)
+        && lines.first()?.contains('=')
+    {
+        let message = "TOML is a part of the prompt and has no effect: write the keys as YAML, between two lines `---`";
+        return Some((message.to_owned(), SourcePlace { line: body_line, column: 1 }));
+    }
     key(lines.first()?)?;
-    let end = lines.iter().position(|line| is_fence(line) || !is_of_yaml(line));
+    let is_end = |line: &str| is_fence(line) || is_code_fence(line);
+    let end = lines.iter().position(|line| is_end(line) || !is_of_yaml(line));
     let mut block = &lines[..end.unwrap_or(lines.len())];
-    let is_closed = lines.get(block.len()).is_some_and(|line| is_fence(line));
+    let is_closed = lines.get(block.len()).is_some_and(|line| is_end(line));
     if !is_closed {
         block = block.split(|line| line.trim().is_empty()).next()?;
     }
@@ -49,6 +61,11 @@ fn key(line: &str) -> Option<&str> {
 fn is_fence(line: &str) -> bool {
     let line = line.trim();
     line.len() > 1 && line.chars().all(|c| matches!(c, '-' | '–' | '—' | '+' | '.' | '~' | '='))
+}
+
+/// Returns whether a line begins or ends a block of YAML code.
+fn is_code_fence(line: &str) -> bool {
+    matches!(line.trim(), "```yaml" | "```yml" | "```")
 }
 
 /// Returns whether a line may stand in frontmatter.
@@ -85,6 +102,7 @@ mod tests {
             " ---\n",
             "—\n—\n",
             "+++\n",
+            "```yaml\n",
             "# Title\n",
             "<!-- x -->\n---\n",
         ] {
@@ -116,6 +134,12 @@ mod tests {
         ] {
             assert!(found(text).is_some(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn toml_is_found() {
+        assert!(found("+++\nmodel = \"haiku\"\n+++\nDo it.").is_some());
+        assert_eq!(found("+++\nDo it.\n+++\n"), None);
     }
 
     #[test]

@@ -172,7 +172,14 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
     };
     if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
         let message = format!(
-            "`{key}` is probably misspelt: a variable may not look so much like `return` or `target`"
+            "`{key}` is probably misspelt: a variable may not look so much like {}",
+            KEYS.map(|known| format!("`{known}`")).join(", ")
+        );
+        return Err(Error::at(value.at, message));
+    }
+    if let Some((_, value)) = attributes.get_key_value("as").filter(|_| tag != TagName::Fork) {
+        let message = format!(
+            "`as` names the entries of a fork's `each`, and `{tag}` has none; leave it out"
         );
         return Err(Error::at(value.at, message));
     }
@@ -242,9 +249,16 @@ pub(super) fn shape() -> Value {
 /// The placeholder for a text of the agent's own.
 pub(super) const ANY_TEXT: &str = "…";
 
+/// The attributes that a variable's name may not resemble.
+const KEYS: [&str; 5] = ["return", "target", "timeout", "each", "next"];
+
 /// Returns whether a variable's name is one typo away from a key that has a meaning.
 fn is_misspelt(key: &str) -> bool {
-    ["return", "target"].into_iter().any(|known| strsim::damerau_levenshtein(key, known) == 1)
+    KEYS.into_iter().any(|known| {
+        // Many words differ from a short one in a letter.
+        let is_swapped = known.len() == key.len() && known.chars().all(|c| key.contains(c));
+        strsim::damerau_levenshtein(key, known) == 1 && (known.len() > 4 || is_swapped)
+    })
 }
 
 fn tag_names() -> String {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 pub use super::agent_terms::{agent_options, call_budget, child_options};
-pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE};
+pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
 use super::document::{self, ExaminedDocument, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;

@@ -6,7 +6,7 @@ use crate::domain::activity::Activity;
 use crate::domain::decide::TurnJudgement;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
-use crate::language::prompt::context::RESERVED;
+use crate::language::prompt::context::add_own;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::language::prompt::script::{self, PreparedScript};
 
@@ -42,8 +42,7 @@ fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> Resu
     let agent = environment.agent;
     let mut variables = environment.settings.variables.clone();
     variables.extend(agent.placeholder_values());
-    let own = [environment.run.as_str(), agent.id.as_str(), agent.current_state.as_str()];
-    variables.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+    add_own(&mut variables, environment.run, &agent.id, &agent.current_state);
     let operation = script.operation(&variables, environment.limits.timeout_ms);
     let suspended = SuspendedExecution::Entered;
     ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }

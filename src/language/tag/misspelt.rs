@@ -104,7 +104,7 @@ pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
         }
         let Some(body) = body(text, start, name) else { continue };
         let (inside, follows) = (&text[body.clone()], &text[body.end..]);
-        let encloses = state_in(inside);
+        let encloses = state_in(inside).or_else(|| begun_state(inside, &near));
         let mistake = match (near, TagName::from_name(name)) {
             (NearMiss::Unknown(_), _) => unknown(name, follows, encloses.is_some()),
             (NearMiss::Unclosed(_), Some(tag)) => {
@@ -154,6 +154,14 @@ fn body(text: &str, start: usize, name: &str) -> Option<Range<usize>> {
 /// Returns the state that a body names.
 fn state_in(body: &str) -> Option<StateName> {
     StateName::parse(body.trim()).ok().filter(StateName::is_state_by_ending)
+}
+
+/// Returns the state that the body of an unclosed tag begins with: the sentence goes on behind it.
+fn begun_state(body: &str, near: &NearMiss<'_>) -> Option<StateName> {
+    let is_unclosed =
+        matches!(near, NearMiss::Unclosed(_)) && !body.starts_with(char::is_whitespace);
+    let word = body.split_whitespace().next().filter(|_| is_unclosed)?;
+    state_in(word.trim_end_matches(|c: char| c.is_ascii_punctuation()))
 }
 
 fn unknown(name: &str, follows: &str, encloses_state: bool) -> Option<TagMistake> {
@@ -219,6 +227,8 @@ mod tests {
             ("<reslt>done</reslt>", "0 - <reslt>, which is not a tag; did you mean <result>?"),
             ("<goto>A.md<goto>", "0 A.md a <goto> without its </goto>"),
             ("<goto> A.md\nor wait", "0 A.md a <goto> without its </goto>"),
+            ("<goto>B.md, otherwise <result>x</result>", "0 B.md a <goto> without its </goto>"),
+            ("<goto>B.md.", "0 B.md a <goto> without its </goto>"),
             ("<goto>{{next}}</gotto>", "0 - a <goto> without its </goto>"),
             ("<result>done<result>", "0 - a <result> without its </result>"),
             (

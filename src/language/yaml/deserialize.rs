@@ -164,6 +164,8 @@ impl<'de> Deserializer<'de> for YamlDeserializer<'de> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMismatch> {
         match &self.0.value {
             YamlContent::Map(_) => self.deserialize_any(visitor),
+            YamlContent::Text(text) if text.text.contains(':') => self
+                .wrong("a mapping is expected here: put a space after the colon of `key: value`"),
             _ => self.wrong("a mapping is expected here, such as { key: value }"),
         }
     }

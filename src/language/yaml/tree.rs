@@ -121,8 +121,25 @@ fn place(span: &Span) -> SourcePlace {
 fn syntax(error: &ScanError) -> YamlFault {
     let mark = error.marker();
     let at = SourcePlace { line: mark.line().max(1) as u64, column: mark.col() as u64 + 1 };
-    fault(at, format!("this is not YAML: {}", error.info()))
+    let info = error.info();
+    let hint = HINTS.iter().find(|(part, _)| info.contains(part)).map_or("", |(_, hint)| hint);
+    fault(at, format!("this is not YAML: {info}{hint}"))
 }
+
+/// What helps against a message of the parser that has these words.
+const HINTS: [(&str, &str); 5] = [
+    (
+        "mapping values are not allowed",
+        "; put a text with `: ` in quotes, and each key on a line of its own",
+    ),
+    ("parsing a flow mapping", "; put a text with `{`, `}` or `,` in quotes"),
+    ("parsing a flow sequence", "; put a text with `[`, `]` or `,` in quotes"),
+    (
+        "anchor or alias",
+        "; an entry of a list begins with `- `, and a text with `*` or `&` is put in quotes",
+    ),
+    ("unexpected character", "; put the text in quotes"),
+];
 
 impl<'text> YamlBuilder<'text> {
     fn next(&mut self) -> YamlResult<(Event<'text>, Span)> {

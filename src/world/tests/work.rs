@@ -90,7 +90,7 @@ async fn base_is_commit_of_branch_or_of_head() {
         let InspectionOutcome::Done(Err(why)) = ground.bases(&[""], Some(none)).await else {
             panic!("{none:?} was taken")
         };
-        let expected = format!("no branch or commit `{none}`; --branch names");
+        let expected = format!("no branch or commit `{none}`; --base-branch names");
         assert!(why.contains(&expected), "{why}");
     }
     let InspectionOutcome::Done(Err(why)) = ground.bases(&["../x"], None).await else {

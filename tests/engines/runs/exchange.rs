@@ -219,8 +219,9 @@ fn pushed_work_of_a_lost_host_goes_on_at_another_one() {
     ]);
     let _b = made.worker("b");
     let mut supervisor = made.run(&[]);
-    let far =
-        |name: &str| cluster.machine(name).worker(3, &[&ALLOW[..], &["--label", "far"]].concat());
+    let far = |name: &str| {
+        cluster.machine(name).worker(3, &[&ALLOW[..], &["--host-label", "far"]].concat())
+    };
     // It has begun at the first host, so it stays there.
     cluster.wait_calls(1);
     let a = far("a");

@@ -16,9 +16,12 @@ fn agents_wait_for_a_host_with_the_label_of_their_state() {
     let _plain = cluster.machine("a").worker(3, &shared);
     let supervisor = cluster.machine("s").run(&shared);
     wait_until("the run says what it waits for", || {
-        cluster.said().contains("no host has the label gpu; start `raymond worker --label gpu`")
+        cluster
+            .said()
+            .contains("no host has the label gpu; start `raymond worker --host-label gpu`")
     });
-    let _labelled = cluster.machine("b").worker(3, &[&shared[..], &["--label", "gpu"]].concat());
+    let _labelled =
+        cluster.machine("b").worker(3, &[&shared[..], &["--host-label", "gpu"]].concat());
     supervisor.wait().ok();
     cluster.wait_end();
     assert_eq!(hosts_of(&cluster, "main"), ["a"]);
@@ -40,7 +43,7 @@ fn labels_hold_for_the_first_agent_and_after_a_resume() {
     cluster.machine("c").raymond(&["hosts", "remove", "a"]).code(64).says("a is alive");
     let supervisor = cluster.machine("s").run(&shared);
     wait_until("the first agent waits", || cluster.said().contains("no host has the label big"));
-    let _big = cluster.machine("b").worker(3, &[&shared[..], &["--label", "big"]].concat());
+    let _big = cluster.machine("b").worker(3, &[&shared[..], &["--host-label", "big"]].concat());
     wait_until("the others wait", || cluster.said().contains("no host has the label gpu"));
     supervisor.kill9();
     wait_until("the lease runs out", || {
@@ -50,7 +53,7 @@ fn labels_hold_for_the_first_agent_and_after_a_resume() {
     wait_until("they wait again", || {
         cluster.said().matches("no host has the label gpu").count() >= 2
     });
-    let _gpu = cluster.machine("g").worker(3, &[&shared[..], &["--label", "gpu"]].concat());
+    let _gpu = cluster.machine("g").worker(3, &[&shared[..], &["--host-label", "gpu"]].concat());
     resumed.wait().ok();
     cluster.wait_end();
     assert_eq!(hosts_of(&cluster, "main"), ["b"]);

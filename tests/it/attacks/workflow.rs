@@ -100,7 +100,7 @@ fn prompt_changed_by_agent_is_sent_with_original_content() {
 #[test]
 fn live_run_uses_changed_prompt_but_executes_no_new_graph() {
     let test = agent("NEXT.md");
-    let mut live = test.spawn(&["START.md", "--live"]);
+    let mut live = test.spawn(&["START.md", "--reread-prompts"]);
     live.wait_calls(1);
     std::fs::write(test.flow().join("NEXT.md"), "write better").expect("written");
     test.release("go");
@@ -108,7 +108,7 @@ fn live_run_uses_changed_prompt_but_executes_no_new_graph() {
     assert_eq!(test.prompts(), ["start", "write better"]);
 
     let test = agent("evil.yaml");
-    let mut live = test.spawn(&["START.md", "--live"]);
+    let mut live = test.spawn(&["START.md", "--reread-prompts"]);
     live.wait_calls(1);
     std::fs::write(test.flow().join("evil.yaml"), evil()).expect("written");
     test.release("go");
@@ -126,7 +126,7 @@ fn live_run_rejects_widening_key_in_changed_prompt() {
     ];
     for head in heads {
         let test = agent("NEXT.md");
-        let mut live = test.spawn(&["START.md", "--live"]);
+        let mut live = test.spawn(&["START.md", "--reread-prompts"]);
         live.wait_calls(1);
         let changed = format!("---\n{head}\n---\nthe next prompt");
         std::fs::write(test.flow().join("NEXT.md"), changed).expect("written");

@@ -1,4 +1,4 @@
-//! `raymond test --live`, with the stand-in for Claude Code: many runs, money, interrupts, permissions.
+//! `raymond test --real`, with the stand-in for Claude Code: many runs, money, interrupts, permissions.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn with_temporary(test: Test) -> Test {
 #[test]
 fn table_has_rate_interval_cost_and_time_of_each_model() {
     let test = with_temporary(live_flow(CASE, 3));
-    let words = ["--live", "--models", "haiku,sonnet", "--times", "5", "--jobs", "1"];
+    let words = ["--real", "--models", "haiku,sonnet", "--times", "5", "--jobs", "1"];
     let report = test.root().join("report.xml");
     let junit = ["--budget", "5", "--junit", report.to_str().expect("a path")];
     let outcome = test_of(&test, &[&words[..], &junit].concat());
@@ -73,7 +73,7 @@ fn table_has_rate_interval_cost_and_time_of_each_model() {
 #[test]
 fn json_tells_each_run_and_what_was_not_run() {
     let test = live_flow(CASE, 9);
-    let outcome = test_of(&test, &["--live", "--times", "4", "--budget", "0.07", "--json"]);
+    let outcome = test_of(&test, &["--real", "--times", "4", "--budget", "0.07", "--json"]);
     let json = outcome.code(75).json();
     assert_eq!((&json["passed"], &json["not_run"]), (&json!(2), &json!(2)), "{json}");
     assert_eq!((&json["cost_usd"], &json["budget_usd"]), (&json!(0.04), &json!(0.07)));
@@ -84,7 +84,7 @@ fn json_tells_each_run_and_what_was_not_run() {
     );
     assert_eq!(row["runs"].as_array().map(Vec::len), Some(4));
     assert_eq!(row["runs"][3]["error"], "not run: the budget is used up");
-    let printed = test_of(&test, &["--live", "--times", "4", "--budget", "0.07"]);
+    let printed = test_of(&test, &["--real", "--times", "4", "--budget", "0.07"]);
     printed.code(75).stdout_has("2 not run (the budget is used up)");
 }
 
@@ -92,13 +92,13 @@ fn json_tells_each_run_and_what_was_not_run() {
 fn run_that_the_budget_ends_is_not_judged() {
     let dear = when("Begin.").reply("<goto>A.md</goto>").cost(0.30);
     let test = flow(CASE).rule(dear).rule(turn("A", "<result>live</result>"));
-    let outcome = test_of(&test, &["--live", "--budget", "0.40"]);
+    let outcome = test_of(&test, &["--real", "--budget", "0.40"]);
     outcome.code(75).stdout_has("cut  .: by A").stdout_has("1 ended by the budget");
     outcome.stdout_has("0/0");
     let own = format!("{CASE}  status: paused\nsettings: {{ budget: 0.10 }}\n")
         .replace("  path: [START.md, A.md]\n  result: live\n", "");
     let test = test.file("tests/ways.yaml", own.as_bytes());
-    test_of(&test, &["--live", "--budget", "0.40"]).ok().stdout_has("1/1");
+    test_of(&test, &["--real", "--budget", "0.40"]).ok().stdout_has("1/1");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn interrupted_live_test_prints_what_was_found_and_leaves_nothing() {
             .rule(turn("A", "<result>live</result>"))
             .rule(turn("Begin.", "late").hold_before("never")),
     );
-    let mut running = test.start(&["test", "--live", "--times", "3", "--jobs", "1"]);
+    let mut running = test.start(&["test", "--real", "--times", "3", "--jobs", "1"]);
     running.wait_for("the second run", |test| test.calls_with("Begin.").len() == 2).interrupt();
     let outcome = running.wait();
     outcome.code(130).stdout_has("1/1").stdout_has("2 not run (interrupted)");
@@ -120,13 +120,13 @@ fn interrupted_live_test_prints_what_was_found_and_leaves_nothing() {
 #[test]
 fn killed_live_test_ends_its_runs() {
     let test = with_temporary(flow(CASE).rule(turn("Begin.", "late").hold_before("never")));
-    let mut running = test.start(&["test", "--live", "--jobs", "1"]);
+    let mut running = test.start(&["test", "--real", "--jobs", "1"]);
     running.wait_for("the run", |test| test.calls_with("Begin.").len() == 1);
     running.kill9();
     crate::support::wait_until("the run and its turn are ended", || !has_processes(&test));
     assert_eq!(left(&test), 1, "its directory is left");
     test.script(&[turn("Begin.", "<goto>A.md</goto>"), turn("A", "<result>live</result>")]);
-    test_of(&test, &["--live"]).ok();
+    test_of(&test, &["--real"]).ok();
     assert_eq!(left(&test), 0, "the next test removes it");
 }
 
@@ -134,29 +134,29 @@ fn killed_live_test_ends_its_runs() {
 fn case_cannot_permit_anything_in_a_live_run() {
     let asks = |setting: &str| format!("settings: {{ {setting} }}\n{CASE}");
     let test = live_flow(&asks("allow_tools: 'Bash(rm:*)'"), 9);
-    let refused = test_of(&test, &["--live"]);
+    let refused = test_of(&test, &["--real"]);
     refused.code(64).stderr_has("tests/ways.yaml:1:").stderr_has("--allow-tool 'Bash(rm:*)'");
     assert!(test.calls().is_empty());
-    test_of(&test, &["--live", "--allow-tool", "Bash(rm:*)"]).ok();
+    test_of(&test, &["--real", "--allow-tool", "Bash(rm:*)"]).ok();
     let test = live_flow(&asks("permission_mode: bypassPermissions"), 9);
-    test_of(&test, &["--live"]).code(64).stderr_has("--permission-mode 'bypassPermissions'");
+    test_of(&test, &["--real"]).code(64).stderr_has("--permission-mode 'bypassPermissions'");
 }
 
 #[test]
 fn live_run_that_cannot_begin_is_tried_once() {
     let test = flow(CASE).env("RAYMOND_CLAUDE", "/nowhere/claude");
-    let outcome = test_of(&test, &["--live", "--times", "3"]);
+    let outcome = test_of(&test, &["--real", "--times", "3"]);
     outcome.code(1).stdout_has("the run did not begin (exit code 69)").stdout_has("3 not run");
-    let json = test_of(&test, &["--live", "--times", "3", "--jobs", "1", "--json"]).code(1).json();
+    let json = test_of(&test, &["--real", "--times", "3", "--jobs", "1", "--json"]).code(1).json();
     assert_eq!(json["live"][0]["runs"][2]["error"], "not run: its first run did not begin");
 }
 
 #[test]
 fn live_switches_need_live() {
     for words in [&["--models", "haiku"][..], &["--times", "2"], &["--budget", "1"]] {
-        test_of(&flow(CASE), words).code(64).stderr_has("--live");
+        test_of(&flow(CASE), words).code(64).stderr_has("--real");
     }
     for other in ["--update", "--kill-sweep", "--coverage"] {
-        test_of(&flow(CASE), &["--live", other]).code(64).stderr_has("cannot be used with");
+        test_of(&flow(CASE), &["--real", other]).code(64).stderr_has("cannot be used with");
     }
 }

@@ -1,4 +1,4 @@
-//! `--replay-until SEQ --then live`: the first part of a run is replayed, the rest is asked.
+//! `--replay-until SEQ --then claude`: the first part of a run is replayed, the rest is asked.
 
 use raymond::fault::POINTS;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn turns_up_to_the_record_are_replayed_for_nothing_and_the_rest_is_asked() {
     let test = recorded();
     let asked = test.calls().len();
     // What the recorded part cost is more than the whole budget.
-    let run = until(&test, "3", &["--then", "live", "--budget", "1"]);
+    let run = until(&test, "3", &["--then", "claude", "--budget", "1"]);
     run.ok()
         .ended("main", "done")
         .stderr_has("answers up to record 3: 2 turns")
@@ -96,7 +96,7 @@ fn children_and_subroutines_have_the_conversation_of_their_own_line() {
     test.run(&["START.md"]).ok();
     record(&test, &[]).ok();
     let asked = test.calls().len();
-    until(&test, "2", &["--then", "live"]).ok().ended("main", "done");
+    until(&test, "2", &["--then", "claude"]).ok().ended("main", "done");
     let calls = &test.calls()[asked..];
     assert_eq!(calls.len(), 2);
     for call in calls {
@@ -111,7 +111,7 @@ fn children_and_subroutines_have_the_conversation_of_their_own_line() {
 fn edited_prompt_after_the_record_is_the_one_that_is_asked() {
     let test = recorded();
     let test = test.prompt("B.md", "third, again");
-    until(&test, "3", &["--then", "live"]).ok();
+    until(&test, "3", &["--then", "claude"]).ok();
     assert_eq!(test.calls_with("third, again").len(), 1);
     let outcome = test.raymond(&["diff", "t", "u"]);
     outcome.code(1).stdout_has("+ third, again").stdout_has("main#3").stdout_lacks("said two");
@@ -120,7 +120,7 @@ fn edited_prompt_after_the_record_is_the_one_that_is_asked() {
 #[test]
 fn run_of_which_a_part_was_replayed_equals_its_source_and_can_be_recorded() {
     let test = recorded();
-    until(&test, "3", &["--then", "live"]).ok();
+    until(&test, "3", &["--then", "claude"]).ok();
     let difference = test.raymond(&["diff", "t", "u", "--json"]).ok().json();
     assert_eq!(difference["equal"], true, "{difference}");
     let path = test.root().join("second").display().to_string();
@@ -134,7 +134,7 @@ fn run_of_which_a_part_was_replayed_equals_its_source_and_can_be_recorded() {
 #[test]
 fn branch_and_retry_of_such_a_run_keep_its_switch() {
     let test = recorded();
-    until(&test, "3", &["--then", "live"]).ok();
+    until(&test, "3", &["--then", "claude"]).ok();
     for (id, step, turns) in [("early", "main#2", 2), ("late", "main#3", 2), ("last", "main#4", 1)]
     {
         let asked = test.calls().len();
@@ -158,7 +158,7 @@ fn loop_in_the_live_part_is_not_answered_by_its_recorded_rounds() {
         when("again").times(5).reply("<goto>START.md</goto>"),
         always().reply("<result>over</result>"),
     ]);
-    until(&test, "3", &["--then", "live"]).ok().ended("main", "over");
+    until(&test, "3", &["--then", "claude"]).ok().ended("main", "over");
     assert_eq!(test.calls().len() - asked, 6, "two rounds are replayed, six asked");
 }
 
@@ -170,7 +170,7 @@ fn killed_run_continues_at_the_same_switch() {
             let test = recorded();
             let asked = test.calls().len();
             let test = test.env("RAYMOND_FAILPOINT", format!("{point}:{time}"));
-            let first = until(&test, "3", &["--then", "live"]);
+            let first = until(&test, "3", &["--then", "claude"]);
             if !first.killed() {
                 first.ok();
                 break;
@@ -180,7 +180,7 @@ fn killed_run_continues_at_the_same_switch() {
             let last = if test.dir().join("runs/u").exists() {
                 test.raymond(&["resume", "u"])
             } else {
-                until(&test, "3", &["--then", "live"])
+                until(&test, "3", &["--then", "claude"])
             };
             last.ok().ended("main", "done");
             let prompts: Vec<String> =
@@ -200,19 +200,19 @@ fn wrong_parts_are_refused_before_anything_is_made() {
         until(&test, seq, more).code(code).stderr_has(why);
         assert!(!test.dir().join("runs/u").exists(), "{why}");
     };
-    refused("6", &["--then", "live"], 65, "it was recorded up to record 5, and has no record 6");
-    refused("0", &["--then", "live"], 64, "0");
+    refused("6", &["--then", "claude"], 65, "it was recorded up to record 5, and has no record 6");
+    refused("0", &["--then", "claude"], 64, "0");
     refused("3", &[], 64, "--then");
-    test.run(&["START.md", "--replay-until", "3", "--then", "live"])
+    test.run(&["START.md", "--replay-until", "3", "--then", "claude"])
         .code(64)
         .stderr_has("--replay-until goes with --agent replay:DIR");
-    test.run(&["START.md", "--then", "live"]).code(64);
+    test.run(&["START.md", "--then", "claude"]).code(64);
     let turns = cassette(&test).join("turns.jsonl");
     let old =
         std::fs::read_to_string(&turns).expect("a cassette").replace("\"record\":", "\"other\":");
     std::fs::write(&turns, old).expect("written");
-    refused("3", &["--then", "live"], 65, "an older raymond recorded it");
+    refused("3", &["--then", "claude"], 65, "an older raymond recorded it");
     std::fs::remove_dir_all(cassette(&test)).expect("removed");
-    refused("3", &["--then", "live"], 65, "cannot read");
-    test.raymond(&["resume", "t", "--replay-until", "3", "--then", "live"]).code(64);
+    refused("3", &["--then", "claude"], 65, "cannot read");
+    test.raymond(&["resume", "t", "--replay-until", "3", "--then", "claude"]).code(64);
 }

@@ -1,4 +1,4 @@
-//! `raymond test --live`: cases that the real program runs.
+//! `raymond test --real`: cases that the real program runs.
 
 use crate::api::on;
 
@@ -28,7 +28,7 @@ fn machine() -> TestMachine {
 }
 
 fn words(options: &[&'static str]) -> Vec<&'static str> {
-    [&["test", "../flow", "--live", "--models", "haiku"], options].concat()
+    [&["test", "../flow", "--real", "--models", "haiku"], options].concat()
 }
 
 #[test]

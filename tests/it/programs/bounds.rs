@@ -31,7 +31,7 @@ fn missing_context_or_branch_is_refused_with_the_option_to_give() {
     assert!(!test.run_dir().exists());
     test.run(&["p.lisp", "--context", "who=me"]).ok().ended("main", "me");
     let test = program("(state s (terminal :result @branch))");
-    test.run(&["p.lisp"]).code(64).stderr_has("--branch");
+    test.run(&["p.lisp"]).code(64).stderr_has("--base-branch");
     assert!(!test.run_dir().exists());
 }
 

@@ -130,8 +130,7 @@ fn defined_workflow_is_started_by_its_name_and_listed() {
     let test = test.file("replies.yaml", format!("{FILE}#planner: [shared, good]\n").as_bytes());
     let defined = test.raymond(&["workflow", "define", FILE]);
     defined.ok().stdout_has("planner-worker-review is defined");
-    let words =
-        ["workflow", "start", "planner-worker-review", "--label", "t", "--agent", "scripted"];
+    let words = ["workflow", "start", "planner-worker-review", "--id", "t", "--agent", "scripted"];
     test.raymond(&words).ok().stdout_has("t");
     for (label, value) in
         [("review/satisfied", ""), ("plan/summary", "the plan"), ("plan/ready", "")]

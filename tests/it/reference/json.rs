@@ -86,7 +86,7 @@ fn calls(command: &str) -> &'static [&'static [&'static str]] {
         "worktrees" => &[&["worktrees", "t"], &["worktrees", "t", "--prune"]],
         "trust" => &[&["trust", "graph"], &["trust", "--list"]],
         "check" => &[&["check", "wrong"]],
-        "test" => &[&["test", "tested"], &["test", "tested", "--live"]],
+        "test" => &[&["test", "tested"], &["test", "tested", "--real"]],
         "workflow define" => &[&["workflow", "define", "talk.lisp"]],
         "workflow list" => &[&["workflow", "list"]],
         // Records are checked below; `start` prints an id, and `hosts` needs an engine.

@@ -56,7 +56,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             TextExpression::WorkflowId => Ok(self.environment.run.to_string()),
             TextExpression::Label => Ok(execution.label.clone()),
             TextExpression::Branch => execution.branch.clone().ok_or_else(|| {
-                MissingValue::Never("no branch is set; give it with --branch NAME".to_owned())
+                MissingValue::Never("no branch is set; give it with --base-branch NAME".to_owned())
             }),
             TextExpression::Context(name) => execution.context.get(name).cloned().ok_or_else(|| {
                 MissingValue::Never(format!(

@@ -33,7 +33,12 @@ impl FolderDiagnostics<'_> {
         for (entry, place) in allowed.iter().zip(&prompt.places.entries) {
             let Some(target) = entry.target() else { continue };
             let words = [target.as_str(), target.stem()];
-            if words.iter().any(|word| prompt.words.contains(*word)) || told.contains(&target) {
+            // A name may have a blank.
+            let is_told = |word: &&str| {
+                prompt.words.contains(*word)
+                    || prompt.shown.iter().any(|tag| tag.encloses.as_ref() == Some(target))
+            };
+            if words.iter().any(is_told) || told.contains(&target) {
                 continue;
             }
             told.push(target);

@@ -18,6 +18,7 @@ use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
+use crate::language::replies;
 use crate::language::source::{Error, WorkflowSource};
 use crate::language::state_files::is_state;
 use crate::language::yaml;
@@ -26,6 +27,7 @@ impl FolderDiagnostics<'_> {
     /// Checks the manifest; returns it, and the number of files read for it. Where one file is checked with what
     /// it leads to, the manifest's `entry` is another matter.
     pub(super) fn manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
+        self.misnamed();
         let (own, files) = self.own_manifest(is_whole);
         let Some(peer) = PeerManifest::of(self.source) else { return (own, files) };
         let own = own.with_peer(self.source);
@@ -42,6 +44,19 @@ impl FolderDiagnostics<'_> {
             self.add(&name, SourcePlace::START, "RF604", (severity, message));
         }
         (own, files + 1)
+    }
+
+    /// Warns of files that end in `.yml` and have no effect.
+    pub(super) fn misnamed(&mut self) {
+        for (written, meant, code) in
+            [("raymond.yml", manifest::FILE, "RF003"), ("replies.yml", replies::FILE, "RF004")]
+        {
+            let Ok(name) = StateName::parse(written) else { continue };
+            if self.source.read(&name).is_ok() {
+                let message = format!("this file has no effect; its name has to be {meant}");
+                self.warning(&name, SourcePlace::START, code, message);
+            }
+        }
     }
 
     fn own_manifest(&mut self, is_whole: bool) -> (Manifest, usize) {

@@ -23,12 +23,17 @@ impl FolderDiagnostics<'_> {
                 return 1;
             }
         };
-        let (_, errors) = ScriptedReplies::examine(&text);
+        let (script, errors) = ScriptedReplies::examine(&text);
         if !errors.is_empty() {
             self.yaml(&file, errors.all(), "RF004");
             return 1;
         }
         for (key, place) in replies::states(&text) {
+            if script.repeats_early(&key) {
+                let message =
+                    "`repeat: true` counts only in the last reply, and has no effect before it";
+                self.warning(&file, place, "RF004", message.to_owned());
+            }
             if let Err(message) = answered(&key, workflow_map, self.source) {
                 self.warning(&file, place, "RF005", message);
             }
@@ -163,6 +168,7 @@ fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
 
 fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
     let hint = match similar {
+        Some(name) if name == key => "this file is no state by its ending: rename it".to_owned(),
         Some(name) => did_you_mean(key, &name),
         None => "no agent is ever given these".to_owned(),
     };

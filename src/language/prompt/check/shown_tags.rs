@@ -88,9 +88,13 @@ impl FolderDiagnostics<'_> {
             }
             _ if is_allowed => {}
             _ => {
+                let nearest = prompt.frontmatter.policy.nearest(transition);
+                let nearest =
+                    nearest.map(|entry| format!(": it has {}", unescaped(&entry.to_string())));
                 let message = format!(
-                    "the text shows {}, which the policy above does not allow; a reply with it is refused",
-                    unescaped(&transition.to_string())
+                    "the text shows {}, which the policy above does not allow{}; a reply with it is refused",
+                    unescaped(&transition.to_string()),
+                    nearest.unwrap_or_default()
                 );
                 self.warning(name, shown.place, "RF204", message);
             }

@@ -6,7 +6,7 @@ use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::position::SourcePlace;
-use crate::language::prompt::step::RESERVED;
+use crate::language::prompt::step::{RESERVED, RUN_ID};
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
@@ -61,7 +61,7 @@ impl FolderDiagnostics<'_> {
 impl FolderPrompt {
     /// Returns whether nothing tells an agent how to end or go on, as far as is known: a placeholder may.
     fn is_without_end(&self) -> bool {
-        let is_known = |name: &str| name == "input" || RESERVED.contains(&name);
+        let is_known = |name: &str| ["input", RUN_ID].contains(&name) || RESERVED.contains(&name);
         let shows_nothing = !self.shows_tags && self.misspelt.is_empty() && self.ways.is_empty();
         shows_nothing
             && self.errors.is_empty()

@@ -14,7 +14,7 @@ use super::{FolderDiagnostics, outputs};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::prompt::evaluator;
-use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
+use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 
 impl FolderDiagnostics<'_> {
@@ -34,7 +34,7 @@ impl FolderDiagnostics<'_> {
             let given = given.get(name).unwrap_or(&nothing);
             let may_have_more = given.unknown || has_unknown;
             let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
-            known.extend(RESERVED.map(str::to_owned));
+            known.extend(RESERVED.into_iter().chain([RUN_ID]).map(str::to_owned));
             known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
             known.extend(given.of_lists.iter().cloned());
             known.extend(given.returned_to.then(|| "result".to_owned()));

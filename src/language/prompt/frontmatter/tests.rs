@@ -74,7 +74,7 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
         ),
         (
             "allowed_transitions:\n  - { tag: goto, target: A.md, retrun: B.md }\n",
-            "2:40: `retrun` is probably misspelt: a variable may not look so much like `return` or `target`",
+            "2:40: `retrun` is probably misspelt: a variable may not look so much like `return`, `target`, `timeout`, `each`, `next`",
         ),
         (
             "allowed_transitions:\n  - { tag: result, wehn: { a: 1 } }\n",

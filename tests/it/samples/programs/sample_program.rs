@@ -105,7 +105,7 @@ impl SampleProgram {
     /// Starts the program in the background, and watches it.
     pub(super) fn start(&self, label: &str, options: &[&str]) -> WatchedRun {
         let folder = self.folder();
-        let start = ["workflow", "start", text(&folder), "--agent", "scripted", "--label", label];
+        let start = ["workflow", "start", text(&folder), "--agent", "scripted", "--id", label];
         let out = self.raymond(&[&start[..], options].concat());
         assert_eq!(code(&out), 0, "{}", told(&out));
         assert_eq!(out.stdout, format!("{label}\n").into_bytes());

@@ -71,7 +71,7 @@ fn await_of_request_never_sent_fails_program() {
 
 #[test]
 fn missing_branch_or_context_fails_with_option_hint() {
-    let table = [("@branch", "--branch NAME"), ("@context/who", "--context who=TEXT")];
+    let table = [("@branch", "--base-branch NAME"), ("@context/who", "--context who=TEXT")];
     for (value, hint) in table {
         fails_with(&Play::of(&state(&format!("(action (log \"~a\" {value}))"))), hint);
     }

@@ -277,7 +277,7 @@ fn screen_keeps_cause_and_cuts_nothing_that_fits() {
     let fork = Transition::from_parts(TagName::Fork, attributes, state).expect("a fork");
     scene.take("main", fork.clone());
     scene.take("main", fork);
-    let cause = "the reply has no tag that its policy allows, and the reminder did not help";
+    let cause = "the reply has no tag that its policy allows";
     let failed = AgentFailed { error: cause.to_owned(), ..scene.end_badly("main.2") };
     scene.happens(Event::AgentFailed(failed));
     let seen = seen("Bash: cargo test --lib", true, Timestamp(0));

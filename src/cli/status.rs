@@ -7,6 +7,8 @@ use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
+use super::runs_dir::with_dir;
+use super::summary::ClosingPlace;
 use super::table::{self, TableCell};
 use super::{
     agent_statuses, arrived, list, output, questions, run_choice, status_word, summary,
@@ -20,7 +22,7 @@ use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::runtime::directories;
 use crate::runtime::observing::inbox_view::with_inbox;
-use crate::store::layout::RunDir;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond status`.
@@ -38,9 +40,10 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
         return output::print_json(&as_json(&view, &asked, &statuses));
     }
     let running = left_running(&directories::root(root.path())?, &view);
-    table::print(as_lines(&view, &statuses))?;
+    table::print(as_lines(&root, &view, &statuses))?;
     let arrived = arrived::arrived(&root, &view)?;
-    output::print(&(below_agents(&view, &asked, &statuses) + &arrived + &running))?;
+    let below = below_agents(&view, &asked, &statuses) + &arrived + &running;
+    output::print(&with_dir(&below, &root, &id))?;
     waited_hosts::tell_silent(&args.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
 }
@@ -101,7 +104,7 @@ fn lineage_of(id: &Value) -> Vec<u32> {
 }
 
 /// Returns the status of a run in a few lines.
-pub fn headline(view: &RunView) -> Vec<StyledLine> {
+pub fn headline(root: &RunsRoot, view: &RunView) -> Vec<StyledLine> {
     let run = &view.run;
     let word = status_word::word(view);
     let budget = run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}"));
@@ -112,7 +115,9 @@ pub fn headline(view: &RunView) -> Vec<StyledLine> {
         .with(TextTone::Faint, &format!("  {}", run.scope_dir));
     let mut lines = vec![first];
     if !matches!(run.status, RunStatus::Running) || !view.held {
-        lines.push(StyledLine::of(TextTone::Plain, &summary::closing_in_headline(run)));
+        let closing =
+            with_dir(&summary::closing(run, ClosingPlace::InHeadline), root, &run.workflow_id);
+        lines.push(StyledLine::of(TextTone::Plain, &closing));
     }
     lines.extend(
         summary::failures_so_far(run).lines().map(|line| StyledLine::of(TextTone::Warning, line)),
@@ -127,9 +132,9 @@ pub fn headline(view: &RunView) -> Vec<StyledLine> {
 }
 
 /// Returns the lines about the run and its live agents.
-fn as_lines(view: &RunView, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
+fn as_lines(root: &RunsRoot, view: &RunView, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
     let run = &view.run;
-    let mut lines = headline(view);
+    let mut lines = headline(root, view);
     if let (Some(first), Some(took)) = (lines.first_mut(), list::took(view)) {
         *first = std::mem::take(first).with(TextTone::Faint, &format!("  took {took}"));
     }

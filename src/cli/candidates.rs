@@ -150,8 +150,8 @@ impl CommandLine {
         let apart = words().zip(words().skip(1)).find(|(option, _)| *option == "--dir");
         let joined = || words().find_map(|word| word.strip_prefix("--dir="));
         let given = apart.map(|(_, value)| value.as_str()).or_else(joined).map(PathBuf::from);
-        let set = || std::env::var_os("RAYMOND_DIR").map(PathBuf::from);
-        DirArgs { dir: given.or_else(set), engine: None }.root()
+        let given = given.map(|dir| DirArgs { dir: Some(dir), engine: None });
+        given.unwrap_or_else(DirArgs::without_options).root()
     }
 
     /// Returns the run that the line names.

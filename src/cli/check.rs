@@ -14,11 +14,13 @@ use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::printable::{printable, printable_line};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::excerpt::excerpt_in;
+use crate::language::model_hint::HINT_CODES;
 use crate::language::prompt::check;
 use crate::language::prompt::implied_policy::ImpliedPolicy;
 use crate::language::source::WorkflowSource as _;
 use crate::plain_file;
 use crate::plain_file::replace::FileReplacement;
+use crate::runtime::check::has_gateway;
 use crate::runtime::workflow_errors::WorkflowErrors;
 use crate::store::dataspace::Dataspace;
 use crate::store::workflow::WorkflowDir;
@@ -45,6 +47,7 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
         consent: &consent,
         graphs: &graphs,
     });
+    findings.diagnostics.retain(|found| !(HINT_CODES.contains(&found.code) && has_gateway()));
     let counts = SeverityCounts::of(&findings.diagnostics);
     let is_valid = counts.errors == 0 && !(args.strict && counts.warnings > 0);
     findings.diagnostics.retain(|found| args.level.shows(found));

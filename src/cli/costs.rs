@@ -33,7 +33,7 @@ pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&costs.as_json());
     }
-    let lines = costs.as_lines(args.all, table::columns());
+    let lines = costs.as_lines(&root, args.all, table::columns());
     table::print(lines)
 }
 
@@ -88,7 +88,7 @@ impl CostReport<'_> {
     }
 
     /// Returns the report; if its tables are wider than that many columns, in a narrow form.
-    fn as_lines(&self, all: bool, columns: Option<usize>) -> Vec<StyledLine> {
+    fn as_lines(&self, root: &RunsRoot, all: bool, columns: Option<usize>) -> Vec<StyledLine> {
         let mut parts = vec![CostPart::of("", vec![("in all".to_owned(), self.ledger.total)])];
         let states = most_expensive_first(&self.ledger.states).into_iter();
         let states = states.map(|(state, line)| (state.to_string(), *line));
@@ -109,7 +109,7 @@ impl CostReport<'_> {
         if columns.is_some_and(|columns| table.iter().any(|line| line.width() > columns)) {
             table = cost_table::lines(&parts, self.whole(), form(true));
         }
-        let mut lines = status::headline(self.view, None);
+        let mut lines = status::headline(root, self.view);
         lines.extend(table);
         lines.extend(table::plain(&self.not_known()));
         lines

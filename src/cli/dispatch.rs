@@ -46,7 +46,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if words.is_empty() && runnable::show(&DirArgs::default().root()) {
+    if words.is_empty() && runnable::show(&DirArgs::without_options().root()) {
         return CliExitCode::Success.into();
     }
     if let Some(overview) = help::overview(&Cli::command(), &words) {
@@ -100,7 +100,7 @@ fn unknown_command(words: &[&str], error: &clap::Error) -> Option<String> {
     let is_known = word == "help"
         || grammar.find_subcommand(word).is_some()
         || Path::new(word).symlink_metadata().is_ok()
-        || DirArgs::default().is_run(word);
+        || DirArgs::without_options().is_run(word);
     if is_known {
         return None;
     }

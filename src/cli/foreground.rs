@@ -12,7 +12,8 @@ use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::on_event;
 use super::options::RunOptions;
-use super::summary::TurnTimes;
+use super::runs_dir::with_dir;
+use super::summary::{ClosingPlace, TurnTimes};
 use super::{diagnostics, output, person, plugins, questions, summary, telemetry, worktrees};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::stay_up::StayUp;
@@ -72,16 +73,17 @@ pub(super) fn supervise_here(
         print_patiently(last, &mut interrupts).await?;
         Ok::<Run, Error>(run)
     })?;
+    let named = |text: &str| with_dir(text, root, &run.workflow_id);
     let open = questions::as_text(&run, &questions::open(&run));
     if !open.is_empty() {
-        output::tell_lines(open.trim_end());
+        output::tell_lines(&named(open.trim_end()));
     }
-    output::tell_fitted(&summary::closing_below_questions(&run));
+    output::tell_fitted(&named(&summary::closing(&run, ClosingPlace::BelowQuestions)));
     if let Some(refused) = summary::refused_tools(&run) {
         output::tell_fitted(&refused);
     }
     if let Some(left) = worktrees::left(root, &run) {
-        output::tell(&left);
+        output::tell(&named(&left));
     }
     Ok(CliExitCode::of(&run))
 }

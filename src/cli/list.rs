@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
@@ -45,7 +46,10 @@ pub fn list(args: &ListArgs) -> Result<CliExitCode, Error> {
         }
         seen += 1;
         let run = read(&root, id, *started);
-        if args.status.is_empty() || args.status.iter().any(|status| word(&run) == name(*status)) {
+        let is_wanted = |status: &RunStatusArg| {
+            status.to_possible_value().is_some_and(|value| value.get_name() == word(&run))
+        };
+        if args.status.is_empty() || args.status.iter().any(is_wanted) {
             shown.push(run);
         }
     }
@@ -86,18 +90,6 @@ pub(super) fn word_of(root: &RunsRoot, id: &RunId) -> &'static str {
 
 fn word(run: &ListedRun) -> &'static str {
     run.view.as_ref().map_or("unreadable", status_word::word)
-}
-
-/// Returns the word that [`word`] has for a status.
-fn name(status: RunStatusArg) -> &'static str {
-    match status {
-        RunStatusArg::Running => "running",
-        RunStatusArg::Interrupted => "interrupted",
-        RunStatusArg::Paused => "paused",
-        RunStatusArg::Completed => "completed",
-        RunStatusArg::Failed => "failed",
-        RunStatusArg::Unreadable => "unreadable",
-    }
 }
 
 /// Shows runs as a table or as JSON.

@@ -10,8 +10,11 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::{supervise_here, turn_times};
 use super::opened_run::{OpenedRun, RunAccess};
 use super::options::RunOptions;
+use super::summary::ClosingPlace;
 use super::target::{self, RunTarget};
-use super::{background, confirm, dry_run, engine, output, person, run_choice, settings, summary};
+use super::{
+    background, confirm, dry_run, engine, output, person, run_choice, runs_dir, settings, summary,
+};
 use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -129,11 +132,12 @@ fn resume_target(
             let verbosity = options.verbosity.verbosity();
             output::print_exactly(&summary::results(&recovered.run, verbosity, times))?;
         }
-        let closing = summary::closing(&recovered.run);
+        let closing = summary::closing(&recovered.run, ClosingPlace::Alone);
         let failed = recovered.run.status == RunStatus::Failed;
         let advice =
             if failed { format!("; `raymond retry {id}` retries it") } else { String::new() };
-        output::tell_fitted(&format!("nothing to do: {closing}{advice}"));
+        let text = format!("nothing to do: {closing}{advice}");
+        output::tell_fitted(&runs_dir::with_dir(&text, root, id));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
             output::tell_fitted(&refused);
         }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr, stdin};
 
 use super::args::NamedRunArgs;
 use super::exit::Error;
-use super::{age, list, output};
+use super::{age, list, output, runs_dir};
 use crate::actor::clock::now;
 use crate::domain::id::RunId;
 use crate::domain::time::Timestamp;
@@ -43,7 +43,13 @@ pub(super) fn chosen(named: &NamedRunArgs, root: &RunsRoot) -> Result<RunId, Err
 /// As [`chosen`].
 pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
     match ids_beginning(root, beginning)?.as_slice() {
-        [] => Err(no_such_run(root, beginning).into()),
+        [] => Err(match runs_dir::elsewhere(root, beginning) {
+            Some(other) => Error::Usage(format!(
+                "no run {beginning} in {}; there is one in {other}: give --dir {other}",
+                std::path::absolute(root.runs()).unwrap_or(root.runs()).display(),
+            )),
+            None => no_such_run(root, beginning).into(),
+        }),
         [one] => Ok(one.clone()),
         several => Err(Error::Usage(ambiguous(beginning, several))),
     }

@@ -2,6 +2,8 @@
 //!
 //! The search goes up from the current directory. It ends at the home directory and where another file system begins.
 //! It only finds a directory that belongs to this user: nobody else may say what this user's runs are.
+//!
+//! A folder that was given stands for the `.raymond` in it, unless it has runs itself.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,17 +12,23 @@ use clap::Args;
 
 use super::exit::Error;
 use super::output;
+use super::questions::quoted;
 use crate::domain::id::RunId;
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
+use crate::store::seal;
+use crate::store::view::ids;
 
 /// The name of the directory.
 const NAME: &str = ".raymond";
 
+/// The most folders of a folder that are looked at.
+const MAX_FOLDERS: usize = 1_000;
+
 /// The option for the directory of the runs.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DirArgs {
-    /// The directory of all runs [default: the nearest .raymond, in the current directory or above]
+    /// The directory of all runs, or a folder with a .raymond [default: the nearest .raymond, in the current directory or above]
     #[arg(long, env = "RAYMOND_DIR", hide_env_values = true)]
     pub dir: Option<PathBuf>,
     /// The engine that has the runs of several machines, as in `postgres://USER@HOST/DATABASE`
@@ -29,6 +37,11 @@ pub struct DirArgs {
 }
 
 impl DirArgs {
+    /// Returns the directory of a command line without `--dir`.
+    pub(super) fn without_options() -> Self {
+        Self { dir: std::env::var_os("RAYMOND_DIR").map(PathBuf::from), engine: None }
+    }
+
     /// Returns the same directory, for what stays on this machine.
     pub(super) fn without_engine(&self) -> Self {
         Self { dir: self.dir.clone(), engine: None }
@@ -43,9 +56,6 @@ impl DirArgs {
     /// Returns the directory of all runs as it was given or found, to read in it. Says which directories of others were
     /// skipped, or that the only one belongs to another user.
     pub(super) fn root(&self) -> RunsRoot {
-        if let Some(given) = &self.dir {
-            return RunsRoot::new(given);
-        }
         let found = self.found();
         let path = found.usable();
         for foreign in &found.foreign {
@@ -62,7 +72,8 @@ impl DirArgs {
                 )
             });
         }
-        RunsRoot::new(if path.parent() == Some(&found.here) { NAME.into() } else { path })
+        let is_here = self.dir.is_none() && path.parent() == Some(&found.here);
+        RunsRoot::new(if is_here { NAME.into() } else { path })
     }
 
     /// Returns the directory of all runs under its one real name, to write in it.
@@ -82,10 +93,10 @@ impl DirArgs {
     }
 
     fn found(&self) -> FoundRunsDir {
-        if let Some(given) = &self.dir {
-            return FoundRunsDir { path: Some(given.clone()), ..FoundRunsDir::default() };
-        }
         let here = std::env::current_dir().unwrap_or_default();
+        if let Some(given) = &self.dir {
+            return FoundRunsDir { path: Some(meant(given)), here, ..FoundRunsDir::default() };
+        }
         let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
         search(&here, home.as_deref())
     }
@@ -127,6 +138,75 @@ fn search(here: &Path, home: Option<&Path>) -> FoundRunsDir {
         }
     }
     found
+}
+
+/// Returns the directory of all runs that a person means by a folder.
+fn meant(given: &Path) -> PathBuf {
+    let inner = given.join(NAME);
+    let has_runs = ids(&RunsRoot::new(given)).is_ok_and(|ids| !ids.is_empty());
+    if inner.is_dir() && !has_runs { inner } else { given.to_owned() }
+}
+
+/// Returns the text of `--dir` for another directory that has a run: one above the current directory, in it or in a
+/// folder of it, or one where a run of this id has not ended.
+pub(super) fn elsewhere(searched: &RunsRoot, id: &RunId) -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let state = directories::user_state().ok();
+    let known = state.map(|state| seal::directories(&state, id)).unwrap_or_default();
+    let real = searched.path().canonicalize().ok();
+    let has_run = |path: &PathBuf| {
+        is_own(path)
+            && path.canonicalize().ok() != real
+            && RunsRoot::new(path).run(id).path().is_dir()
+    };
+    let found = near(&here).into_iter().chain(known).find(has_run)?;
+    Some(named_from(&here, &found))
+}
+
+/// Returns the directories that the runs of a folder, of those above it and of those in it would have.
+fn near(here: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(here).into_iter().flatten().flatten().take(MAX_FOLDERS);
+    let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    below.sort();
+    here.ancestors().chain(below.iter().map(PathBuf::as_path)).map(|path| path.join(NAME)).collect()
+}
+
+/// Returns a directory as a word of a command line in a folder: relative if it is in it or beside a folder above it.
+fn named_from(here: &Path, path: &Path) -> String {
+    let up = here.ancestors().position(|folder| Some(folder) == path.parent());
+    let named = match (path.strip_prefix(here), up) {
+        (Ok(rest), _) if rest.as_os_str().is_empty() => ".".into(),
+        (Ok(rest), _) => rest.to_owned(),
+        (_, Some(up)) => Path::new(&"../".repeat(up)).join(path.file_name().unwrap_or_default()),
+        (_, None) => path.to_owned(),
+    };
+    quoted(&named.display().to_string())
+}
+
+/// Returns a text about a run, with `--dir` in its commands if they would not find the run from here without.
+pub(super) fn with_dir(text: &str, root: &RunsRoot, id: &RunId) -> String {
+    let found = DirArgs::without_options().found();
+    let Ok(real) = root.path().canonicalize() else { return text.to_owned() };
+    let is_copy = directories::user_state().is_ok_and(|state| real.starts_with(state.path()));
+    if is_copy || found.usable().canonicalize().is_ok_and(|path| path == real) {
+        return text.to_owned();
+    }
+    with_option(text, id, &format!(" --dir {}", named_from(&found.here, &real)))
+}
+
+/// Puts an option behind the run in each command of a text.
+fn with_option(text: &str, id: &RunId, option: &str) -> String {
+    let is_of_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut commands = text.split("raymond ");
+    let mut whole = commands.next().unwrap_or_default().to_owned();
+    for command in commands {
+        let rest = command.split_once(' ').and_then(|(_, rest)| rest.strip_prefix(id.as_str()));
+        let rest = rest.filter(|rest| !rest.starts_with(is_of_id));
+        let (before, after) =
+            command.split_at(command.len() - rest.map_or(command.len(), str::len));
+        whole.extend(["raymond ", before, if rest.is_some() { option } else { "" }, after]);
+    }
+    whole
 }
 
 /// Returns whether a directory belongs to this user, and so does the link that leads to it, if it is one.
@@ -190,5 +270,63 @@ mod tests {
         let found = search(&project, Some(&home));
         assert_eq!(found.usable(), home.join(NAME));
         assert_eq!((found.path, found.foreign), (Some(home.join(NAME)), vec![foreign]));
+    }
+
+    #[test]
+    fn folder_stands_for_the_directory_in_it() {
+        let (_place, home) = folders();
+        let (project, inner) = (home.join("project"), home.join("project").join(NAME));
+        assert_eq!(meant(&project), project);
+        std::fs::create_dir(&inner).expect("made");
+        assert_eq!([&project, &inner].map(|given| meant(given)), [inner.clone(), inner]);
+        std::fs::create_dir_all(project.join("runs/t")).expect("made");
+        assert_eq!(meant(&project), project, "it has runs itself");
+    }
+
+    #[test]
+    fn directories_near_a_folder_are_above_it_and_in_it() {
+        let (_place, home) = folders();
+        let near = near(&home.join("project"));
+        let place = |folder: &str| {
+            near.iter().position(|path| *path == home.join(folder).join(NAME)).expect("near")
+        };
+        assert!(place("project") < place("") && place("") < place("project/deep"), "{near:?}");
+    }
+
+    #[test]
+    fn directory_is_named_relative_to_a_folder() {
+        let named = |path: &str| named_from(Path::new("/home/me/project/deep"), Path::new(path));
+        let table = [
+            ("/home/me/project/deep/.raymond", ".raymond"),
+            ("/home/me/project/deep/er/.raymond", "er/.raymond"),
+            ("/home/me/project/deep", "."),
+            ("/home/me/project/.raymond", "../.raymond"),
+            ("/home/me/.raymond", "../../.raymond"),
+            ("/home/me/other/.raymond", "/home/me/other/.raymond"),
+            ("/home/me/pro ject/.raymond", "'/home/me/pro ject/.raymond'"),
+        ];
+        for (path, expected) in table {
+            assert_eq!(named(path), expected);
+        }
+    }
+
+    #[test]
+    fn commands_about_a_run_get_the_option() {
+        let run = RunId::parse("t").expect("an id");
+        let table = [
+            ("`raymond log t` shows how", "`raymond log t --dir d` shows how"),
+            (
+                "raymond answer t x=1, then: raymond resume t",
+                "raymond answer t --dir d x=1, then: raymond resume t --dir d",
+            ),
+            (
+                "raymond resume t-2; raymond signal t",
+                "raymond resume t-2; raymond signal t --dir d",
+            ),
+            ("run t has stopped; raymond stops", "run t has stopped; raymond stops"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(with_option(text, &run, " --dir d"), expected);
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::args::answerer::{AnswererArg, LiveAnswererArg};
 use super::args::{NewRunArgs, RunArgs};
 use super::exit::Error;
 use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
-use super::{answers, engine, person};
+use super::{answers, engine, output, person};
 use crate::domain::git_exchange::ExchangeName;
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
@@ -14,6 +14,8 @@ use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::widening::without_granted_rules;
+use crate::language::model_hint::model_hint;
+use crate::runtime::check::has_gateway;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
 /// Returns the settings of a new run.
@@ -45,6 +47,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     overlay(&args.options, &mut settings);
     answers::add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
+    warn_of_model(&args.options, settings.answerer);
     Ok(settings)
 }
 
@@ -133,7 +136,16 @@ pub fn for_resume(
     overlay(options, &mut settings);
     answers::add(&options.answers, &mut settings)?;
     refuse_own(options)?;
+    warn_of_model(options, settings.answerer);
     Ok(settings)
+}
+
+/// Warns of a `--model` that is not known.
+fn warn_of_model(options: &RunOptions, answerer: AnswererKind) {
+    let hint = options.model.as_ref().and_then(model_hint);
+    if let Some(hint) = hint.filter(|_| !has_gateway() && answerer == AnswererKind::Claude) {
+        output::warn(&format!("--model: {hint}"));
+    }
 }
 
 /// Refuses a budget with which a run that is resumed could only pause again.

@@ -7,6 +7,8 @@ use super::agent_table::AgentTable;
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
 use super::left_running::left_running;
+use super::runs_dir::with_dir;
+use super::summary::ClosingPlace;
 use super::table::{self, TableCell};
 use super::{
     agent_statuses, arrived, list, output, questions, run_choice, status_word, summary,
@@ -40,7 +42,8 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let running = left_running(&directories::root(root.path())?, &view);
     table::print(as_lines(&root, &view, &statuses))?;
     let arrived = arrived::arrived(&root, &view)?;
-    output::print(&(below_agents(&view, &asked, &statuses) + &arrived + &running))?;
+    let below = below_agents(&view, &asked, &statuses) + &arrived + &running;
+    output::print(&with_dir(&below, &root, &id))?;
     waited_hosts::tell_silent(&args.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
 }
@@ -100,8 +103,8 @@ fn lineage_of(id: &Value) -> Vec<u32> {
     parts.map(|part| part.parse().unwrap_or_default()).collect()
 }
 
-/// Returns the status of a run in a few lines. `arrived` says what has come for it since it stopped.
-pub fn headline(view: &RunView, arrived: Option<String>) -> Vec<StyledLine> {
+/// Returns the status of a run in a few lines.
+pub fn headline(root: &RunsRoot, view: &RunView) -> Vec<StyledLine> {
     let run = &view.run;
     let word = status_word::word(view);
     let budget = run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}"));
@@ -112,7 +115,9 @@ pub fn headline(view: &RunView, arrived: Option<String>) -> Vec<StyledLine> {
         .with(TextTone::Faint, &format!("  {}", run.scope_dir));
     let mut lines = vec![first];
     if !matches!(run.status, RunStatus::Running) || !view.held {
-        let closing = arrived.unwrap_or_else(|| summary::closing_in_headline(run));
+        let closing = arrived::in_short(root, view)
+            .unwrap_or_else(|| summary::closing(run, ClosingPlace::InHeadline));
+        let closing = with_dir(&closing, root, &run.workflow_id);
         lines.push(StyledLine::of(TextTone::Plain, &closing));
     }
     lines.extend(
@@ -130,7 +135,7 @@ pub fn headline(view: &RunView, arrived: Option<String>) -> Vec<StyledLine> {
 /// Returns the lines about the run and its live agents.
 fn as_lines(root: &RunsRoot, view: &RunView, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
     let run = &view.run;
-    let mut lines = headline(view, arrived::in_short(root, view));
+    let mut lines = headline(root, view);
     if let (Some(first), Some(took)) = (lines.first_mut(), list::took(view)) {
         *first = std::mem::take(first).with(TextTone::Faint, &format!("  took {took}"));
     }

@@ -112,23 +112,13 @@ pub(super) fn failures_so_far(run: &Run) -> String {
 }
 
 /// Returns the run's outcome, and the command to resume it.
-pub fn closing(run: &Run) -> String {
-    joined_lines(&closing_sentence(run, ClosingPlace::Alone))
-}
-
-/// Returns the same below the open questions, whose text and command are not repeated.
-pub fn closing_below_questions(run: &Run) -> String {
-    joined_lines(&closing_sentence(run, ClosingPlace::BelowQuestions))
-}
-
-/// Returns the same below a line that names the run and what is spent.
-pub(super) fn closing_in_headline(run: &Run) -> String {
-    joined_lines(&closing_sentence(run, ClosingPlace::InHeadline))
+pub fn closing(run: &Run, place: ClosingPlace) -> String {
+    joined_lines(&closing_sentence(run, place))
 }
 
 /// The place of a closing sentence, which says nothing that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ClosingPlace {
+pub enum ClosingPlace {
     /// Nothing else is said of the run.
     Alone,
     /// The questions are shown, each with the command that answers it.
@@ -216,14 +206,12 @@ fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
         ),
         (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
             let for_people = AwaitedSignal::all_in(first).iter().any(AwaitedSignal::is_for_people);
-            if !for_people {
-                return format!(
-                    "paused: {pause}{spent}; once that run has come so far, resume: raymond resume {id}"
-                );
-            }
-            format!(
-                "paused: {pause}{spent}; assert it with `raymond signal`, then resume: raymond resume {id}"
-            )
+            let then = if for_people {
+                "assert it with `raymond signal`, then"
+            } else {
+                "once that run has come so far,"
+            };
+            format!("paused: {pause}{spent}; {then} resume: raymond resume {id}")
         }
         (_, Some(pause)) => format!("paused: {pause}{spent}; resume: raymond resume {id}"),
         (_, None) => format!("run {id} has stopped{ended}; resume: raymond resume {id}"),
@@ -242,22 +230,22 @@ mod tests {
         run.status = RunStatus::Paused;
         run.pause = Some(PauseReason::Asking { questions: 1, first: "Which?".into() });
         assert_eq!(
-            closing(&run),
+            closing(&run, ClosingPlace::Alone),
             format!(
                 "paused: a question waits for an answer: Which?; $0.00 spent; answer with `raymond answer {id} NODE=TEXT`, then resume: raymond resume {id}"
             )
         );
         assert_eq!(
-            closing_below_questions(&run),
+            closing(&run, ClosingPlace::BelowQuestions),
             format!(
                 "paused: a question waits for an answer; $0.00 spent; then resume: raymond resume {id}"
             )
         );
         assert_eq!(
-            closing_in_headline(&run),
+            closing(&run, ClosingPlace::InHeadline),
             format!("paused: a question waits for an answer; then resume: raymond resume {id}")
         );
         run.pause = Some(PauseReason::Stopped);
-        assert!(!closing_in_headline(&run).contains("spent"));
+        assert!(!closing(&run, ClosingPlace::InHeadline).contains("spent"));
     }
 }

@@ -34,7 +34,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
     let rows = table.rows(args.all);
     let cells: Vec<Vec<TableCell>> = rows.iter().map(|row| as_row(&table, row)).collect();
-    let mut lines: Vec<StyledLine> = status::headline(&view, arrived::in_short(&root, &view));
+    let mut lines: Vec<StyledLine> = status::headline(&root, &view);
     lines.extend(table::lines(&[vec![head], cells].concat()));
     lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
     table::print(lines)?;

@@ -5,6 +5,7 @@
 //! Each receives every record after it is committed. They run on a thread of their own, so a slow terminal or disk
 //! delays nothing else.
 
+pub mod columns;
 pub mod console;
 pub mod debug;
 pub mod external;

@@ -8,8 +8,9 @@ pub mod window_status;
 
 use std::sync::Arc;
 
-use console::{Alignment, measure_text_width, pad_str};
+use console::measure_text_width;
 
+use super::columns::{UNCUT, line, widest, widths};
 use super::fan_out::{
     ActivityCounts, ActivityKind, FanOutEstimate, FanOutProgress, FanOutRates, FanOuts, left_text,
     rate_text,
@@ -28,8 +29,11 @@ const MAX_AGENT_ROWS: usize = 12;
 /// The most rows of fan-outs.
 const MAX_FAN_OUT_ROWS: usize = 6;
 
-/// The widest column for ids and states, and for items.
-const MAX_COLUMN: usize = 32;
+/// The blanks before a row.
+const INDENT: usize = 2;
+
+/// The widths below which the columns of agents are not cut: id, state, time, cost, item and activity.
+const LEAST: [usize; 6] = [8, 8, UNCUT, UNCUT, 6, 30];
 
 /// The facts of the headline that the agents do not tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,17 +82,19 @@ impl RunPicture<'_> {
         let mut large: Vec<_> = self.fan_outs.large().collect();
         large.sort_by_key(|(_, progress)| progress.left() == 0);
         let shown = if large.len() > room { room.saturating_sub(1).max(1) } else { large.len() };
-        let state = column(large[..shown].iter().map(|(key, _)| name(key)), width);
-        let drawn = |detail| -> Vec<StyledLine> {
+        let whole = widest(large[..shown].iter().map(|(key, _)| name(key)));
+        let short = whole.min((width / 4).max(8));
+        let drawn = |(state, detail)| -> Vec<StyledLine> {
             let row = |(key, progress): &(&FanOutKey, &FanOutProgress)| {
                 let estimate = self.rates.estimate(key, progress, self.now);
                 fan_out_row(key, progress, estimate, (state, detail))
             };
             large[..shown].iter().map(row).collect()
         };
-        let mut rows = first_that_fits(FanOutDetail::ALL.into_iter().map(drawn), |rows| {
-            rows.iter().all(|row| row.width() <= width)
-        });
+        let levels = FanOutDetail::ALL.map(|detail| (short, detail));
+        let levels = [(whole, FanOutDetail::All)].into_iter().chain(levels);
+        let mut rows =
+            first_that_fits(levels.map(drawn), |rows| rows.iter().all(|row| row.width() <= width));
         if shown < large.len() {
             let more = format!("  … and {} more states with many agents", large.len() - shown);
             rows.push(StyledLine::of(TextTone::Faint, &more));
@@ -108,14 +114,12 @@ impl RunPicture<'_> {
         views.sort_by_key(|view| ActivityKind::of(&view.activity));
         let shown = if views.len() > room { room - 1 } else { views.len() };
         let (views, rest) = views.split_at(shown);
-        let columns = AgentColumns {
-            name: column(views.iter().map(|view| view.id.as_str()), width),
-            state: column(views.iter().map(|view| view.state.as_str()), width),
-            item: column(views.iter().filter_map(|view| view.item.as_deref()), width),
-        };
         let limit = self.headline.limited_until.filter(|&until| until > self.now);
-        let mut rows: Vec<StyledLine> =
-            views.iter().map(|view| agent_row(view, self.now, columns, limit)).collect();
+        let drawn: Vec<_> = views.iter().map(|view| agent_cells(view, self.now, limit)).collect();
+        let natural =
+            std::array::from_fn(|column| widest(drawn.iter().map(|(_, cells)| &*cells[column])));
+        let widths = widths(width.saturating_sub(INDENT), natural, LEAST, &[4]);
+        let mut rows: Vec<StyledLine> = drawn.iter().map(|row| agent_row(row, widths)).collect();
         if !rest.is_empty() {
             let mut counts = ActivityCounts::default();
             for view in rest {
@@ -129,30 +133,8 @@ impl RunPicture<'_> {
     }
 }
 
-/// The widths of the columns of agents; the one for items is left out if it is 0.
-#[derive(Debug, Clone, Copy)]
-struct AgentColumns {
-    name: usize,
-    state: usize,
-    item: usize,
-}
-
-fn column<'text>(texts: impl Iterator<Item = &'text str>, width: usize) -> usize {
-    let widest = texts.map(measure_text_width).max().unwrap_or(0);
-    widest.min((width / 4).clamp(8, MAX_COLUMN))
-}
-
-fn padded(text: &str, width: usize) -> String {
-    pad_str(text, width, Alignment::Left, Some("…")).into_owned()
-}
-
 fn name(key: &FanOutKey) -> &str {
     key.began.as_ref().map_or("unknown state", |began| began.as_str())
-}
-
-/// Returns an amount that is only an estimate, to the cent.
-fn cents(amount: Usd) -> String {
-    format!("${:.2}", amount.dollars())
 }
 
 /// Returns the first of several drawings that fits, or else the last, which has the fewest details.
@@ -194,8 +176,9 @@ fn fan_out_row(
         0 => format!("all {total} ended"),
         _ => format!("{ended} of {total} ({} %)", progress.percent()),
     };
-    let mut row = StyledLine::of(TextTone::Strong, &format!("  {}", padded(name(key), state)))
-        .with(TextTone::Plain, &format!("  {done}"));
+    let mut row =
+        StyledLine::of(TextTone::Strong, &format!("  {}", line(&[name(key)], &[state], &[])))
+            .with(TextTone::Plain, &format!("  {done}"));
     if let Some(estimate) = estimate {
         let left = left_text(estimate.left_ms);
         let left = match detail {
@@ -236,18 +219,17 @@ pub fn progress_line(
     let whole = (measure_text_width(name(key)), FanOutDetail::All);
     let row = fan_out_row(key, progress, estimate, whole);
     let more = progress.cost_to_come().filter(|_| progress.left() > 0);
-    let more =
-        more.map(|more| format!(", about {} in all", cents(progress.cost().saturating_add(more))));
+    let more = more.map(|more| format!(", about {} in all", progress.cost().saturating_add(more)));
     StyledLine::of(TextTone::Plain, row.text().trim_start())
         .with(TextTone::Plain, &more.unwrap_or_default())
 }
 
-fn agent_row(
+/// Returns the tone of an agent's activity, and its texts in the order of the columns.
+fn agent_cells(
     view: &AgentView,
     now: Timestamp,
-    columns: AgentColumns,
     limit: Option<Timestamp>,
-) -> StyledLine {
+) -> (TextTone, [String; 6]) {
     let kind = ActivityKind::of(&view.activity);
     let (doing, time) = match &view.activity {
         AgentActivity::Turn { since, seen } => {
@@ -268,15 +250,15 @@ fn agent_row(
         ActivityKind::Waiting => TextTone::Plain,
         ActivityKind::Queued => TextTone::Faint,
     };
-    let mut row =
-        StyledLine::of(TextTone::Plain, &format!("  {}", padded(view.id.as_str(), columns.name)));
-    row.push(TextTone::Plain, &format!("  {}", padded(view.state.as_str(), columns.state)));
-    row.push(TextTone::Plain, &format!("  {time:>6}  {:>8}", view.cost.to_string()));
-    if columns.item > 0 {
-        let item = view.item.as_deref().unwrap_or_default();
-        row.push(TextTone::Plain, &format!("  {}", padded(item, columns.item)));
-    }
-    row.with(tone, &format!("  {doing}"))
+    let (id, state) = (view.id.to_string(), view.state.to_string());
+    let (time, cost) = (format!("{time:>6}"), format!("{:>8}", view.cost.to_string()));
+    (tone, [id, state, time, cost, view.item.clone().unwrap_or_default(), doing])
+}
+
+fn agent_row((tone, cells): &(TextTone, [String; 6]), widths: [usize; 6]) -> StyledLine {
+    let [before @ .., doing] = cells.each_ref().map(String::as_str);
+    let before = line(&before, &widths, &[2, 3]);
+    StyledLine::of(TextTone::Plain, &format!("  {before}")).with(*tone, &format!("  {doing}"))
 }
 
 /// Returns a duration as `0:05`, `12:34`, `1:02:03`.

@@ -16,13 +16,27 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::model_hint::HINT_CODES;
 use crate::language::prompt::step;
 use crate::language::replies;
 use crate::language::source::WorkflowSource;
 use crate::store::workflow::WorkflowDir;
 
-/// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies, if
-/// the run takes its answers from there.
+/// The variables that send requests to a gateway, which may know other models.
+const GATEWAYS: [&str; 4] = [
+    "ANTHROPIC_BASE_URL",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+];
+
+/// Returns whether the environment names a gateway.
+pub fn has_gateway() -> bool {
+    GATEWAYS.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies or
+/// about names of models, whichever answer the run.
 ///
 /// # Errors
 /// [`WorkflowErrors`] with all of them, [`Error::Io`] if the workspace cannot be opened.
@@ -70,7 +84,11 @@ fn refuse_errors_from(
     let is_script_read = settings.answerer == AnswererKind::Scripted;
     let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
         found_from(&scope, entry, settings, vocabulary).into_iter().partition(Diagnostic::is_error);
-    warnings.retain(|one| one.code == UNKNOWN_STATE && is_script_read);
+    warnings.retain(|one| match settings.answerer {
+        AnswererKind::Scripted => one.code == UNKNOWN_STATE,
+        AnswererKind::Claude => HINT_CODES.contains(&one.code) && !has_gateway(),
+        AnswererKind::Replay => false,
+    });
     errors.retain(|one| one.code != SCRIPT || is_script_read);
     let is_script_wrong = errors.iter().any(|one| one.code == SCRIPT);
     let refusal = match refusal {

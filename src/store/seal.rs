@@ -41,6 +41,15 @@ pub fn find(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<Option<Ru
     }
 }
 
+/// Returns the directories in which a run of this id has not ended.
+pub fn directories(state: &UserState, run: &RunId) -> Vec<PathBuf> {
+    let ending = format!("-{run}.json");
+    let mut names = state.names(PURPOSE).unwrap_or_default();
+    names.retain(|name| name.to_string_lossy().ends_with(&ending));
+    let seals = names.iter().filter_map(|name| state.get::<RunSeal>(PURPOSE, name).ok().flatten());
+    seals.filter(|seal| seal.run == *run).map(|seal| seal.directory.into()).collect()
+}
+
 /// Returns the seal of a journal: its length and checksum.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::pair;
+use crate::support::{Test, pair};
 
 #[test]
 fn invalid_run_id_is_refused() {
@@ -143,4 +143,25 @@ fn scripted_agent_out_of_replies_fails() {
     let test = pair().file("replies.yaml", b"START.md:\n  - \"<goto>START.md</goto>\"\n");
     let outcome = test.run(&["START.md", "--agent", "scripted"]);
     outcome.code(1).says("replies.yaml").says("START.md").failed("main");
+}
+
+#[test]
+fn unlikely_model_gets_a_warning_unless_a_gateway_may_know_it() {
+    let test = pair();
+    let misspelt = "warning: --model: `haku` is not a known model alias; did you mean `haiku`?";
+    test.run(&["START.md", "--model", "haku"]).ok().stderr_has(misspelt);
+    let unknown = "`gpt4` is not a known model alias; raymond passes it to Claude Code unchanged";
+    test.run(&["START.md", "--model", "gpt4", "--id", "u"]).ok().stderr_has(unknown);
+    let full = "us.anthropic.claude-haiku";
+    for model in ["haiku", "opus[1m]", full] {
+        test.run(&["START.md", "--model", model, "--id", &format!("known-{}", model.len())])
+            .ok()
+            .stderr_lacks("model alias");
+    }
+    let of_a_state = |test: Test| test.prompt("START.md", "---\nmodel: sonet\n---\nstart");
+    let run = ["START.md", "--model", "gpt4"];
+    of_a_state(pair()).run(&run).ok().stderr_has("START.md:2:8: RF403 `sonet`");
+    let test = of_a_state(pair()).env("CLAUDE_CODE_USE_BEDROCK", "1");
+    test.run(&run).ok().stderr_lacks("model alias");
+    test.raymond(&["check", "START.md"]).ok().stdout_lacks("model alias");
 }

@@ -54,7 +54,7 @@ pub(super) const WORKFLOW_LIST_HELP: &str = "Examples:
   raymond workflow list
   raymond workflow list --json | jq -r '.definitions[].name'
 
---json prints { definitions, runs }.";
+`raymond` lists the defined programs. --json prints { definitions, runs }.";
 
 #[cfg(test)]
 mod tests {

@@ -47,7 +47,7 @@ pub enum WorkflowCommand {
     /// Show a program's states, requests and answers as they come
     #[command(after_help = WATCH_HELP)]
     Watch(OneRunArgs),
-    /// Show the defined programs, and the runs of programs
+    /// Show the runs of programs
     #[command(after_help = WORKFLOW_LIST_HELP)]
     List(AllRunsArgs),
 }

@@ -11,6 +11,7 @@ use super::screen::{ScreenView, TopScreen};
 use super::text::{TableCells, cells, fitting, situation};
 use crate::domain::printable::printable_line;
 use crate::domain::tree::fold::TreeRow;
+use crate::plugin::columns::{self, UNCUT, widest};
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::runtime::observing::agent_entries::{AgentEntry, MonitoredRun};
 
@@ -33,11 +34,16 @@ pub(super) struct ScreenContent<'run> {
 /// The number of lines that are no rows.
 const NON_ROW_LINES: u16 = 4;
 
-/// The greatest widths of the columns for ids, states, amounts and items.
-const NAME: usize = 40;
-const STATE: usize = 28;
-const MONEY: usize = 20;
-const ITEM: usize = 24;
+/// The heads of the columns.
+const HEADS: [&str; 7] =
+    ["agent", "state", "  quiet", "tokens", "   spent", "item", "what it does"];
+
+/// The columns of numbers, and those that a narrow terminal leaves out, the first one first.
+const NUMBERS: [usize; 3] = [2, 3, 4];
+const DROPPED: [usize; 2] = [3, 5];
+
+/// The widths below which columns are not cut.
+const LEAST: [usize; 7] = [10, 8, UNCUT, UNCUT, UNCUT, 6, 30];
 
 /// Returns the number of rows that fit into a height.
 pub(super) fn room(height: u16) -> usize {
@@ -106,44 +112,23 @@ impl DrawArea<'_, '_> {
         let seen = picture.rows.iter().skip(screen.first).take(screen.room);
         let cells: Vec<TableCells> =
             seen.map(|row| cells(picture.known, picture.entries, row)).collect();
-        let widest = |texts: &mut dyn Iterator<Item = &str>, least: usize, most: usize| {
-            texts.map(console::measure_text_width).max().unwrap_or(0).clamp(least, most)
-        };
-        let name = widest(&mut cells.iter().map(|cells| &*cells.name), 12, NAME);
-        let state = widest(&mut cells.iter().map(|cells| &*cells.state), 8, STATE);
-        let money = widest(&mut cells.iter().map(|cells| &*cells.spent), 8, MONEY);
-        let item_limit = usize::from(self.area.width / 4).clamp(8, ITEM);
-        let item = widest(&mut cells.iter().map(|cells| &*cells.item), 0, item_limit);
-        let item = if item == 0 { 0 } else { item.max("item".len()) };
-        let row = |cells: &TableCells| {
-            let TableCells { quiet, tokens, spent, activity, .. } = cells;
-            let item = match item {
-                0 => String::new(),
-                width => {
-                    let padded = pad_str(&cells.item, width, console::Alignment::Left, Some("…"));
-                    format!("{padded}  ")
-                }
-            };
-            let name = pad_str(&cells.name, name, console::Alignment::Left, Some("…"));
-            let state = pad_str(&cells.state, state, console::Alignment::Left, Some("…"));
-            format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {item}{activity}")
-        };
-        let heads = row(&TableCells {
-            name: "agent".into(),
-            state: "state".into(),
-            quiet: "quiet".into(),
-            tokens: "tokens".into(),
-            spent: "spent".into(),
-            item: "item".into(),
-            activity: "what it does".into(),
-            tone: TextTone::Faint,
+        let natural = std::array::from_fn(|column| {
+            match widest(cells.iter().map(|cells| cells.texts()[column])) {
+                0 if DROPPED.contains(&column) => 0,
+                width => width.max(HEADS[column].len()),
+            }
         });
-        self.line(2, &heads, self.style(TextTone::Faint));
+        let widths = columns::widths(self.area.width.into(), natural, LEAST, &DROPPED);
+        let row = |texts: [&str; 7]| {
+            let [before @ .., activity] = texts;
+            format!("{}  {activity}", columns::line(&before, &widths, &NUMBERS))
+        };
+        self.line(2, &row(HEADS), self.style(TextTone::Faint));
         for (number, cells) in cells.iter().enumerate() {
             let chosen = screen.first + number == screen.at;
             let style = self.style(cells.tone);
             let style = if chosen { style.add_modifier(Modifier::REVERSED) } else { style };
-            self.line(3 + number, &row(cells), style);
+            self.line(3 + number, &row(cells.texts()), style);
         }
     }
 
@@ -175,7 +160,7 @@ impl DrawArea<'_, '_> {
             ScreenView::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
             ScreenView::Help => "any key: back".to_owned(),
             ScreenView::Agents => {
-                "↑↓ choose  Enter opens  o all  / filter  r w u f a kinds  s stop  ? help  q leave"
+                "↑↓ choose  Enter open  o all  / filter  r w u f a kinds  s stop  ? help  q leave"
                     .to_owned()
             }
         };

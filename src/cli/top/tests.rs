@@ -2,12 +2,19 @@
 
 use std::collections::HashMap;
 
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
+
+use crate::cli::top::draw::{ScreenContent, draw, room};
+use crate::cli::top::rows::{AgentFilter, ExpandedFamilies, rows};
+use crate::cli::top::screen::TopScreen;
 use crate::cli::top::text::{cells, fitting, headlines};
 use crate::domain::agent::{Agent, TurnHold};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
-use crate::domain::event::{AgentParked, Event, TurnFailed};
+use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::AgentId;
 use crate::domain::join::JoinCondition;
 use crate::domain::money::Usd;
@@ -15,7 +22,7 @@ use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::settings::AnswererKind;
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::time::Timestamp;
-use crate::domain::transition::TagName;
+use crate::domain::transition::{TagName, Transition};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::domain::turn::FailureCause;
 use crate::domain::wait_reason::WaitReason;
@@ -242,4 +249,53 @@ fn agent_waits_for_reserved_budget_and_share_is_shown() {
     let place = entries.iter().position(|entry| entry.id.as_str() == "main.1").expect("there");
     let row = cells(known, &entries, &TreeRow { depth: 0, of: RowSubject::One(place), cut: false });
     assert_eq!((&*row.spent, &*row.tokens), ("$0.50 of $2.00", "7"));
+}
+
+/// Returns the drawn lines of a screen of this size.
+fn drawn(known: MonitoredRun<'_>, (width, height): (u16, u16)) -> Vec<String> {
+    let entries = entries(known);
+    let rows = rows(&entries, &AgentFilter::default(), &ExpandedFamilies::default());
+    let headlines = headlines(known, &entries);
+    let (headlines, entries, rows) = (&*headlines, &*entries, &*rows);
+    let content = ScreenContent { known, headlines, entries, rows, messages: &[], colours: false };
+    let mut screen = TopScreen::default();
+    screen.room = room(height);
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    terminal.draw(|frame| draw(frame, &content, &screen)).expect("drawn");
+    let cells = terminal.backend().buffer().content().chunks(width.into());
+    let lines = cells.map(|line| line.iter().map(Cell::symbol).collect::<String>());
+    lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn screen_keeps_cause_and_cuts_nothing_that_fits() {
+    let mut scene = Scene::begin();
+    let state = "REVIEW_OF_THE_WHOLE_LIBRARY_WORK.md";
+    let item = "src/language/interpreter/parallel.rs";
+    let attributes = [("next", "NEXT.md"), ("item", item)];
+    let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let fork = Transition::from_parts(TagName::Fork, attributes, state).expect("a fork");
+    scene.take("main", fork.clone());
+    scene.take("main", fork);
+    let cause = "the reply has no tag that its policy allows";
+    let failed = AgentFailed { error: cause.to_owned(), ..scene.end_badly("main.2") };
+    scene.happens(Event::AgentFailed(failed));
+    let seen = seen("Bash: cargo test --lib", true, Timestamp(0));
+    let now = Timestamp(MINUTE);
+    let known = MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now };
+    let row = |lines: &[String], id: &str| -> String {
+        lines.iter().find(|line| line.contains(id)).cloned().expect("a row")
+    };
+
+    let narrow = drawn(known, (80, 24));
+    assert!(!narrow[2].contains("tokens"), "{narrow:#?}");
+    assert!(row(&narrow, "main.2").ends_with("unusable output: the reply ha…"), "{narrow:#?}");
+    assert!(row(&narrow, "main.1").contains("Bash: cargo test --lib"), "{narrow:#?}");
+    assert!(narrow[2].contains("item"), "{narrow:#?}");
+
+    let wide = drawn(known, (200, 50));
+    let texts = [state, item, "Bash: cargo test --lib", "7"];
+    assert!(texts.iter().all(|text| row(&wide, "main.1").contains(text)), "{wide:#?}");
+    assert!(row(&wide, "main.2").ends_with(cause), "{wide:#?}");
+    assert!(!wide.concat().contains('…'), "{wide:#?}");
 }

@@ -40,6 +40,14 @@ pub(super) struct TableCells {
     pub(super) tone: TextTone,
 }
 
+impl TableCells {
+    /// Returns the texts in the order of the columns.
+    pub(super) fn texts(&self) -> [&str; 7] {
+        let Self { name, state, quiet, tokens, spent, item, activity, .. } = self;
+        [name, state, quiet, tokens, spent, item, activity]
+    }
+}
+
 /// The most levels that a row is indented by.
 const MAX_INDENT_LEVELS: usize = 8;
 

@@ -1,15 +1,18 @@
-//! `raymond workflow list`: the programs that were defined, and the runs of programs.
+//! `raymond workflow list`: the runs of programs; as JSON also the programs that were defined.
 
 use serde_json::json;
 
 use crate::cli::args::AllRunsArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::list::{ListedRun, all};
+use crate::cli::table::{self, TableCell};
 use crate::cli::{output, status_word};
 use crate::domain::agent::Agent;
 use crate::domain::printable::one_line;
 use crate::domain::program_execution::ProgramExecution;
+use crate::plugin::styled::TextTone;
 use crate::store::dataspace::{Dataspace, DefinedProgram, ProgramListing};
+use crate::store::view::RunView;
 
 pub(super) fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
@@ -27,26 +30,18 @@ pub(super) fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
             "runs": runs.iter().map(run).collect::<Vec<_>>(),
         }));
     }
-    let mut text = String::new();
-    if !defined.is_empty() {
-        let rows: Vec<Vec<String>> = defined
-            .iter()
-            .map(|one| {
-                let label = one.label.as_deref().map(one_line).unwrap_or_default();
-                vec![one.name.clone(), one.file.display().to_string(), label]
-            })
-            .collect();
-        text.push_str("defined:\n");
-        text.push_str(&output::table(&rows));
-    }
+    let mut lines = Vec::new();
     if !runs.is_empty() {
-        text.push_str(if text.is_empty() { "runs:\n" } else { "\nruns:\n" });
-        text.push_str(&output::table(&runs.iter().flat_map(rows).collect::<Vec<_>>()));
+        let head = ["run", "status", "program", "state", ""];
+        lines.push(head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec());
     }
-    if text.is_empty() {
-        output::tell("no programs yet; start one: raymond workflow start FILE --id NAME");
+    lines.extend(runs.iter().flat_map(rows));
+    let shown = table::print(table::lines(&lines))?;
+    if runs.is_empty() {
+        output::tell("no runs of programs; start one: raymond workflow start FILE --id NAME");
     }
-    output::print(&text)
+    output::tell("`raymond` lists the defined programs");
+    Ok(shown)
 }
 
 fn definition(one: &DefinedProgram) -> serde_json::Value {
@@ -55,7 +50,6 @@ fn definition(one: &DefinedProgram) -> serde_json::Value {
 
 fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
     let Ok(view) = view else { return json!({ "run": id }) };
-    let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
     let executions: Vec<_> = view
         .run
         .agents
@@ -74,34 +68,37 @@ fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
     json!({
         "run": id,
         "status": status_word::word(view),
-        "programs": names,
+        "programs": names(view),
         "executions": executions,
         "total_cost_usd": view.run.total_cost_usd,
     })
 }
 
 /// Returns a row for each live execution of a program; a single row for a run without any.
-fn rows(ListedRun { id, view, .. }: &ListedRun) -> Vec<Vec<String>> {
+fn rows(ListedRun { id, view, .. }: &ListedRun) -> Vec<Vec<TableCell>> {
     let Ok(view) = view else { return Vec::new() };
-    let word = status_word::word(view).to_owned();
-    let row = |own: &ProgramExecution| {
-        let waits =
-            awaiting(own).map_or(String::new(), |what| format!("waits for {}", one_line(what)));
+    let word = status_word::word(view);
+    let row = |program: &str, state: &str, waits: String| -> Vec<TableCell> {
+        let status = TableCell::of(status_word::tone(word), word);
         vec![
-            id.to_string(),
-            word.clone(),
-            own.name.clone(),
-            own.position.current.to_string(),
-            waits,
+            id.to_string().into(),
+            status,
+            program.to_owned().into(),
+            state.to_owned().into(),
+            waits.into(),
         ]
     };
-    let programs = view.run.agents.values().filter_map(Agent::program);
-    let rows: Vec<Vec<String>> = programs.map(row).collect();
-    if !rows.is_empty() {
-        return rows;
-    }
-    let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
-    vec![vec![id.to_string(), word, names.join(", ")]]
+    let of_execution = |own: &ProgramExecution| {
+        let waits = awaiting(own).map(|what| format!("waits for {}", one_line(what)));
+        row(&own.name, &own.position.current, waits.unwrap_or_default())
+    };
+    let rows: Vec<_> =
+        view.run.agents.values().filter_map(Agent::program).map(of_execution).collect();
+    if rows.is_empty() { vec![row(&names(view).join(", "), "", String::new())] } else { rows }
+}
+
+fn names(view: &RunView) -> Vec<&str> {
+    view.run.definitions.values().map(|own| own.name.as_str()).collect()
 }
 
 fn awaiting(own: &ProgramExecution) -> Option<&str> {

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use crate::cli::args::OneRunArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::log::{follow, json_line};
+use crate::cli::runs_dir::with_dir;
+use crate::cli::summary::ClosingPlace;
 use crate::cli::{output, run_choice, summary};
 use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
@@ -29,7 +31,11 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     }
     let view = load_view(&root, &id)?;
     if !args.json {
-        output::tell_fitted(&summary::closing(&view.run));
+        output::tell_fitted(&with_dir(
+            &summary::closing(&view.run, ClosingPlace::Alone),
+            &root,
+            &id,
+        ));
         if let Some(refused) = summary::refused_tools(&view.run) {
             output::tell_fitted(&refused);
         }

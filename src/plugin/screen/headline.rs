@@ -2,7 +2,7 @@
 
 use console::truncate_str;
 
-use super::{RunHeadline, RunPicture, cents, clock, first_that_fits};
+use super::{RunHeadline, RunPicture, clock, first_that_fits};
 use crate::domain::run::RunStatus;
 use crate::plugin::fan_out::ActivityCounts;
 use crate::plugin::sentence::date;
@@ -60,8 +60,7 @@ fn line(picture: RunPicture<'_>, details: HeadlineDetails) -> StyledLine {
     let budget = budget.filter(|_| details.has_budget);
     let budget = budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     let foreseen = picture.fan_outs.cost_to_come().filter(|_| details.has_foreseen_cost);
-    let foreseen =
-        foreseen.map(|more| format!(", about {} in all", cents(spent.saturating_add(more))));
+    let foreseen = foreseen.map(|more| format!(", about {} in all", spent.saturating_add(more)));
     let foreseen = foreseen.unwrap_or_default();
     let time = clock(picture.now.since(*since));
     head.push(TextTone::Plain, &format!(" · {spent}{budget}{foreseen} · {time}"));

@@ -86,6 +86,29 @@ fn each_agent_row_shows_its_activity() {
 }
 
 #[test]
+fn activity_stays_on_narrow_terminal_and_wide_one_cuts_nothing() {
+    let long = |activity| {
+        let (id, state) = ("main.1.22.333.4444.55555", "REVIEW_OF_THE_WHOLE_LIBRARY_WORK.md");
+        let mut view = view(&AgentId::parse(id).expect("an id"), state, activity);
+        Arc::make_mut(&mut view).item = Some("src/language/interpreter/parallel.rs".into());
+        view
+    };
+    let why = "the reply has no tag that its policy allows";
+    let views = [long(AgentActivity::Waiting(WaitReason::Person(why.into()))), long(turn(0))];
+    let rows = |width| drawn(&views, Vec::new(), 65_000, (24, width));
+    assert_eq!(
+        rows(80)[1..],
+        [
+            "  main.1.…  REVIEW_…             $0.02  src/la…  waits for a person: the reply…",
+            "  main.1.…  REVIEW_…    1:05     $0.02  src/la…  Bash",
+        ]
+    );
+    let wide = rows(200);
+    assert!(wide[1].ends_with(why) && wide[2].ends_with("Bash"), "{wide:#?}");
+    assert!(!wide.concat().contains('…'), "{wide:#?}");
+}
+
+#[test]
 fn fan_out_of_many_is_one_row_with_progress_and_estimates() {
     let (mut views, ended) = crowd(2, 1561, 437);
     views.insert(0, view(&AgentId::main(), "START.md", AgentActivity::Waiting(join(1563, 2000))));

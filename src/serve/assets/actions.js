@@ -2,6 +2,7 @@
 
 import { el, notice, show } from "./dom.js";
 import { act, path } from "./api.js";
+import { usd } from "./format.js";
 
 // Asks before something that cannot be undone.
 function confirmed(text, act) {
@@ -52,7 +53,7 @@ const OF_RUN = [
     can: (run, now) => now.counts.failed > 0,
     act: async (run) => {
       const plan = await tell("retry", { run, dry_run: true }, (told) => `${told.agents.length} agents would live again`);
-      if (plan) confirmed(`Let ${plan.agents.length === 1 ? "1 agent" : plan.agents.length + " agents"} live again, for up to about $${Number(plan.estimated_cost_usd).toFixed(2)}?`, () => tell("retry", { run }, () => `${run} retries its failed agents`));
+      if (plan) confirmed(`Let ${plan.agents.length === 1 ? "1 agent" : plan.agents.length + " agents"} live again, for up to about ${usd(plan.estimated_cost_usd)}?`, () => tell("retry", { run }, () => `${run} retries its failed agents`));
     },
   },
 ];

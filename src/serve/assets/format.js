@@ -1,9 +1,10 @@
 // Words for numbers and times.
 
+// Writes dollars as the commands do.
 export function usd(amount) {
   if (amount === null || amount === undefined) return "";
-  const value = Number(amount);
-  return "$" + (value !== 0 && Math.abs(value) < 0.1 ? value.toFixed(4) : value.toFixed(2));
+  const value = Number(amount), nanos = Math.abs(Math.round(value * 1e9));
+  return "$" + value.toFixed(nanos >= 1e9 || nanos % 1e7 === 0 ? 2 : nanos >= 1e5 ? 4 : 9);
 }
 
 export function count(number, one, many) {

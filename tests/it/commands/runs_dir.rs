@@ -66,3 +66,33 @@ fn raymond_directory_above_home_is_not_used() {
     test.shell("unset RAYMOND_DIR; \"$0\" run START.md --id t").wait().ok();
     assert!(test.flow().join(".raymond/runs/t").is_dir());
 }
+
+#[test]
+fn run_in_another_directory_is_found_and_its_commands_name_it() {
+    let test = found();
+    let sub = test.flow().join("sub");
+    fs::create_dir_all(sub.join(".raymond")).expect("made");
+    let script = "unset RAYMOND_DIR; \"$0\" run START.md --id t --dir sub/own";
+    let named = "`raymond log t --dir sub/own` shows how";
+    test.shell(script).wait().ok().stderr_has(named);
+    let script = "unset RAYMOND_DIR; \"$0\" run START.md --id one && cd sub && \"$0\" status one";
+    let other = "there is one in ../.raymond: give --dir ../.raymond";
+    let flow = test.flow().canonicalize().expect("real");
+    let searched = format!("no run one in {}; {other}", flow.join("sub/.raymond/runs").display());
+    test.shell(script).wait().code(64).stderr_has(&searched);
+    for dir in ["..", "../.raymond"] {
+        let script = format!("unset RAYMOND_DIR; cd sub; \"$0\" status one --dir {dir}");
+        let named = "`raymond log one --dir ../.raymond` shows how";
+        test.shell(&script).wait().ok().stdout_has(named);
+    }
+    test.shell("unset RAYMOND_DIR; \"$0\" status one").wait().ok().stdout_lacks("--dir");
+}
+
+#[test]
+fn run_that_has_not_ended_is_found_from_anywhere() {
+    let test = found();
+    test.run(&["START.md", "--id", "t", "--budget", "0.01"]).code(75);
+    let dir = test.dir().canonicalize().expect("real").display().to_string();
+    let elsewhere = "unset RAYMOND_DIR; cd /usr; \"$0\" status t";
+    test.shell(elsewhere).wait().code(64).stderr_has(&format!("give --dir {dir}"));
+}

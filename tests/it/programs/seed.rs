@@ -139,7 +139,17 @@ fn defined_workflow_is_started_by_its_name_and_listed() {
     }
     test.raymond(&["workflow", "watch", "t"]).ok().stdout_has(":state complete :status completed");
     let listed = test.raymond(&["workflow", "list"]);
-    listed.ok().stdout_has("defined:\nplanner-worker-review").stdout_has("runs:\nt");
+    listed.ok().stdout_lacks("definitions").stderr_has("`raymond` lists the defined programs");
+    let rows: Vec<Vec<&str>> =
+        listed.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows,
+        [
+            vec!["run", "status", "program", "state"],
+            vec!["t", "completed", "planner-worker-review"]
+        ]
+    );
+    test.shell("cd ..; \"$0\"").wait().ok().stdout_has("planner-worker-review");
     let listed = test.raymond(&["workflow", "list", "--json"]).ok().json();
     assert_eq!(listed["definitions"][0]["name"], "planner-worker-review");
     let run = &listed["runs"][0];

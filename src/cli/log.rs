@@ -1,18 +1,24 @@
 //! `raymond log`: the records of a run or an agent, as they are written if asked to.
 
+use std::path::Path;
 use std::time::Duration;
+
+use serde::Serialize;
 
 use super::agent_selector::check_agent_exists;
 use super::args::readers::LogArgs;
 use super::awaited_takeover::AwaitedTakeover;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
-use crate::domain::event::Record;
+use crate::domain::event::{Event, Record};
 use crate::domain::id::RunId;
-use crate::domain::printable::printable_json;
+use crate::domain::ledger::{ChargeKind, cost_of};
+use crate::domain::printable::{printable_json, printable_line};
+use crate::domain::tool_call::{ToolCall, folded};
 use crate::plugin::line_choice::tone;
 use crate::plugin::sentence::{moment, sentence, shown_texts};
 use crate::plugin::styled::{StyledLine, TextTone};
+use crate::process::turn_transcript::TurnTranscript;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
 use crate::store::record::RecordError;
@@ -29,7 +35,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.root();
     let id = run_choice::chosen(&args.one.named, &root)?;
-    if !follow(&root, &id, args.follow, |line| text(line, args))? {
+    let steps = root.run(&id).steps();
+    if !follow(&root, &id, args.follow, |line| text(line, args, &steps))? {
         return Ok(CliExitCode::Success);
     }
     if let Some(whose) = args.agent() {
@@ -71,23 +78,48 @@ pub(super) fn follow(
 }
 
 /// Returns a record as a line of JSON, under the names that plug-ins see.
-pub(super) fn json_line(record: &Record) -> String {
+pub(super) fn json_line(record: &impl Serialize) -> String {
     serde_json::to_string(record).map(|line| printable_json(&line)).unwrap_or_default()
 }
 
+/// A record, and the tool calls of the turn that it ends.
+#[derive(Serialize)]
+struct RecordWithCalls<'record> {
+    #[serde(flatten)]
+    record: &'record Record,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall>,
+}
+
+/// Returns the tool calls of the turn that an event ends, if its stream is on this machine. After a failure without a
+/// session the same turn continues.
+fn tool_calls(steps: &Path, event: &Event) -> Vec<ToolCall> {
+    let goes_on = matches!(event, Event::TurnFailed(failed) if failed.session.is_none());
+    let ended = cost_of(event).filter(|charge| charge.on != ChargeKind::Nothing && !goes_on);
+    let transcript = ended.and_then(|charge| TurnTranscript::find(steps, &charge.turn.stem()));
+    let found = transcript.and_then(|transcript| transcript.prompt_and_reply().ok());
+    found.unwrap_or_default().calls
+}
+
 /// Returns the text of a record; `None` if it is about another agent.
-fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
+fn text(line: &str, args: &LogArgs, steps: &Path) -> Result<Option<String>, RecordError> {
     let record = record::decode(line)?;
     if args.agent().is_some_and(|whose| !whose.is_about(&record.event)) {
         return Ok(None);
     }
+    let tool_calls = tool_calls(steps, &record.event);
     if args.one.json {
-        return Ok(Some(json_line(&record)));
+        return Ok(Some(json_line(&RecordWithCalls { record: &record, tool_calls })));
     }
     let texts: Vec<String> =
         shown_texts(&record.event).iter().map(|text| text.replace('\n', " ")).collect();
     let texts = texts.iter().fold(String::new(), |all, text| all + "; shows: " + text);
+    let tools = match folded(&tool_calls) {
+        tools if tools.is_empty() => tools,
+        tools => format!("  tools: {}", printable_line(&tools)),
+    };
     let line = StyledLine::of(TextTone::Faint, &moment(record.at))
-        .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)));
+        .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)))
+        .with(TextTone::Faint, &tools);
     Ok(Some(line.painted(console::colors_enabled())))
 }

@@ -5,6 +5,7 @@ mod document;
 mod elsewhere;
 mod kept_sessions;
 mod script;
+mod tools;
 
 use std::fmt::Write as _;
 
@@ -27,8 +28,9 @@ use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable, printable_line};
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
+use crate::domain::tool_call::ToolCall;
 use crate::domain::usage::ModelUse;
-use crate::plugin::sentence::{date, sentence};
+use crate::plugin::sentence::{date, sentence_without_refusals};
 use crate::plugin::styled::TextTone;
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::store::layout::{RunDir, RunsRoot};
@@ -119,7 +121,7 @@ fn painted(text: &str, colours: bool) -> String {
     let tone = |(number, line): (usize, &str)| match line.trim_start() {
         words if number == 0 && words.contains("  failed: ") => TextTone::Bad,
         _ if number == 0 || line.starts_with("step ") => TextTone::Strong,
-        "prompt" | "answer" | "answer of a person" | "reminder" | "stdout" | "stderr"
+        "prompt" | "tools" | "answer" | "answer of a person" | "reminder" | "stdout" | "stderr"
             if line.starts_with("    ") && !line.starts_with("     ") =>
         {
             TextTone::Faint
@@ -198,11 +200,12 @@ impl AgentDetails<'_> {
         let state = state.shown_in(folder.as_ref());
         let mut text =
             format!("\nstep {number}  {state}  since {}  {}\n", date(*since), step.cost());
-        let mut is_cut = false;
+        let (mut is_cut, mut calls) = (false, Vec::new());
         for (place, turn) in turns.iter().enumerate() {
             let is_new = place == 0 || turns[place - 1].id != turn.id;
             let prompt_and_reply = if is_new { self.prompt_and_reply(turn)? } else { None };
             if is_new {
+                calls.clear();
                 let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
                 let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
                 let session = if self.sessions.has(turn) {
@@ -218,7 +221,9 @@ impl AgentDetails<'_> {
             if let Some(prompt_and_reply) = prompt_and_reply {
                 let asked = if turn.reminder.is_some() { "reminder" } else { "prompt" };
                 is_cut |= self.quote(&mut text, asked, prompt_and_reply.prompt.as_deref());
+                is_cut |= self.tools(&mut text, &prompt_and_reply.calls);
                 is_cut |= self.quote(&mut text, "answer", prompt_and_reply.answer.as_deref());
+                calls = prompt_and_reply.calls;
             } else if let Some(reminder) = turn.reminder.as_deref().filter(|_| is_new) {
                 is_cut |= self.quote(&mut text, "reminder", Some(reminder));
             }
@@ -226,7 +231,7 @@ impl AgentDetails<'_> {
                 is_cut |= self.quote(&mut text, "answer of a person", turn.given.as_deref());
                 is_cut |= self.script(&mut text, step, turn)?;
             }
-            self.end(&mut text, turn)?;
+            self.end(&mut text, turn, self.named(&calls))?;
         }
         if is_cut {
             let (run, agent) = (&self.view.run.workflow_id, self.agent);
@@ -255,8 +260,8 @@ impl AgentDetails<'_> {
         turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
     }
 
-    /// Writes the end of a turn, or the agent's wait reason.
-    fn end(&self, out: &mut String, turn: &HistoryTurn) -> Result<(), Error> {
+    /// Writes the end of a turn, or the agent's wait reason. Refusals of calls that were `named` are not repeated.
+    fn end(&self, out: &mut String, turn: &HistoryTurn, named: &[ToolCall]) -> Result<(), Error> {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
             let statuses = AgentStatuses::of(self.view, &self.dir)?;
@@ -265,7 +270,7 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {}", printable_line(status));
             return Ok(());
         };
-        let told = sentence(record);
+        let told = sentence_without_refusals(record);
         let told = told.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&told);
         let _ = writeln!(out, "    {}  {told}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else {
@@ -276,9 +281,13 @@ impl AgentDetails<'_> {
                 if charge.cost.estimated { "it reported no cost, estimated at" } else { "it cost" };
             let _ = writeln!(out, "    {known} {}", charge.cost.amount);
         }
-        for refusal in &charge.cost.refused_tools.calls {
+        let refusals = charge.cost.refused_tools.calls.iter();
+        for refusal in refusals.filter(|one| !named.iter().any(|call| call.is_named_by(one))) {
             let line = format!("    {}: {}", notice(refusal), refusal.why);
             let _ = writeln!(out, "{}", printable_line(&line));
+        }
+        if charge.cost.refused_tools.more > 0 {
+            let _ = writeln!(out, "    refused: {} more", charge.cost.refused_tools.more);
         }
         if let Some(advice) = advice(&charge.cost.refused_tools) {
             let _ = writeln!(out, "    allowed with: {}", printable_line(&advice));

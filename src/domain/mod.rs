@@ -96,6 +96,7 @@ pub mod special_address;
 pub mod spending;
 pub mod supervision;
 pub mod time;
+pub mod tool_call;
 pub mod transition;
 pub mod tree;
 pub mod turn;

@@ -84,6 +84,16 @@ pub fn flat(text: &str, longest: usize) -> String {
     if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
 }
 
+/// Returns the beginning of a text, with a mark where it is cut.
+pub fn beginning(mut text: String, longest: usize) -> String {
+    let cut = text.floor_char_boundary(longest);
+    if cut < text.len() {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
+
 /// Returns JSON with the same values, without characters that control a terminal or are invisible.
 pub fn printable_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());

@@ -160,7 +160,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Returns the beginning of a text that fits the bound, with a mark where it is cut.
-fn cut(text: &str) -> String {
+pub(in crate::domain) fn cut(text: &str) -> String {
     const MARK: char = '…';
     let text = one_line(text);
     if text.len() <= MAX_TEXT_BYTES {

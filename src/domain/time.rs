@@ -95,6 +95,11 @@ impl JsonSchema for Timestamp {
     }
 }
 
+/// Returns a span of milliseconds in seconds: `0.3s`.
+pub fn seconds(millis: u64) -> String {
+    format!("{}.{}s", millis / 1000, millis % 1000 / 100)
+}
+
 /// Returns a span of milliseconds as people write it: `1500ms`, `90s`, `30m`, `2h`.
 pub fn format_duration(millis: u64) -> String {
     match millis {

@@ -18,7 +18,7 @@ use crate::domain::printable::{joined_lines, one_line};
 use crate::domain::refusal::headline;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, seconds};
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 
@@ -29,6 +29,11 @@ pub fn sentence(record: &Record) -> String {
     let refused = cost.and_then(|cost| headline(&cost.refused_tools));
     let refused = refused.map(|refused| format!("  ({refused})")).unwrap_or_default();
     joined_lines(&format!("{}{refused}", event_sentence(record)))
+}
+
+/// Returns the same without the tools that were refused.
+pub fn sentence_without_refusals(record: &Record) -> String {
+    joined_lines(&event_sentence(record))
 }
 
 fn event_sentence(record: &Record) -> String {
@@ -234,7 +239,7 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
         Transition::Result { payload, .. } => one_line(payload),
     };
     let took = event.cost.duration_ms;
-    let took = took.map_or(String::new(), |ms| format!("  {}.{}s", ms / 1000, ms % 1000 / 100));
+    let took = took.map_or(String::new(), |ms| format!("  {}", seconds(ms)));
     let overruled = event.overruled.as_ref().map_or(String::new(), |overruled| {
         let asked = overruled.asked.as_ref().map(|asked| one_line(&asked.to_string()));
         let asked = asked.unwrap_or_else(|| "the turn".to_owned());

@@ -3,19 +3,11 @@
 //! A call counts when its answer says that it was done. The changes of other tools, such as commands, are not in the
 //! stream; commands are counted.
 
-use std::collections::VecDeque;
-
 use serde_json::Value;
 
-use super::stream::line::{ContentBlock, LineKind, StreamLine, StreamMessage, get, text};
+use super::stream::line::{RawField, get};
 use crate::domain::cassette::{FilePatch, TextEdit};
-
-/// The number of calls that are remembered until they are answered.
-const MAX_OPEN_CALLS: usize = 256;
-
-/// The tools that change files, and the one that runs commands.
-const FILE_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
-const COMMAND_TOOL: &str = "Bash";
+use crate::domain::tool_call::{ToolCall, ToolKind, ToolOutcome};
 
 /// The changes of a turn.
 #[derive(Debug, Default)]
@@ -26,7 +18,6 @@ pub struct FileChanges {
     pub unknown: u64,
     /// The number of commands that were run.
     pub commands: u64,
-    open: VecDeque<OpenToolCall>,
 }
 
 /// A change by a tool.
@@ -40,82 +31,41 @@ pub struct ToolChange {
     pub patch: FilePatch,
 }
 
-/// A call that has not been answered.
-#[derive(Debug)]
-struct OpenToolCall {
-    id: String,
-    tool: String,
-    input: Value,
-}
-
 impl FileChanges {
-    /// Takes in an event of the stream.
-    pub(in crate::process) fn take(&mut self, event: &StreamLine<'_>) {
-        if !matches!(event.kind, LineKind::Assistant | LineKind::User) {
-            return;
-        }
-        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
-        for content in &message.content {
-            match (event.kind, &*content.kind) {
-                (LineKind::Assistant, "tool_use") => self.called(content),
-                (LineKind::User, "tool_result") => self.answered(content, event),
-                _ => {}
-            }
-        }
-    }
-
-    fn called(&mut self, content: &ContentBlock<'_>) {
-        let (Some(id), Some(tool)) = (text(content.id), text(content.name)) else { return };
-        let is_known = tool == COMMAND_TOOL || FILE_TOOLS.contains(&&*tool);
-        // A message that is written in parts may repeat a call.
-        if !is_known || self.open.iter().any(|call| call.id == id) {
-            return;
-        }
-        if self.open.len() == MAX_OPEN_CALLS {
-            self.open.pop_front();
-        }
-        let input = if tool == COMMAND_TOOL { None } else { get(content.input) };
-        self.open.push_back(OpenToolCall { id, tool, input: input.unwrap_or_default() });
-    }
-
-    fn answered(&mut self, content: &ContentBlock<'_>, event: &StreamLine<'_>) {
-        let Some(id) = text(content.tool_use_id) else { return };
-        let Some(place) = self.open.iter().position(|call| call.id == id) else { return };
-        let Some(call) = self.open.remove(place) else { return };
-        let failed = get::<bool>(content.is_error) == Some(true);
-        if call.tool == COMMAND_TOOL {
+    /// Takes in a call that has its output, and what the program tells of it.
+    pub(super) fn take(&mut self, call: &ToolCall, result: RawField<'_>) {
+        match (call.kind, call.outcome) {
             // A command that failed may have changed files, too.
-            self.commands += 1;
-        } else if !failed {
-            match call.change(get(event.tool_use_result)) {
+            (ToolKind::Shell, _) => self.commands += 1,
+            (ToolKind::Edit, ToolOutcome::Ok) => match change(call, get(result)) {
                 Some(change) => self.changes.push(change),
                 None => self.unknown += 1,
-            }
+            },
+            _ => {}
         }
     }
 }
 
-impl OpenToolCall {
-    /// Returns the change; `None` if it is not told in full.
-    fn change(self, result: Option<Value>) -> Option<ToolChange> {
-        let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);
-        let file = text(&self.input, "file_path").or_else(|| text(&self.input, "notebook_path"))?;
-        let edit = |value: &Value| {
-            let all = value["replace_all"].as_bool().unwrap_or_default();
-            Some(TextEdit { old: text(value, "old_string")?, new: text(value, "new_string")?, all })
-        };
-        let patch = match &*self.tool {
-            "Write" => FilePatch::Content(text(&self.input, "content")?),
-            "Edit" => FilePatch::of_edits(vec![edit(&self.input)?]),
-            "MultiEdit" => {
-                let edits = self.input["edits"].as_array()?;
-                FilePatch::of_edits(edits.iter().map(edit).collect::<Option<_>>()?)
-            }
-            // The number of a cell alone does not tell its place in the file.
-            _ => FilePatch::Content(text(&result?, "updated_file")?),
-        };
-        Some(ToolChange { path: file, tool: self.tool, patch })
-    }
+/// Returns the change of a call; `None` if it is not told in full.
+fn change(call: &ToolCall, result: Option<Value>) -> Option<ToolChange> {
+    let ToolCall { tool, input, .. } = call;
+    let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);
+    let file = text(input, "file_path").or_else(|| text(input, "notebook_path"))?;
+    let edit = |value: &Value| {
+        let all = value["replace_all"].as_bool().unwrap_or_default();
+        Some(TextEdit { old: text(value, "old_string")?, new: text(value, "new_string")?, all })
+    };
+    let patch = match &**tool {
+        "Write" => FilePatch::Content(text(input, "content")?),
+        "Edit" => FilePatch::of_edits(vec![edit(input)?]),
+        "MultiEdit" => {
+            let edits = input["edits"].as_array()?;
+            FilePatch::of_edits(edits.iter().map(edit).collect::<Option<_>>()?)
+        }
+        // The number of a cell alone does not tell its place in the file.
+        _ => FilePatch::Content(text(&result?, "updated_file")?),
+    };
+    Some(ToolChange { path: file, tool: tool.clone(), patch })
 }
 
 #[cfg(test)]
@@ -123,22 +73,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn call(id: &str, tool: &str, input: &Value) -> Value {
-        let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
-        json!({ "type": "assistant", "message": { "content": [block] } })
-    }
+    use crate::process::stream::line::StreamLine;
+    use crate::process::tool_calls::ToolCalls;
+    use crate::process::tool_calls::tests::{answered, called as call};
 
     fn answer(id: &str, is_error: bool, result: &Value) -> Value {
-        let block = json!({ "type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": "" });
-        json!({ "type": "user", "message": { "content": [block] }, "tool_use_result": result })
+        let mut line = answered(id, is_error, "");
+        line["tool_use_result"] = result.clone();
+        line
     }
 
     fn changes(lines: &[Value]) -> FileChanges {
-        let mut changes = FileChanges::default();
+        let (mut calls, mut changes) = (ToolCalls::default(), FileChanges::default());
         for line in lines {
             let line = line.to_string();
-            changes.take(&StreamLine::parse(&line).expect("an event"));
+            let event = StreamLine::parse(&line).expect("an event");
+            calls.take(&event, |call, result| changes.take(call, result));
         }
         changes
     }

@@ -50,6 +50,7 @@ mod stderr_file;
 pub mod stream;
 mod sweep;
 pub mod taken_replies;
+mod tool_calls;
 pub mod transcript;
 pub mod turn_arguments;
 mod turn_end;

@@ -1,7 +1,7 @@
 //! The time that the model took of each turn, as the results in the streams tell it.
 //!
 //! A result tells the time of all requests to the model that its process has made so far; what has come to it since the result
-//! before is that of the turn. When each tool ran is told nowhere, only how long all of them took.
+//! before is that of the turn.
 
 use std::collections::HashMap;
 use std::fs::File;

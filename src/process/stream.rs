@@ -19,7 +19,7 @@ pub(super) mod line_assembler;
 mod line_kind;
 mod long_line;
 pub mod partial;
-mod refusals;
+pub(super) mod refusals;
 mod steering;
 mod totals;
 mod turn_state;

@@ -14,7 +14,9 @@ use super::stream::background::TurnRemainder;
 use super::stream::line::{LineKind, StreamLine};
 use super::stream::line_assembler::{AssembledLine, StreamLineAssembler};
 use super::stream::{LineTooLong, StreamParser, TurnResult};
+use super::tool_calls::ToolCalls;
 use crate::domain::id::MessageId;
+use crate::domain::tool_call::ToolCall;
 use crate::domain::turn_offset::TurnOffset;
 use crate::plain_file;
 
@@ -49,6 +51,8 @@ pub struct PromptAndReply {
     pub answer: Option<String>,
     /// The object that was given by the tool for that, as JSON.
     pub structured: Option<String>,
+    /// Its tool calls, in order.
+    pub calls: Vec<ToolCall>,
 }
 
 impl TurnTranscript {
@@ -89,10 +93,10 @@ impl TurnTranscript {
             found.prompt = Some(prompt_in_file(&String::from_utf8_lossy(&file)));
         }
         let message = self.message.take();
-        let mut written = None;
+        let (mut written, mut calls) = (None, ToolCalls::default());
         self.each(|_, event| {
             let Some(event) = event else { return Ok(()) };
-            changes.take(event);
+            calls.take(event, |call, result| changes.take(call, result));
             match event.kind {
                 LineKind::User if found.prompt.is_none() && asks(event, message.as_ref()) => {
                     found.prompt =
@@ -117,6 +121,8 @@ impl TurnTranscript {
             }
             Ok(())
         })?;
+        let approvals = self.read.as_ref().map(|read| &read.approvals);
+        found.calls = calls.finish(|id| approvals.is_some_and(|calls| calls.is_unanswered(id)));
         // Of several results, the one that was judged is the answer.
         let judged = self.read.and_then(|read| read.result);
         let (judged, structured) = judged.map_or((None, None), |one| (one.text, one.structured));
@@ -244,6 +250,7 @@ mod tests {
     use super::*;
     use crate::domain::usage::ProcessSpending;
     use crate::process::stream::MAX_LINE_BYTES;
+    use crate::process::tool_calls::tests::called;
 
     fn read(steps: &Path, name: &str) -> PromptAndReply {
         let transcript = TurnTranscript::find(steps, name).expect("it has left a stream");
@@ -287,8 +294,11 @@ mod tests {
         };
         let tool = "{\"type\":\"user\",\"uuid\":\"t\",\"message\":{\"content\":[{\"type\":\"tool_result\"}]}}\n";
         let result = "{\"type\":\"result\",\"result\":\"one\"}\n";
-        let first = [&asked("a", "first"), tool, &wrote("thinking aloud"), result].concat();
-        let second = [&asked("m", "second"), &wrote("two"), "{\"type\":\"assi"].concat();
+        let call = |id: &str| format!("{}\n", called(id, "Read", &json!({})));
+        let first =
+            [&asked("a", "first"), &call("t"), tool, &wrote("thinking aloud"), result].concat();
+        let second =
+            [&asked("m", "second"), &call("u"), &wrote("two"), "{\"type\":\"assi"].concat();
         write("main-1-0.jsonl", &format!("{first}{second}"));
         let turn_offset = TurnOffset {
             process: "main-1-0".to_owned(),
@@ -297,6 +307,9 @@ mod tests {
             message: MessageId::new("m"),
         };
         write("main-2-0.turn", &serde_json::to_string(&turn_offset).expect("written"));
+        let calls = |name| read(steps.path(), name).calls.into_iter().map(|call| call.id);
+        assert_eq!(calls("main-1-0").collect::<Vec<_>>(), ["t"]);
+        assert_eq!(calls("main-2-0").collect::<Vec<_>>(), ["u"]);
         let pair = |found: PromptAndReply| {
             (found.prompt.unwrap_or_default(), found.answer.unwrap_or_default())
         };

@@ -132,7 +132,7 @@ impl ComparedRun {
         let found = found.transpose();
         let found =
             found.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })?;
-        let PromptAndReply { mut prompt, answer, structured } = found.unwrap_or_default();
+        let PromptAndReply { mut prompt, answer, structured, calls } = found.unwrap_or_default();
         if self.view.run.settings.replayed_part().is_some() {
             prompt = prompt.map(|prompt| without_conversation(&prompt).to_owned());
         }
@@ -141,6 +141,7 @@ impl ComparedRun {
             prompt: marked(prompt),
             answer: marked(answer),
             structured: marked(structured),
+            calls,
         })
     }
 }

@@ -177,7 +177,7 @@ impl<'rules> TurnRecorder<'rules> {
         stream_missing: bool,
     ) -> RecordedTurn {
         let (session, session_turn) = self.session(&turn.session.id);
-        let PromptAndReply { prompt, answer, structured } = found;
+        let PromptAndReply { prompt, answer, structured, .. } = found;
         let (given, answer) = (turn.given.is_some(), turn.given.or(answer));
         let prompt = prompt.map(|prompt| {
             let own = if self.is_part_replayed { without_conversation(&prompt) } else { &prompt };

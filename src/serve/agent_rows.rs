@@ -9,6 +9,7 @@ use crate::actor::registry::item_of;
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::printable::beginning;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
@@ -184,16 +185,6 @@ fn headline(
         "parked": run.agents.unordered().filter(|agent| agent.parked_reason().is_some()).count(),
         "scope_dir": run.scope_dir,
     })
-}
-
-/// Returns the beginning of a text.
-pub fn beginning(mut text: String, longest: usize) -> String {
-    let cut = text.floor_char_boundary(longest);
-    if cut < text.len() {
-        text.truncate(cut);
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

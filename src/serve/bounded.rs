@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::agent_rows::beginning;
+use crate::domain::printable::beginning;
 
 /// Returns a value with each of its texts cut to that many bytes.
 pub fn bounded(value: Value, longest: usize) -> Value {

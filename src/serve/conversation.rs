@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::agent_rows::beginning;
+use crate::domain::printable::beginning;
 
 /// The most bytes of a text.
 const MAX_TEXT_BYTES: usize = 32 * 1024;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::agent_rows::beginning;
 use crate::domain::event::Record;
 use crate::domain::id::AgentId;
+use crate::domain::printable::beginning;
 use crate::domain::time::Timestamp;
 use crate::plugin::line_choice::tone;
 use crate::plugin::sentence::{sentence, shown_texts};

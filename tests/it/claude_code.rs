@@ -37,6 +37,7 @@ mod refused_tools;
 mod roles;
 mod running;
 mod sessions;
+mod tool_calls;
 mod tools;
 mod usage;
 mod warm;

@@ -51,7 +51,8 @@ fn refused_tools_are_recorded_and_shown_by_run_log_status_and_show() {
     test.raymond(&["log", "t"]).ok().stdout_has(&format!("({headline})"));
     test.raymond(&["status", "t"]).ok().stdout_has(ADVICE);
     let shown = test.raymond(&["show", "t", "main"]);
-    shown.ok().stdout_has(&format!("refused: Bash `curl -s http://a` (2): {ASKED}"));
+    shown.ok().stdout_has(&format!("Bash  curl -s http://a  refused: {ASKED}"));
+    shown.stdout_lacks("refused: Bash");
     shown.stdout_has(&format!("allowed with: {ADVICE}"));
     let shown = test.raymond(&["show", "t", "main", "--json"]).json();
     assert_eq!(shown["steps"][0]["turns"][0]["refused_tools"]["calls"], expected);

@@ -24,7 +24,7 @@ join, program, request, run_paused or run_interrupted; a join with more, of, don
 with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
-  raymond show RUN main                  each step of an agent: prompt, answer, cost
+  raymond show RUN main                  each step of an agent: prompt, tool calls, answer, cost
   raymond show RUN                       the same for the only agent, or a list of all agents
   raymond show RUN main.2 --step 3       one step in full
   raymond show RUN main --json | jq -r '.steps[].turns[].answer'
@@ -32,7 +32,7 @@ pub(super) const SHOW_HELP: &str = "Examples:
 --json prints { run, agent, parent, live, cost_usd, scripted, steps }, and result, or error and
 cause; a step has step, state, since, cost_usd and turns. A turn is its record as printed by
 `raymond log --json`, with session_id, prompt and answer, and evaluator if its evaluator was asked; the next
-turn has the event `due`.";
+turn has the event `due`. tool_calls has the turn's calls, if there are any.";
 
 pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN                      by state, by model and by agent, most expensive first

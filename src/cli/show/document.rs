@@ -59,6 +59,9 @@ impl AgentDetails<'_> {
         value["can_resume_session"] = json!(self.sessions.has(turn));
         value["prompt"] = json!(prompt_and_reply.prompt);
         value["answer"] = json!(turn.given.as_ref().or(prompt_and_reply.answer.as_ref()));
+        if !prompt_and_reply.calls.is_empty() {
+            value["tool_calls"] = json!(prompt_and_reply.calls);
+        }
         if let Some(host) = &turn.host {
             value["host"] = json!(host);
         }

@@ -48,8 +48,8 @@ impl TextsElsewhere {
     /// Returns the prompt and the reply of a turn, if its host gave them.
     pub(super) fn texts(&self, turn: &HistoryTurn) -> Option<PromptAndReply> {
         let TurnTexts { prompt, answer, .. } = self.given(turn)?;
-        let texts =
-            PromptAndReply { prompt: prompt.clone(), answer: answer.clone(), structured: None };
+        let (prompt, answer) = (prompt.clone(), answer.clone());
+        let texts = PromptAndReply { prompt, answer, ..PromptAndReply::default() };
         (texts.prompt.is_some() || texts.answer.is_some()).then_some(texts)
     }
 

@@ -7,6 +7,7 @@ use crate::domain::event::Event;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, Run};
+use crate::domain::time::seconds;
 use crate::plugin::screen::clock;
 
 /// The time that the turns of each agent took, in milliseconds.
@@ -78,8 +79,7 @@ pub(super) fn table(run: &Run, times: &TurnTimes) -> String {
 
 /// Returns a time, with a tenth of a second if it is short.
 fn time(millis: u64) -> String {
-    let (seconds, tenths) = (millis / 1000, millis % 1000 / 100);
-    if seconds < 60 { format!("{seconds}.{tenths}s") } else { clock(millis) }
+    if millis < 60_000 { seconds(millis) } else { clock(millis) }
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@
 use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::SYNTHETIC;
 use super::background::{BackgroundTasks, TurnRemainder};
-use super::line::{
-    ContentBlock, LineKind, PartialEvent, RawField, StreamLine, StreamMessage, get, text,
-};
+use super::line::{ContentBlock, LineKind, PartialEvent, StreamLine, StreamMessage, get, text};
 use super::line_assembler::{AssembledLine, StreamLineAssembler};
 use super::refusals::reads_like_a_refusal;
+use crate::domain::printable::beginning;
+use crate::domain::refusal::subject;
 use crate::domain::turn_options::BackgroundWork;
 
 /// The number of bytes that are kept of one item of the conversation.
@@ -22,19 +21,6 @@ const MAX_ITEM_BYTES: usize = 4096;
 
 /// The number of bytes that are kept of a tool's input or answer.
 const MAX_TOOL_BYTES: usize = 400;
-
-/// The fields of a tool's input that describe it best, the best first.
-const DESCRIPTIVE_FIELDS: [&str; 9] = [
-    "command",
-    "file_path",
-    "notebook_path",
-    "pattern",
-    "path",
-    "url",
-    "query",
-    "description",
-    "prompt",
-];
 
 /// An item of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,7 +193,8 @@ impl TurnActivity {
     fn tool(&mut self, content: &ContentBlock<'_>) {
         let name = text(content.name).unwrap_or_default();
         self.open_tools.extend(text(content.id));
-        let about = about(content.input);
+        let about = subject(&get(content.input).unwrap_or_default());
+        let about = beginning(about, MAX_TOOL_BYTES);
         let doing = if about.is_empty() { name } else { format!("{name}: {about}") };
         self.say(ConversationItem::Tool, Some(doing.clone()), MAX_TOOL_BYTES);
         self.doing = Some(doing);
@@ -219,12 +206,12 @@ impl TurnActivity {
             let Some(answered) = text(content.tool_use_id) else { continue };
             self.open_tools.retain(|tool| *tool != answered);
             if get(content.is_error) == Some(true)
-                && answer(content.answer).is_some_and(|answer| reads_like_a_refusal(&answer))
+                && content.answer_text().is_some_and(|answer| reads_like_a_refusal(&answer))
             {
                 let was = self.doing.take().unwrap_or_default();
                 self.doing = Some(format!("refused: {was}"));
             }
-            self.say(ConversationItem::Answer, answer(content.answer), MAX_TOOL_BYTES);
+            self.say(ConversationItem::Answer, content.answer_text(), MAX_TOOL_BYTES);
         }
     }
 
@@ -268,36 +255,6 @@ impl TurnActivity {
         }
         self.items.push_back(kind(beginning(text, longest)));
     }
-}
-
-/// Returns the purpose of a tool call, on one line.
-fn about(input: RawField<'_>) -> String {
-    let Some(Value::Object(input)) = get::<Value>(input) else { return String::new() };
-    let descriptive = DESCRIPTIVE_FIELDS.iter().find_map(|key| input.get(*key)?.as_str());
-    let text = match descriptive.or_else(|| input.values().find_map(Value::as_str)) {
-        Some(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        None => String::new(),
-    };
-    beginning(text, MAX_TOOL_BYTES)
-}
-
-/// Returns the answer of a tool: a text, or a list of them.
-fn answer(content: RawField<'_>) -> Option<String> {
-    if let Some(whole) = text(content) {
-        return Some(whole);
-    }
-    let parts: Vec<ContentBlock<'_>> = get(content)?;
-    let texts: Vec<String> = parts.iter().filter_map(|part| text(part.text)).collect();
-    Some(texts.join("\n")).filter(|text| !text.is_empty())
-}
-
-fn beginning(mut text: String, longest: usize) -> String {
-    let cut = text.floor_char_boundary(longest);
-    if cut < text.len() {
-        text.truncate(cut);
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

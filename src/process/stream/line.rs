@@ -304,6 +304,18 @@ pub(in crate::process) struct ContentBlock<'line> {
     pub(in crate::process) is_error: RawField<'line>,
 }
 
+impl ContentBlock<'_> {
+    /// Returns the answer of a tool: a text, or a list of them.
+    pub(in crate::process) fn answer_text(&self) -> Option<String> {
+        if let Some(whole) = text(self.answer) {
+            return Some(whole);
+        }
+        let parts: Vec<ContentBlock<'_>> = get(self.answer)?;
+        let texts: Vec<String> = parts.iter().filter_map(|part| text(part.text)).collect();
+        Some(texts.join("\n")).filter(|text| !text.is_empty())
+    }
+}
+
 /// The tokens and the cost of one model; the tokens of both caches are counted apart.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -54,11 +54,11 @@ enum RefusalStatus {
 
 /// One of the `permission_denials` of a result.
 #[derive(Deserialize)]
-struct PermissionDenial<'line> {
+pub(in crate::process) struct PermissionDenial<'line> {
     #[serde(borrow, default, rename = "tool_name")]
     name: RawField<'line>,
     #[serde(borrow, default, rename = "tool_use_id")]
-    id: RawField<'line>,
+    pub(in crate::process) id: RawField<'line>,
     #[serde(borrow, default, rename = "tool_input")]
     input: RawField<'line>,
 }
@@ -195,7 +195,7 @@ fn beginning(mut text: String) -> String {
 }
 
 /// Returns whether a tool's answer has the words of a refusal.
-pub(super) fn reads_like_a_refusal(answer: &str) -> bool {
+pub(in crate::process) fn reads_like_a_refusal(answer: &str) -> bool {
     answer == "This command requires approval"
         || answer.starts_with("This Bash command contains multiple operations. The following part")
         || answer.starts_with("Claude requested permissions to ")

@@ -27,8 +27,8 @@ pub(super) fn confirmed(
             Err(error) if is_person => error,
             prepared => return prepared,
         };
-        if let Error::NotTrusted { folder, trust: FolderTrust::Reworded(files), checksum, .. } =
-            &error
+        if let Error::NotTrusted { folder, trust, checksum, .. } = &error
+            && let FolderTrust::Reworded(files) = &**trust
         {
             let files = files.join(", ");
             output::tell(&format!(

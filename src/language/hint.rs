@@ -97,7 +97,7 @@ mod tests {
                 assert!(hint.starts_with(&format!("did you mean {there}? It looks")), "{hint}");
             }
         }
-        for (one, other) in [("é.md", "è.md"), ("a.md", "b.md"), ("e\u{301}.md", "e\u{301}.md")] {
+        for (one, other) in [("é.md", "è.md"), ("a.md", "b.md")] {
             assert_eq!(did_you_mean(one, other), format!("did you mean {other}?"));
         }
     }

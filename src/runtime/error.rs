@@ -150,7 +150,7 @@ pub enum Error {
         /// The privileges that its files ask for, a line each.
         requests: Vec<String>,
         /// The known state of its trust.
-        trust: FolderTrust,
+        trust: Box<FolderTrust>,
         /// The checksum of its files.
         checksum: String,
     },

@@ -184,7 +184,7 @@ fn planned_trust(
             folder: examined.folder.clone(),
             target: examined.target.clone(),
             requests: requests.clone(),
-            trust: found,
+            trust: Box::new(found),
             checksum: examined.checksum.clone(),
         });
     }

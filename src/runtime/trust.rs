@@ -220,7 +220,7 @@ impl ExaminedFolder {
                     folder: self.folder.clone(),
                     target: self.target.clone(),
                     requests: self.lines(),
-                    trust,
+                    trust: Box::new(trust),
                     checksum: self.checksum.clone(),
                 });
             }

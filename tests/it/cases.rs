@@ -254,7 +254,7 @@ fn folder_without_cases_and_unknown_case_are_named() {
     let test = Test::new().prompt("START.md", "x");
     test_of(&test, &[])
         .code(64)
-        .stderr_has("no cases found; write one to tests/ beside a workflow");
+        .stderr_has("no cases found; write one into the folder of a workflow");
     test_of(&test, &["nowhere"]).code(64).stderr_has("there is no such file or folder");
     test_of(&test, &["START.md"]).code(64).stderr_has("this is not a file of cases");
     let test = flow(CASES);

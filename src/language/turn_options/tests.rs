@@ -161,7 +161,9 @@ fn config_files_are_embedded_and_missing_files_reported() {
 
 #[test]
 fn joined_or_unbalanced_tool_rule_is_error() {
-    for several in ["Agent(x),Bash(*)", "Read(./a) Bash(*)", "Bash(a(b)", "Bash(a))", "Read(a(b) Bash c)"] {
+    for several in
+        ["Agent(x),Bash(*)", "Read(./a) Bash(*)", "Bash(a(b)", "Bash(a))", "Read(a(b) Bash c)"]
+    {
         assert!(tool_rule(several).is_err(), "{several}");
     }
     assert!(tool_rule("Bash(echo (a):*)").is_err());

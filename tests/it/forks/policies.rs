@@ -43,7 +43,8 @@ fn policy_entry_limits_allowed_lists() {
             let [rejected] = &test.events("turn_rejected")[..] else { panic!("{entry}: {reply}") };
             let violation = rejected["violation"].as_str().unwrap_or_default();
             assert!(
-                violation.ends_with("is not an allowed transition of this state"),
+                violation
+                    .contains("is not an allowed transition of this state, which allows <fork"),
                 "{violation}"
             );
         }
@@ -87,7 +88,7 @@ fn policy_checks_each_fork_of_reply() {
     let [rejected] = &test.events("turn_rejected")[..] else { panic!("one reminder") };
     assert_eq!(
         rejected["violation"],
-        "<fork next=\"JOIN.md\">WORKER.md</fork> is not an allowed transition of this state"
+        "<fork next=\"JOIN.md\">WORKER.md</fork> is not an allowed transition of this state, which allows <fork next=\"JOIN.md\" each=\"any\">WORKER.md</fork>"
     );
     assert_eq!(births(&test), [3]);
 }

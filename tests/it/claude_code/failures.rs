@@ -58,7 +58,7 @@ fn run_paused_for_missing_credit_resumes_after_top_up() {
 
 #[test]
 fn option_refused_by_claude_code_fails_agent_without_retry() {
-    for options in [["--", "--no-such-option"], ["--permission-mode", "nonsense"]] {
+    for options in [["--", "--no-such-option"], ["--", "--permission-mode=nonsense"]] {
         let machine = TestMachine::new();
         machine.prompt("START.md", "ALPHA: begin.");
 

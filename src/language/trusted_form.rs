@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::position::SourcePlace;
+use super::privileges::PrivilegeRequest;
 use super::prompt::document;
 use super::prompt::widenings::in_options;
 use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use super::yaml::tree::{YamlFileKind, parse};
 use crate::domain::id::{StateKind, StateName};
+use crate::domain::privilege::Privilege;
 use crate::domain::widening::PermissionCeiling;
 
 /// The keys of a question that are only read.
@@ -18,20 +20,35 @@ const READ_IN_QUESTION: [&str; 2] = ["question", "header"];
 /// The keys of the actions that only show a text.
 const SHOWN: [&str; 4] = ["type", "message", "content", "title"];
 
-/// Returns the part of a file that trust compares; `None` if that is all of it. `requests` has the places at which the file
-/// asks for privileges.
+/// Returns the part of a file that trust compares; `None` if that is all of it. `requests` has what all files ask for.
 pub fn trusted_form(
     path: &str,
     text: &str,
-    requests: &[SourcePlace],
+    requests: &[PrivilegeRequest],
     ceiling: &PermissionCeiling,
 ) -> Option<String> {
+    let (own, others): (Vec<_>, Vec<_>) = requests.iter().partition(|one| one.file == path);
+    // Claude Code reads these files itself, and runs commands in them.
+    if own.iter().any(|one| one.privilege == Privilege::ClaudeSettings) {
+        return None;
+    }
+    let acts =
+        Acts { places: own.iter().map(|one| one.place).collect(), elsewhere: !others.is_empty() };
     let name = StateName::parse(path.rsplit('/').next()?).ok()?;
     match StateKind::of(&name)? {
         StateKind::Prompt => of_prompt(&name, text, ceiling),
-        StateKind::Graph => of_yaml(YamlFileKind::GRAPH, text, requests),
+        StateKind::Graph => of_yaml(YamlFileKind::GRAPH, text, &acts),
         StateKind::Program | StateKind::Script => None,
     }
+}
+
+/// Where the files of a workflow need privileges.
+#[derive(Debug, Default)]
+struct Acts {
+    /// The places in the file itself.
+    places: Vec<SourcePlace>,
+    /// True if another file needs any: a question here may be asked for it.
+    elsewhere: bool,
 }
 
 /// The prompt itself may change if all that the file asks for are tools within a pattern.
@@ -47,7 +64,7 @@ fn of_prompt(name: &StateName, text: &str, ceiling: &PermissionCeiling) -> Optio
     if !further.is_empty() || options.runs_command() || examined.errors.or_else_first(()).is_err() {
         return None;
     }
-    of_yaml(YamlFileKind::FRONTMATTER, &head, &[])
+    of_yaml(YamlFileKind::FRONTMATTER, &head, &Acts::default())
 }
 
 /// Returns whether a rule allows a tool only within a pattern, such as `Bash(cargo test:*)`.
@@ -56,15 +73,17 @@ fn has_pattern(rule: &str) -> bool {
     pattern.is_some_and(|pattern| pattern.chars().any(char::is_alphanumeric))
 }
 
-fn of_yaml(kind: YamlFileKind, text: &str, requests: &[SourcePlace]) -> Option<String> {
+fn of_yaml(kind: YamlFileKind, text: &str, acts: &Acts) -> Option<String> {
     let (Some(root), faults) = parse(kind, text) else { return None };
     if !faults.is_empty() {
         return None;
     }
     let nodes = entries(&root).iter().find(|entry| &*entry.key == "nodes");
     let nodes = nodes.map(|nodes| entries(&nodes.value)).unwrap_or_default();
-    let names = nodes.iter().map(|node| (&*node.key, Node::of(&node.value, requests))).collect();
-    let mut form = TrustedForm { nodes: names, text: String::new() };
+    let names =
+        nodes.iter().map(|node| (&*node.key, Node::of(&node.value, &acts.places))).collect();
+    let mut form =
+        TrustedForm { nodes: names, acts_elsewhere: acts.elsewhere, text: String::new() };
     form.write(&root, &mut Vec::new());
     Some(form.text)
 }
@@ -102,6 +121,7 @@ impl<'yaml> Node<'yaml> {
 
 struct TrustedForm<'yaml> {
     nodes: BTreeMap<&'yaml str, Node<'yaml>>,
+    acts_elsewhere: bool,
     text: String,
 }
 
@@ -154,6 +174,9 @@ impl<'yaml> TrustedForm<'yaml> {
     /// Returns whether something that needs a privilege may follow a question before the next one: its words are then
     /// those that a person agrees to.
     fn consents(&self, question: &str) -> bool {
+        if self.acts_elsewhere {
+            return true;
+        }
         let (mut due, mut seen) = (vec![question], BTreeSet::new());
         while let Some(name) = due.pop() {
             let Some(node) = self.nodes.get(name).filter(|_| seen.insert(name)) else { continue };
@@ -194,12 +217,24 @@ mod tests {
 
     const GRAPH: &str = "name: g\nversion: \"1\"\ndescription: Old.\nstart_node: hello\nnodes:\n  hello:\n    type: action\n    description: d\n    actions:\n      - { type: display, content: Hello. }\n      - { type: set_state, field: computed.x, value: [{ type: display, content: kept }] }\n    on_success: ask\n    on_failure: done\n  ask:\n    type: user_prompt\n    prompt:\n      question: Which?\n      header: Which\n      options:\n        - { id: a, label: A, description: first }\n        - { id: b, label: B, description: second }\n    on_response:\n      a: { next_node: sure }\n      b: { next_node: done }\n  sure:\n    type: user_prompt\n    prompt:\n      question: Delete it?\n      header: Sure\n      options:\n        - { id: y, label: Yes, description: it goes }\n        - { id: n, label: No, description: it stays }\n    on_response:\n      y: { next_node: act }\n      n: { next_node: done }\n  act:\n    type: action\n    actions:\n      - { type: bash_exec, command: \"rm ${computed.x}\" }\n    on_success: done\n    on_failure: done\nendings:\n  done: { type: success, message: ok }\n";
 
+    fn request(file: &str, privilege: Privilege, place: SourcePlace) -> PrivilegeRequest {
+        PrivilegeRequest { file: file.to_owned(), place, privilege, purpose: String::new() }
+    }
+
     fn graph(text: &str) -> Option<String> {
+        graph_beside(text, None)
+    }
+
+    /// Returns the form of a graph beside a file that asks for something, too.
+    fn graph_beside(text: &str, other: Option<&str>) -> Option<String> {
         let at = |(line, text): (usize, &str)| {
             let column = text.find("{ type: bash_exec")?;
             Some(SourcePlace { line: line as u64 + 1, column: column as u64 + 1 })
         };
-        let requests: Vec<SourcePlace> = text.lines().enumerate().filter_map(at).collect();
+        let places = text.lines().enumerate().filter_map(at);
+        let own = places.map(|place| request("sub/g.yaml", Privilege::Commands, place));
+        let other = other.map(|file| request(file, Privilege::Commands, SourcePlace::START));
+        let requests: Vec<PrivilegeRequest> = own.chain(other).collect();
         trusted_form("sub/g.yaml", text, &requests, &PermissionCeiling::of(&Settings::default()))
     }
 
@@ -238,6 +273,9 @@ mod tests {
             assert_ne!(graph(&changed), before, "{old} -> {new}");
         }
         assert_eq!(graph(&GRAPH.replace("name: g", "name: [g")), None, "a mistake");
+        let beside = |text: &str| graph_beside(text, Some("other.yaml"));
+        let asked = GRAPH.replace("question: Which?", "question: Which of them?");
+        assert_ne!(beside(&asked), beside(GRAPH), "the other file may act on the answer");
     }
 
     #[test]
@@ -258,6 +296,10 @@ mod tests {
             assert_eq!(form(wide, "one"), None, "{wide}");
         }
         assert_eq!(form(&format!("{narrow}\nrun_command: true"), "/x"), None);
+        let path = ".claude/commands/deploy.md";
+        let own = [request(path, Privilege::ClaudeSettings, SourcePlace::START)];
+        let ceiling = PermissionCeiling::of(&Settings::default());
+        assert_eq!(trusted_form(path, "Run !`true`.", &own, &ceiling), None);
         assert_eq!(
             trusted_form("a.sh", "true", &[], &PermissionCeiling::of(&Settings::default())),
             None

@@ -148,10 +148,9 @@ pub fn examine(
     };
     let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
     let form = |path: &String| {
-        let at = requests.iter().filter(|one| one.file == *path).map(|one| one.place);
         // A command may read all of a file that it names.
         let text = files.get(path).filter(|_| !named.contains(path) && !executables.contains(path));
-        let form = trusted_form(path, text?, &at.collect::<Vec<_>>(), &usual)?;
+        let form = trusted_form(path, text?, &requests, &usual)?;
         Some((path.clone(), checksum(form)))
     };
     let requesting: BTreeSet<String> = requesting.iter().chain(&named).cloned().collect();

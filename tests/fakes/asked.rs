@@ -119,7 +119,7 @@ impl AskedTool {
             "type": "control_request", "request_id": request,
             "request": {
                 "subtype": "can_use_tool", "tool_name": self.tool, "input": self.input,
-                "tool_use_id": id, "decision_reason": "This command requires approval",
+                "tool_use_id": id, "decision_reason": "This command requires approval", "decision_reason_type": "other",
                 "permission_suggestions": suggestions,
             },
         }))

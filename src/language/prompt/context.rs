@@ -11,7 +11,7 @@ pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
 /// The placeholder for the run's id; `workflow_id` is its older name.
 pub const RUN_ID: &str = "run_id";
 
-/// Adds the placeholders that the runtime fills itself. Workflows that have a `run_id` of their own keep it.
+/// Adds the placeholders that the runtime fills itself. A workflow's own `run_id` comes first.
 pub fn add_own(values: &mut Variables, run: &RunId, agent: &AgentId, state: &StateName) {
     if values.get(RUN_ID).is_none() {
         values.insert(RUN_ID.to_owned(), run.to_string());

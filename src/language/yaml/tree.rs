@@ -130,7 +130,7 @@ fn syntax(error: &ScanError) -> YamlFault {
 const HINTS: [(&str, &str); 5] = [
     (
         "mapping values are not allowed",
-        "; put a text with `: ` in quotes, and each key on a line of its own",
+        "; put a text with `: ` in quotes, and write each key on its own line",
     ),
     ("parsing a flow mapping", "; put a text with `{`, `}` or `,` in quotes"),
     ("parsing a flow sequence", "; put a text with `[`, `]` or `,` in quotes"),

@@ -206,8 +206,8 @@ impl ApprovalCalls {
         request.subagent = text(asked.agent_id);
         let why = text(asked.decision_reason);
         // A hook and a rule can have any words for their reason.
-        let kind = text(asked.decision_reason_type).filter(|kind| kind != "other");
-        let kind = kind.filter(|_| why.as_deref() == Some(NO_RULE));
+        let kind = text(asked.decision_reason_type).unwrap_or_else(|| "no type".to_owned());
+        let kind = Some(kind).filter(|kind| why.as_deref() == Some(NO_RULE) && kind != "other");
         let reasons = why.into_iter().chain(kind).chain(text(asked.blocked_path));
         let reasons: Vec<String> = reasons.collect();
         request.reason = (!reasons.is_empty()).then(|| reasons.join(", "));

@@ -11,7 +11,7 @@ fn bash(command: &str) -> Value {
     json!({ "command": command, "description": "try it" })
 }
 
-/// Executes a run whose first turn has a call that fails, one that succeeds, and one that is refused, and whose second turn,
+/// Executes a run whose first turn has calls that fail, succeed and are refused, and whose second turn,
 /// of the same process, has one.
 fn with_calls() -> TestMachine {
     let machine = TestMachine::new();

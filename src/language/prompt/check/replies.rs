@@ -168,7 +168,9 @@ fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
 
 fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
     let hint = match similar {
-        Some(name) if name == key => "this file is no state by its ending: rename it".to_owned(),
+        Some(name) if name == key => {
+            "its name does not end like that of a state; rename it".to_owned()
+        }
         Some(name) => did_you_mean(key, &name),
         None => "no agent is ever given these".to_owned(),
     };

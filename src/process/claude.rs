@@ -269,6 +269,7 @@ impl ClaudeRunner {
             turn.worker.end(&self.marker, stop, ShutdownMode::Soon).await;
         }
         if turn.took_over && turn.worker.process.has_ended() && turn.has_no_output().await {
+            turn.worker.free_slot();
             turn = self.replace(input, &files, stop).await?;
             end = self.watch(&mut turn, input, (stop, news), &notices).await;
         }

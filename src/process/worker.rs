@@ -69,10 +69,10 @@ pub struct Worker {
     pub session: SessionId,
     /// The pipe to its stdin.
     pub stdin: Option<ChildStdin>,
+    /// Its lifetime, for counting; it ends before the slot is free.
+    pub life: Option<Rc<ProcessLifetime>>,
     /// Its slot in the pool.
     pub slot: Option<WorkerSlot>,
-    /// Its lifetime, for counting.
-    pub life: Option<Rc<ProcessLifetime>>,
     /// The time at which it was started, or found.
     pub began: Instant,
 }
@@ -269,7 +269,8 @@ impl Worker {
         self.end(marker, stop, how).await;
     }
 
-    /// Ends it with all its processes, for a caller that still reads its output.
+    /// Ends it with all its processes, for a caller that still reads its output. It keeps its slot: the next process in
+    /// that replaces its stderr.
     pub async fn end(
         &mut self,
         marker: &EnvironmentMarker,
@@ -297,6 +298,10 @@ impl Worker {
         }
         remove_configs(&self.configs);
         point("rest.after");
+    }
+
+    /// Gives up its slot, and with it the file that has its stderr.
+    pub fn free_slot(&mut self) {
         drop(self.life.take());
         drop(self.slot.take());
     }

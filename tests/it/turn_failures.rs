@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Test, always, wait_until, when};
 
@@ -186,4 +186,33 @@ fn flood_of_stderr_leaves_only_its_end() {
     assert_eq!(stderr.len(), 1);
     let length = stderr[0].metadata().expect("it is there").len();
     assert!((1..=64 * 1024).contains(&length), "{length}");
+}
+
+#[test]
+fn each_failure_has_the_stderr_of_its_own_process() {
+    let numbers: Vec<u32> = (10..70).collect();
+    let mut test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("JOIN.md", "join")
+        .prompt("CRASH.md", "---\nsupervision: { max_restarts: 0 }\n---\ncrash {{item}}")
+        .rule(
+            when("start")
+                .reply(&format!("<fork next=\"JOIN.md\" each=\"{numbers:?}\">CRASH.md</fork>")),
+        )
+        .rule(when("join").reply("<result>well</result>"));
+    for n in &numbers {
+        test = test.rule(when(&format!("crash {n}")).stderr(&format!("words of {n}.")).exit(3));
+    }
+    test.run(&["START.md", "--max-procs", "3"]).code(1);
+    let failed = test.events("agent_failed");
+    assert_eq!(failed.len(), numbers.len());
+    let own = |failure: &Value| {
+        let agent = failure["agent"].as_str().expect("an agent").to_owned();
+        let number: usize =
+            agent.strip_prefix("main.").expect("a child").parse().expect("a number");
+        (failure.to_string(), format!("words of {}.", numbers[number - 1]))
+    };
+    for (message, words) in failed.iter().map(own) {
+        assert!(message.contains(&words), "{words} {message}");
+    }
 }

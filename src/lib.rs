@@ -50,7 +50,7 @@
 //! and waiting. Facts outlive the run in [`store::dataspace`]; the run stores those
 //! that it has seen ([`domain::fact`]).
 //!
-//! One record can fork many agents: [`language::fork_list`] reads the list of a fork, the agent plans the children,
+//! One record can fork many agents: [`language::fork_plan`] reads the list of a fork, the agent plans the children,
 //! and [`domain::fork`] is what the record says of them. An agent in a state with a join waits as data, without an actor
 //! ([`domain::join`]). Each end of a child is counted as it happens, and when the join is decided, one record resumes
 //! the agent with the outcomes. An agent has one [working directory](domain::working_dir) for its whole life:
@@ -89,7 +89,7 @@
 //! Where the specification of the languages leaves a case open, the module that decides it says how:
 //!
 //! - Prompts: tags in [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
-//!   evaluators in [`domain::evaluation`], lists in [`language::fork_list`], answers that are objects in
+//!   evaluators in [`domain::evaluation`], lists in [`language::fork_plan`], answers that are objects in
 //!   [`language::output`], joins in [`domain::join`].
 //! - Runs: failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`], plug-ins that
 //!   disagree in [`domain::consult`].
@@ -123,4 +123,4 @@ pub use actor::message::{Consult, Published};
 pub use domain::consult::{ConsultVerdict, Consultation, StopScope};
 pub use domain::operation::{OperationResult, RecoveryClass};
 pub use runtime::Runtime;
-pub use world::registry::OwnType;
+pub use world::config::OwnType;

@@ -5,7 +5,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use crate::language::checksum::hexadecimal;
+use crate::language::source::hexadecimal;
 
 /// The length of a proof, in hexadecimal digits.
 pub(crate) const PROOF_LENGTH: usize = 64;

@@ -141,7 +141,7 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
             // The launcher becomes the program.
             "src/process/registry.rs",
             // A person's editor and interactive program have the terminal, and end before this process.
-            "src/process/foreground_program.rs",
+            "src/process/attach.rs",
             // The browser is no part of a run, and `raymond start` leaves by itself what it starts.
             "src/cli/serve/browser_page.rs",
             "src/cli/serve/actions/start.rs",

@@ -9,7 +9,7 @@ use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::body_command::CommandId;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;

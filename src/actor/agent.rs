@@ -3,7 +3,6 @@
 //! It holds nothing that is not in the persisted state, so a new actor can take its place at any time.
 
 mod activity;
-mod activity_exchange;
 mod consult;
 
 mod before_turn;
@@ -22,8 +21,8 @@ use super::process::TurnActor;
 use crate::domain::consult::SpendingTotals;
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::AgentId;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
-use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::step::UnfilledPlaceholder;
 use crate::language::resume::turn::{PreparedTurn, TurnRules};
 

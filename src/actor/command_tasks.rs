@@ -152,7 +152,7 @@ mod tests {
     use tokio::task::LocalSet;
 
     use super::*;
-    use crate::domain::shell_command::ShellCommand;
+    use crate::domain::operation::ShellCommand;
 
     fn command(number: u32) -> BodyCommand {
         let id = CommandId { step: 1, number };

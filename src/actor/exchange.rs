@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::activity_executor::{ActivityExecutor, ExchangeOutcome, LookupOutcome};
 use crate::domain::git_exchange::ExchangeDirection;
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure};
 

@@ -6,7 +6,6 @@
 
 pub mod activity_executor;
 pub mod agent;
-pub mod clock;
 pub mod command_tasks;
 pub mod context;
 mod exchange;
@@ -20,9 +19,7 @@ pub mod replay_until;
 pub mod replayed;
 pub mod runner;
 pub mod scripted;
-pub mod stay_up;
 pub mod supervisor;
-pub mod unavailable;
 
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,16 @@
 //! The actor that owns one running turn: the turn ends with it, and its death is noticed.
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context as Ctx, Recipient, WrapFuture,
 };
 
-use super::clock::now;
-use super::context::RunContext;
-use super::message::{ApiThrottled, ApprovalRequested, MessageRead, TurnEnded};
-use super::runner::TurnNotice;
+use crate::actor::context::{RunContext, now};
+use crate::actor::message::{ApiThrottled, ApprovalRequested, MessageRead, TurnEnded};
+use crate::actor::runner::TurnNotice;
 use crate::domain::refusal::notice as notice_of;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 
@@ -76,5 +77,45 @@ impl Actor for TurnActor {
             let message = "the runtime failed while it followed this turn";
             self.tell(TurnOutcome::Failed(TurnFailure::new(FailureCause::Panic, message)));
         }
+    }
+}
+
+/// The waits for which a run stays up: by default those for signals and times, not those for questions.
+#[derive(Debug, Clone)]
+pub struct StayUp {
+    questions: Arc<AtomicBool>,
+    signals: bool,
+}
+
+impl Default for StayUp {
+    fn default() -> Self {
+        Self { questions: Arc::default(), signals: true }
+    }
+}
+
+impl StayUp {
+    /// Stays up for questions too, until [`no_longer`](Self::no_longer).
+    pub fn for_all() -> Self {
+        Self { questions: Arc::new(AtomicBool::new(true)), signals: true }
+    }
+
+    /// Never stays up.
+    pub fn never() -> Self {
+        Self { questions: Arc::default(), signals: false }
+    }
+
+    /// Stops staying up for questions.
+    pub fn no_longer(&self) {
+        self.questions.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns whether it stays up for questions.
+    pub fn is_for_questions(&self) -> bool {
+        self.questions.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether it stays up for signals and times.
+    pub fn is_for_signals(&self) -> bool {
+        self.signals
     }
 }

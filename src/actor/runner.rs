@@ -8,11 +8,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::turn::{TurnId, TurnInput, TurnOutcome};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 pub use crate::process::cancellation::StopLevel;
 use crate::process::claude::ClaudeRunner;
-pub use crate::process::notice::TurnNotice;
 pub use crate::process::turn_news::TurnNews;
+pub use crate::process::warnings::TurnNotice;
 
 /// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -130,5 +130,34 @@ impl StepRunner for ClaudeRunner {
 
     fn sweeps_all_processes(&self) -> bool {
         true
+    }
+}
+
+/// A runner that answers no turn, and the reason.
+#[derive(Debug)]
+pub struct UnavailableRunner(pub String);
+
+impl StepRunner for UnavailableRunner {
+    fn run(
+        self: Rc<Self>,
+        _input: TurnInput,
+        _notices: TurnNoticeHandler,
+    ) -> LocalFuture<TurnOutcome> {
+        let failure = TurnFailure::new(FailureCause::Unavailable, self.0.clone());
+        Box::pin(std::future::ready(TurnOutcome::Failed(failure)))
+    }
+
+    fn begun_turns(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
+        Vec::new()
+    }
+
+    fn capacity(&self) -> usize {
+        1
+    }
+
+    fn stop_all(&self, _how: StopLevel) {}
+
+    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> LocalFuture<usize> {
+        Box::pin(std::future::ready(0))
     }
 }

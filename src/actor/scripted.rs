@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::clock::wall_clock_now;
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
+use crate::actor::context::wall_clock_now;
 use crate::domain::capacity;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
@@ -24,7 +24,7 @@ use crate::language::template;
 use crate::process::cancellation::CancellationTokens;
 use crate::process::host;
 use crate::process::scripted_stream::ScriptedStream;
-use crate::process::taken_replies::TakenReplies;
+use crate::process::scripted_stream::TakenReplies;
 use crate::process::working_dirs::WorkingDirs;
 use crate::world::scripted_files::ScriptedFiles;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation};
 use crate::domain::budget_shortage::BudgetShortage;

@@ -7,12 +7,12 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 
-use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::{self, OpenQuestion};
 use super::{engine, output, run_choice};
-use crate::actor::clock::now;
+use crate::actor::context::now;
+use crate::cli::settings::agent_and_node;
 use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::decide::{AnswerError, answer as decide};
 use crate::domain::event::RunCommand;

@@ -17,7 +17,7 @@ use self::line::{LineEditor, LineInput};
 use super::answer::put;
 use super::questions::{self, OpenQuestion};
 use crate::actor::message::{FinishPublishing, Published};
-use crate::actor::stay_up::StayUp;
+use crate::actor::process::StayUp;
 use crate::domain::approval::PendingApproval;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;

@@ -1,28 +1,18 @@
 //! The command line's grammar, and the texts of its help.
 
-pub mod answerer;
 pub mod answers;
 pub mod branch;
 pub mod cases;
 pub mod clean;
-pub mod diff;
-mod examples;
 pub mod facts;
 pub mod hosts;
-pub mod import;
-pub mod live_cases;
-pub mod new;
-mod new_run;
+pub mod new_run;
 pub mod orders;
-pub mod programs;
 pub mod readers;
-pub mod record;
 pub mod retry;
 pub mod runs;
 pub mod serve;
-pub mod trust;
 pub mod workflows;
-pub mod worktrees;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
@@ -31,32 +21,32 @@ use self::answers::{ANSWER_HELP, AnswerArgs, RULES_HELP};
 use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
 use self::cases::{TEST_HELP, TestArgs};
 use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
-use self::diff::{DIFF_HELP, DiffArgs};
-use self::examples::{
-    COMPLETIONS_HELP, PENDING_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
-};
+use self::clean::{WORKTREES_HELP, WorktreesArgs};
 use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
-use self::import::{IMPORT_HELP, ImportArgs};
-use self::new::{NEW_HELP, NewArgs};
 pub use self::new_run::NewRunArgs;
 use self::new_run::variable;
 use self::orders::{ATTACH_HELP, EDIT_HELP, HOLD_HELP, HoldArgs, TELL_HELP, TellArgs, VisitArgs};
-use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
-use self::record::{RECORD_HELP, RecordArgs};
+use self::readers::{DIFF_HELP, DiffArgs};
 use self::retry::{RETRY_HELP, RetryArgs};
 use self::runs::LIST_HELP;
 pub use self::runs::{
     AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RecoverArgs, RunStatusArg, StopArgs,
 };
 use self::serve::{SERVE_HELP, ServeArgs};
-use self::trust::{TRUST_HELP, TrustArgs};
+use self::serve::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
-use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
+use self::workflows::{
+    COMPLETIONS_HELP, PENDING_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
+};
+use self::workflows::{IMPORT_HELP, ImportArgs};
+use self::workflows::{NEW_HELP, NewArgs};
+use self::workflows::{RECORD_HELP, RecordArgs};
+use self::workflows::{WORKFLOW_HELP, WorkflowCommand};
 use super::candidates::{complete_runs, complete_targets};
 use super::color::ColorArgs;
 use super::logging::LoggingArgs;

@@ -1,8 +1,8 @@
 //! The lines about what has come for a run since it stopped: answers and orders in its inbox, and facts.
 
 use super::exit::Error;
-use crate::domain::awaited_signal::AwaitedSignal;
 use crate::domain::fact::{Fact, FactChange};
+use crate::domain::person_wait::AwaitedSignal;
 use crate::domain::printable::printable_line;
 use crate::domain::run::PauseReason;
 use crate::runtime::observing::inbox_view::{InboxItem, apply_commands};

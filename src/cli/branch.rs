@@ -14,8 +14,8 @@ use crate::domain::agent::Agent;
 use crate::domain::id::RunId;
 use crate::domain::join::JoinOutcome;
 use crate::runtime::branch::{branch as branch_off, check_branch};
+use crate::runtime::branch_draft::BranchRequest;
 use crate::runtime::branch_point::{FoundBranch, find_branch};
-use crate::runtime::branch_request::BranchRequest;
 use crate::store::layout::RunsRoot;
 
 /// The most agents that a plan names.

@@ -9,7 +9,7 @@ use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 
 use super::age;
 use super::runs_dir::DirArgs;
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId};
 use crate::store::dataspace::Dataspace;

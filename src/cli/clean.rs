@@ -11,7 +11,7 @@ use super::args::clean::CleanArgs;
 use super::exit::{CliExitCode, Error};
 use super::worktrees::{done, git_runtime};
 use super::{confirm, output, run_choice, status_word};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;

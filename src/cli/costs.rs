@@ -1,6 +1,5 @@
 //! `raymond costs`: a run's money by state, model and agent, and the unknown part of it.
 
-mod agent_rows;
 mod cost_table;
 
 use std::collections::BTreeMap;
@@ -101,7 +100,7 @@ impl CostReport<'_> {
             let models = most_expensive_first(&merged).into_iter().map(model);
             parts.push(CostPart::of("model", models.collect()));
         }
-        let agents = agent_rows::rows(&self.view.run, self.ledger, all);
+        let agents = cost_table::rows(&self.view.run, self.ledger, all);
         parts.push(CostPart { what: "agent", rows: agents });
         let has_tokens = self.ledger.models.keys().any(Option::is_some);
         let form = |is_narrow| CostTableForm { has_tokens, is_narrow };

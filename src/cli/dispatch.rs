@@ -11,14 +11,15 @@ use super::args::{Cli, CliCommand, DirArgs};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    agent_orders, answer, attach, branch, check, clean, completions, costs, diagnostics, diff,
-    edit, engine, facts, graph, help, hosts, import, list, log, man, new, output, pending, person,
-    record, recover, retry, rules, run, runnable, schema, serve, show, signal, start, status, stop,
-    test, top, tree, trust, worker, workflow, worktrees,
+    agent_orders, answer, attach, branch, check, clean, costs, diagnostics, diff, edit, engine,
+    facts, graph, help, hosts, import, list, log, new, output, pending, person, record, recover,
+    retry, rules, run, runnable, schema, serve, show, signal, start, status, stop, test, top, tree,
+    trust, worker, workflow, worktrees,
 };
+use crate::cli::completions;
 use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
-use crate::process::{owner, registry};
+use crate::process::{ancestry, registry};
 use crate::runtime;
 
 /// The exit code of a launcher whose program cannot be started, as that of a shell.
@@ -35,7 +36,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if let Some(answered) = completions::answer(&arguments) {
         return answered;
     }
-    if !owner::follow(std::env::var(owner::VARIABLE).ok().as_deref()) {
+    if !ancestry::follow(std::env::var(ancestry::VARIABLE).ok().as_deref()) {
         return CliExitCode::Interrupted.into();
     }
     let colours = ColorChoice::in_arguments(&arguments);
@@ -221,7 +222,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Workflow(command) => workflow::workflow(command),
         CliCommand::Schema(args) => schema::print(&args),
         CliCommand::Completions { shell } => completions::print_script(shell),
-        CliCommand::Man(args) => man::man(&args),
+        CliCommand::Man(args) => completions::man(&args),
     }
 }
 

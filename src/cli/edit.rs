@@ -14,8 +14,8 @@ use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::person_command::PromptEdit;
 use crate::plain_file;
-use crate::process::foreground_program::ForegroundProgram;
-use crate::runtime::due_prompt::due_prompt;
+use crate::process::attach::ForegroundProgram;
+use crate::runtime::given_reply::due_prompt;
 use crate::store::files;
 
 /// The editor if the environment names none.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::args::programs::WorkflowCommand;
 use super::args::{CliCommand, DirArgs};
 use super::exit::Error;
 use super::{output, person};
+use crate::cli::args::workflows::WorkflowCommand;
 use crate::domain::id::RunId;
 use crate::engine::connect::{self, connect};
-use crate::engine::serving::{ServedEngine, ServingOptions};
+use crate::engine::connect::{ServedEngine, ServingOptions};
 use crate::engine::{Engine, EngineAddress};
 use crate::process::ancestry::ActingAgent;
 use crate::process::helper_environment::FACTS_ENGINE;

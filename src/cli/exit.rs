@@ -14,7 +14,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::process::host::LEAST_OPEN_FILES;
 use crate::runtime;
 use crate::store;
-use crate::store::host_identity::IdentityError;
+use crate::store::engine_note::IdentityError;
 
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]

@@ -4,7 +4,7 @@ use super::args::NamedRunArgs;
 use super::args::facts::FactsArgs;
 use super::exit::{CliExitCode, Error};
 use super::{engine, output, run_choice};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
 use crate::domain::printable::one_line;

@@ -4,33 +4,39 @@ use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
-use super::answer_prompt::{AnswerPrompt, KeyboardGuard};
-use super::args::answers::OnWait;
-use super::counted_times::{CountedTimes, TurnTimesPlugin};
-use super::exit::{CliExitCode, Error};
-use super::interrupts::signals;
-use super::on_event;
-use super::options::RunOptions;
-use super::runs_dir::with_dir;
-use super::summary::{ClosingPlace, TurnTimes};
-use super::{diagnostics, output, person, plugins, questions, summary, telemetry, worktrees};
+use crate::actor::process::StayUp;
 use crate::actor::registry::AgentRegistry;
-use crate::actor::stay_up::StayUp;
+use crate::cli::answer_prompt::{AnswerPrompt, KeyboardGuard};
+use crate::cli::args::answers::OnWait;
+use crate::cli::exit::{CliExitCode, Error};
+use crate::cli::interrupts::signals;
+use crate::cli::on_event::{CountedTimes, TurnTimesPlugin};
+use crate::cli::options::RunOptions;
+use crate::cli::runs_dir::with_dir;
+use crate::cli::summary::{ClosingPlace, TurnTimes};
+use crate::cli::{diagnostics, on_event, options, output, person, questions, summary, worktrees};
 use crate::domain::run::Run;
 use crate::plugin::console::ConsolePlugin;
 use crate::plugin::line_choice::Verbosity;
-use crate::plugin::lines::JsonLinesPlugin;
 use crate::plugin::notify::NotificationPlugin;
 use crate::plugin::notify::desktop::DesktopSink;
 use crate::plugin::notify::notification::NotificationTracker;
+use crate::plugin::styled::JsonLinesPlugin;
+use crate::plugin::telemetry::actor::TelemetryPlugin;
+use crate::plugin::telemetry::config::TelemetryConfig;
+use crate::plugin::telemetry::trace::RunTrace;
 use crate::plugin::terminal::Terminal;
 use crate::process::child::subreaper;
 use crate::process::helper_environment::NamedVariables;
 use crate::process::registry;
 use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
+use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
+use crate::store::run_store::LockedRun;
 use crate::store::view::story;
+use crate::store::{self, record};
 
 /// Supervises a run until it has ended or is stopped, and returns its exit code.
 ///
@@ -43,7 +49,7 @@ pub(super) fn supervise_here(
 ) -> Result<CliExitCode, Error> {
     let (json, verbosity) = (options.json, options.verbosity.verbosity());
     let terminal = diagnostics::terminal(!json && verbosity != Verbosity::Quiet);
-    for line in plugins::announced(&prepared) {
+    for line in options::announced(&prepared) {
         terminal.line(&line);
     }
     for note in &prepared.notes {
@@ -148,7 +154,7 @@ async fn supervised(
     if let Some(hook) = &hook {
         plugins.add_own("on-event", on_event::notify(hook, root, &prepared.run));
     }
-    if let Some(telemetry) = telemetry::exporter(options.otlp.as_deref(), &prepared) {
+    if let Some(telemetry) = exporter(options.otlp.as_deref(), &prepared) {
         plugins.add_own("telemetry", telemetry);
     }
     let ended = runtime::supervised(prepared, root, plugins, registry, interrupts).await;
@@ -174,4 +180,42 @@ async fn print_patiently(text: String, interrupts: &mut InterruptReceiver) -> Re
         printed = printed => printed.unwrap_or(Ok(CliExitCode::Success)).map(drop),
         _ = interrupts.recv() => Ok(()),
     }
+}
+
+/// Returns the plug-in that exports a run's telemetry, if `--otlp` or the environment asks for it.
+pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<TelemetryPlugin> {
+    let config = match TelemetryConfig::of(option, |name| std::env::var(name).ok()) {
+        Ok(Some(config)) => config,
+        Ok(None) => {
+            if option.is_some() {
+                tracing::warn!(
+                    "telemetry is not exported: OTEL_SDK_DISABLED or OTEL_…_EXPORTER overrides --otlp"
+                );
+            }
+            return None;
+        }
+        Err(problem) => return refused(&problem),
+    };
+    let trace = match recalled(&prepared.store) {
+        Ok(trace) => trace,
+        Err(error) => return refused(&error),
+    };
+    let instance = Uuid::new_v4().to_string();
+    TelemetryPlugin::start(&config, prepared.id(), trace, instance)
+        .map_or_else(|problem| refused(&problem), Some)
+}
+
+/// Reads the trace of the run so far from the journal.
+fn recalled(store: &LockedRun) -> Result<RunTrace, store::Error> {
+    let mut trace = RunTrace::default();
+    JournalReader::open(&store.dir().journal())?.read_all(|_, line| {
+        trace.replay(&record::decode(line)?);
+        Ok(())
+    })?;
+    Ok(trace)
+}
+
+fn refused(why: &dyn std::fmt::Display) -> Option<TelemetryPlugin> {
+    tracing::warn!("telemetry is not exported: {why}");
+    None
 }

@@ -5,9 +5,9 @@ use super::exit::{CliExitCode, Error};
 use super::output;
 use super::subject::InspectedWorkflow;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::diagnostic::shown;
 use crate::language::drawing::picture::WorkflowDrawing;
 use crate::language::drawing::{dot, folder, graph, mermaid, program, svg};
-use crate::language::excerpt::shown;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::prompt::check::beginning;
 use crate::language::prompt::workflow_map::{

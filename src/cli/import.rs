@@ -9,9 +9,9 @@ use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::args::import::ImportArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
+use crate::cli::args::workflows::ImportArgs;
 use crate::domain::printable::printable_line;
 use crate::language::import::{ImportedFolder, import as take_apart};
 use crate::plain_file;

@@ -10,7 +10,7 @@ use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
 use super::{age, arrived, output, status_word};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::failures::{AgentFailures, fails_strictly};
 use crate::domain::id::RunId;
 use crate::domain::printable::flat;

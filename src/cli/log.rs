@@ -1,15 +1,14 @@
 //! `raymond log`: the records of a run or an agent, as they are written if asked to.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::agent_selector::check_agent_exists;
-use super::args::readers::LogArgs;
-use super::awaited_takeover::AwaitedTakeover;
-use super::exit::{CliExitCode, Error};
-use super::{output, run_choice};
+use crate::cli::agent_selector::check_agent_exists;
+use crate::cli::args::readers::LogArgs;
+use crate::cli::exit::{CliExitCode, Error};
+use crate::cli::{output, run_choice};
 use crate::domain::event::{Event, Record};
 use crate::domain::id::RunId;
 use crate::domain::ledger::{ChargeKind, cost_of};
@@ -19,8 +18,9 @@ use crate::plugin::line_choice::tone;
 use crate::plugin::sentence::{moment, sentence, shown_texts};
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::turn_transcript::TurnTranscript;
+use crate::store::engine_note::EngineNote;
 use crate::store::journal::JournalReader;
-use crate::store::layout::RunsRoot;
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record::RecordError;
 use crate::store::view::{load_view, no_such_run};
 use crate::store::{lock, record};
@@ -122,4 +122,41 @@ fn text(line: &str, args: &LogArgs, steps: &Path) -> Result<Option<String>, Reco
         .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)))
         .with(TextTone::Faint, &tools);
     Ok(Some(line.painted(console::colors_enabled())))
+}
+
+/// The time within which a worker that takes runs has taken one over.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The wait for a takeover.
+#[derive(Debug, Default)]
+pub(super) struct AwaitedTakeover {
+    since: Option<Instant>,
+}
+
+impl AwaitedTakeover {
+    /// Returns whether another raymond may still take the run over that nobody supervises now. Says once that it is waited
+    /// for, and once that none came.
+    ///
+    /// # Errors
+    /// [`Error`] if the note in the copy of the run cannot be read.
+    pub(super) fn is_due(&mut self, dir: &RunDir) -> Result<bool, Error> {
+        if !EngineNote::of(dir.path())?.is_some_and(|note| note.is_abandoned) {
+            self.since = None;
+            return Ok(false);
+        }
+        let Some(since) = self.since else {
+            self.since = Some(Instant::now());
+            output::tell(
+                "the run has lost its supervisor; waiting until another raymond takes it over",
+            );
+            return Ok(true);
+        };
+        let is_due = since.elapsed() < TAKEOVER_TIMEOUT;
+        if !is_due {
+            output::tell(
+                "no other raymond has taken over the run: continue it with `raymond resume`, or start a worker with --takes-runs",
+            );
+        }
+        Ok(is_due)
+    }
 }

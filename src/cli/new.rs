@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use console::Term;
 use include_dir::{Dir, DirEntry, File, include_dir};
 
-use super::args::new::NewArgs;
 use super::exit::{CliExitCode, Error};
 use super::import::{make_folder, must_be_new};
 use super::output;
+use crate::cli::args::workflows::NewArgs;
 use crate::domain::printable::is_unprintable;
 use crate::language::hint::closest;
 use crate::runtime::FIRST_STATE;

@@ -2,29 +2,31 @@
 
 use std::ffi::OsString;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use strum::VariantArray as _;
 
-use super::args::answers::QuestionArgs;
-use super::logging::LoggingArgs;
-use super::named_value::NamedValue;
-use super::on_event::OnEventCommand;
-use super::plugins::PluginArgs;
+use crate::cli::args::answers::QuestionArgs;
+use crate::cli::logging::LoggingArgs;
+use crate::cli::on_event::OnEventCommand;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
+use crate::domain::plugin::PlugIn;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::{OnExhausted, RestartPolicy};
 use crate::domain::time::millis;
 use crate::domain::turn_options::{ApprovalPolicy, PermissionMode};
 use crate::domain::turn_order::TurnOrder;
-use crate::language::budget::dollars;
-use crate::language::manifest::{max_procs, model};
+use crate::language::manifest;
+use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs, model};
+use crate::language::plugins::command;
 use crate::language::prompt::forking::count as how_many_agents;
 use crate::language::supervision::{restarts, some_time};
 use crate::language::turn_options::tool_rule;
 use crate::plugin::line_choice::Verbosity;
 use crate::plugin::telemetry::config::url as collector;
+use crate::runtime::PreparedRun;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
     the standard OTEL_ variables enable it as well. Not stored with the run: give it each time";
@@ -311,6 +313,85 @@ fn backoff(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
+/// A value that is given by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedValue<T>(pub T);
+
+/// Makes a type's values known by the names of a list, each with its help.
+macro_rules! named_values {
+    ($($kind:ident in $names:expr => { $($value:ident: $help:literal,)+ })+) => {
+        $(impl ValueEnum for NamedValue<$kind> {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$(Self($kind::$value)),+]
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let help = match self.0 {
+                    $($kind::$value => $help,)+
+                };
+                let (name, _) = $names.into_iter().find(|(_, known)| *known == self.0)?;
+                Some(PossibleValue::new(name).help(help))
+            }
+        })+
+    };
+}
+
+named_values! {
+    RestartPolicy in RestartPolicy::ALL => {
+        Permanent: "after results and failures; it starts over in its first state",
+        Transient: "after failures only",
+        Temporary: "never",
+    }
+    OnExhausted in OnExhausted::ALL => {
+        FailAgent: "the agent fails, the others continue",
+        FailRun: "the whole run fails",
+        Wait: "the agent waits until a person resumes the run",
+    }
+    ApprovalPolicy in ApprovalPolicy::VARIANTS.iter().map(|&policy| (<&'static str>::from(policy), policy)) => {
+        Refuse: "it is refused",
+        Ask: "a person is asked; see `raymond answer`",
+    }
+    TurnOrder in TurnOrder::ALL => {
+        Depth: "run agents that have already started first (depth-first)",
+        Breadth: "first come, first served",
+    }
+    OnLimit in ON_LIMIT => {
+        Wait: "the run waits until the limit resets, and continues",
+        Pause: "the run pauses (exit 75)",
+        Fail: "the agent that reached it fails",
+    }
+    OnBudget in ON_BUDGET => {
+        Pause: "the run pauses (exit 75), and can be resumed with more",
+        End: "each agent fails before its next turn",
+    }
+}
+
+/// The programs that run as plug-ins.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Plug-ins")]
+pub struct PluginArgs {
+    /// A plug-in: a program that gets all events and may decide on some; stored with the run, so pass no
+    /// secrets. Repeatable; on resume it replaces those given before
+    #[arg(long, value_name = "CMD", value_parser = command)]
+    pub plugin: Vec<PlugIn>,
+
+    /// Start no plug-ins, neither those of raymond.yaml nor those the run had before
+    #[arg(long)]
+    pub no_plugins: bool,
+}
+
+/// Returns a line for each program that is started because the workflow asks for it.
+pub(super) fn announced(prepared: &PreparedRun) -> Vec<String> {
+    let settings = prepared.start.settings(&prepared.run);
+    let by_workflow = settings.plugins.iter().filter(|plugin| plugin.by_workflow);
+    by_workflow
+        .map(|plugin| {
+            let (name, command) = (&plugin.name, plugin.command.join(" "));
+            format!("plug-in {name}: {command} (asked for by {})", manifest::FILE)
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,5 +402,20 @@ mod tests {
         assert!(["-1", "nan", "x", "0", "$0.00"].iter().all(|text| budget(text).is_err()));
         assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
         assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());
+    }
+}
+
+#[cfg(test)]
+mod named_value_tests {
+    use super::*;
+
+    #[test]
+    fn each_named_value_has_help() {
+        fn helps<T: ValueEnum>() -> bool {
+            let values = T::value_variants().iter().map(ValueEnum::to_possible_value);
+            values.into_iter().all(|value| value.is_some_and(|value| value.get_help().is_some()))
+        }
+        assert!(helps::<NamedValue<RestartPolicy>>() && helps::<NamedValue<OnExhausted>>());
+        assert!(helps::<NamedValue<OnLimit>>());
     }
 }

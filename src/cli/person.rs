@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 
 use super::args::CliCommand;
 use super::args::hosts::HostsCommand;
-use super::args::programs::WorkflowCommand;
 use super::exit::Error;
 use super::options::ConsentArgs;
+use crate::cli::args::workflows::WorkflowCommand;
 use crate::domain::id::RunId;
 use crate::process::ancestry::{self, ActingAgent};
 use crate::process::registry::{self, ProcessRegistry};

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::record::RecordArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
+use crate::cli::args::workflows::RecordArgs;
 use crate::domain::cassette::{CassetteHeader, ScrubbedCount};
 use crate::domain::id::RunId;
 use crate::language::scrub::ScrubRules;

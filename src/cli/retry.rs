@@ -6,9 +6,9 @@ use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
-use super::opened_run::RunAccess;
 use super::run::{graph_setup, prepared_to_resume};
 use super::{background, engine, output, run_choice, settings};
+use crate::cli::run_choice::RunAccess;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{

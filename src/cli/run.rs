@@ -3,18 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::answers;
 use super::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
 use super::background::DetachedLauncher;
 use super::exit::{CliExitCode, Error};
 use super::foreground::{supervise_here, turn_times};
-use super::opened_run::{OpenedRun, RunAccess};
 use super::options::RunOptions;
 use super::summary::ClosingPlace;
 use super::target::{self, RunTarget};
-use super::{
-    background, confirm, dry_run, engine, output, person, run_choice, runs_dir, settings, summary,
-};
+use super::{background, confirm, dry_run, engine, output, person, run_choice, runs_dir, summary};
+use crate::cli::run_choice::{OpenedRun, RunAccess};
+use crate::cli::settings;
 use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -103,7 +101,7 @@ pub(super) fn create_of(
         let graphs = graph_setup(facts.clone());
         runtime::create(root, workflow, &request, settings.clone(), graphs, starter)
     })
-    .map_err(|error| answers::placed(error, &args.options.answers))
+    .map_err(|error| settings::placed(error, &args.options.answers))
 }
 
 fn resume_target(
@@ -183,7 +181,7 @@ pub(super) fn prepared_to_resume(
         prepared.held = held;
         Ok(prepared)
     })
-    .map_err(|error| answers::placed(error, &options.answers))
+    .map_err(|error| settings::placed(error, &options.answers))
 }
 
 /// Returns the environment of a run's graphs and programs in this process; `facts` has the facts that it shares.

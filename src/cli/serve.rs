@@ -1,21 +1,17 @@
 //! `raymond serve`: a page in the browser for all runs of a directory.
 
 mod actions;
-mod agent_document;
 mod browser_page;
 mod command_backend;
-mod graph_document;
-mod local_commands;
 mod run_documents;
-mod start_documents;
 
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
+use self::actions::LocalCommands;
 use self::browser_page::BrowserPage;
-use self::local_commands::LocalCommands;
 use super::args::serve::ServeArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;

@@ -2,21 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::answerer::{AnswererArg, LiveAnswererArg};
-use super::args::{NewRunArgs, RunArgs};
-use super::exit::Error;
-use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
-use super::{answers, engine, output, person};
+use crate::cli::args::answers::QuestionArgs;
+use crate::cli::args::new_run::{AnswererArg, LiveAnswererArg};
+use crate::cli::args::{NewRunArgs, RunArgs};
+use crate::cli::exit::Error;
+use crate::cli::options::{ProcessArgs, RunOptions, SupervisionArgs};
+use crate::cli::{engine, output, person};
 use crate::domain::git_exchange::ExchangeName;
+use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
 use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::widening::without_granted_rules;
-use crate::language::model_hint::model_hint;
+use crate::language::graph::answers::{ListedAnswer, read};
+use crate::language::turn_options::model_hint;
 use crate::runtime::check::has_gateway;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
+use crate::{plain_file, runtime};
 
 /// Returns the settings of a new run.
 ///
@@ -45,7 +49,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     }
     (settings.answerer, settings.cassette) = answerer(new_run)?;
     overlay(&args.options, &mut settings);
-    answers::add(&args.options.answers, &mut settings)?;
+    add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
     warn_of_model(&args.options, settings.answerer);
     Ok(settings)
@@ -134,7 +138,7 @@ pub fn for_resume(
         )));
     }
     overlay(options, &mut settings);
-    answers::add(&options.answers, &mut settings)?;
+    add(&options.answers, &mut settings)?;
     refuse_own(options)?;
     warn_of_model(options, settings.answerer);
     Ok(settings)
@@ -279,6 +283,59 @@ fn program(given: &str) -> String {
     let path = if given.contains('/') { std::path::absolute(given).ok() } else { None };
     path.and_then(|path| path.into_os_string().into_string().ok())
         .unwrap_or_else(|| given.to_owned())
+}
+
+/// Adds the answers that are given now to the earlier ones.
+///
+/// # Errors
+/// [`Error::Usage`] for a name with an agent before it, [`Error::Answers`] or [`Error::Io`] for a file that
+/// cannot be used.
+pub fn add(given: &QuestionArgs, settings: &mut Settings) -> Result<(), Error> {
+    for (node, text) in &given.answer {
+        if let Some((agent, name)) = agent_and_node(node) {
+            return Err(Error::Usage(format!(
+                "--answer {node}={text}: answers ahead of time name only the question, not the agent: --answer {name}={text}; once {agent} asks, `raymond answer RUN {node}={text}` answers only that agent"
+            )));
+        }
+        settings.answers.entry(node.clone()).or_default().push(text.clone());
+    }
+    let Some(path) = &given.answers else { return Ok(()) };
+    for ListedAnswer { node, text, .. } in listed(path)? {
+        settings.answers.entry(node).or_default().push(text);
+    }
+    Ok(())
+}
+
+/// Splits a name at its slash into an agent and a node; `None` without an agent.
+pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
+    let (agent, node) = name.split_once('/')?;
+    Some((AgentId::parse(agent).ok()?, node))
+}
+
+fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
+    let text = plain_file::text(path).map_err(|error| Error::Io {
+        doing: "read the answers in",
+        path: path.to_owned(),
+        error,
+    })?;
+    read(&path.display().to_string(), &text).map_err(Error::Answers)
+}
+
+/// Adds the place of an impossible answer to the error about it.
+pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
+    let runtime::Error::Answer { node, text, why } = &error else { return error.into() };
+    let is_it = |one: &(String, String)| one.0 == *node && one.1 == *text;
+    if given.answer.iter().any(is_it) {
+        return Error::Usage(format!("--answer {node}={text}: {why}"));
+    }
+    let Some(path) = &given.answers else { return error.into() };
+    let listed = listed(path).unwrap_or_default();
+    match listed.into_iter().find(|one| one.node == *node && one.text == *text) {
+        Some(ListedAnswer { line, column, .. }) => {
+            Error::Usage(format!("{}:{line}:{column}: {why}", path.display()))
+        }
+        None => error.into(),
+    }
 }
 
 #[cfg(test)]

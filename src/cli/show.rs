@@ -3,7 +3,6 @@
 mod choose;
 mod document;
 mod elsewhere;
-mod kept_sessions;
 mod script;
 mod tools;
 
@@ -12,8 +11,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use self::choose::NamedAgent;
+use self::elsewhere::KeptSessions;
 use self::elsewhere::TextsElsewhere;
-use self::kept_sessions::KeptSessions;
 use super::agent_selector::check_agent_exists;
 use super::agent_statuses::{self, AgentStatuses};
 use super::args::NamedRunArgs;

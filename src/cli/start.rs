@@ -6,7 +6,8 @@ use super::args::RunArgs;
 use super::exit::{CliExitCode, Error};
 use super::run::{create, create_of};
 use super::target::{self, RunTarget};
-use super::{background, dry_run, output, person, plugins, settings};
+use super::{background, dry_run, output, person, settings};
+use crate::cli::options;
 use crate::domain::id::RunId;
 use crate::runtime::PreparedRun;
 use crate::store;
@@ -63,7 +64,7 @@ fn in_background(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<Cl
 
 /// Reports the plug-ins, notes and warnings of a prepared run, and returns its id.
 fn release(prepared: &PreparedRun) -> RunId {
-    for line in plugins::announced(prepared) {
+    for line in options::announced(prepared) {
         output::tell(&line);
     }
     for note in &prepared.notes {

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::agent_orders::stop_agent;
 use super::args::StopArgs;
 use super::exit::{CliExitCode, Error};
-use super::left_running::left_running;
 use super::status_word::word;
-use super::waited_hosts::WaitedHosts;
 use super::{engine, output, run_choice};
+use crate::cli::hosts::WaitedHosts;
+use crate::cli::status::left_running;
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
 use crate::runtime::command_name::command_name;
@@ -22,7 +22,7 @@ use crate::runtime::directories;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{is_held, load_view};
-use crate::store::{self, inbox, lock, stop_request};
+use crate::store::{self, inbox, lock, received_commands};
 
 /// The poll interval of the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -120,14 +120,14 @@ pub(super) fn request(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
 /// Puts the request into the run's inbox, and returns its name; `None` if the run is being released.
 pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store::Error> {
     let name = command_name();
-    Ok(stop_request::put(dir, &name, key)?.then_some(name))
+    Ok(received_commands::put(dir, &name, key)?.then_some(name))
 }
 
 /// Waits until a request is taken, or is void because the run is no longer locked; not for ever.
 fn await_taken(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, store::Error> {
     let Some(name) = name else { return Ok(StopRequestState::Void) };
     let deadline = Instant::now() + TAKING_TIMEOUT;
-    while stop_request::is_waiting(dir, name) {
+    while received_commands::is_waiting(dir, name) {
         if lock::is_held(&dir.lock())?.is_none() {
             // The raymond that held it was killed. The next one must not find what was meant for that one.
             inbox::remove(&dir.inbox(), name)?;
@@ -137,6 +137,6 @@ fn await_taken(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, sto
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    let is_taken = stop_request::was_taken(dir, name)?;
+    let is_taken = received_commands::was_taken(dir, name)?;
     Ok(if is_taken { StopRequestState::Made } else { StopRequestState::Void })
 }

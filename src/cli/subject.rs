@@ -11,7 +11,7 @@ use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::FolderGraph;
 use crate::language::source::WorkflowSource;
 use crate::runtime;
-use crate::runtime::run_root::above;
+use crate::runtime::workflow::above;
 use crate::store::workflow::WorkflowDir;
 
 /// The workflow that is inspected.

@@ -1,21 +1,13 @@
 //! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
 
-mod case_answers;
 mod case_attempt;
-mod case_command;
 mod case_dir;
-mod case_observation;
 mod case_options;
-mod case_preparation;
 mod case_process;
 mod case_report;
 mod case_run;
-mod case_trust;
-mod coverage;
 mod discovery;
 mod goldens;
-mod junit;
-mod kill_sweep;
 mod live;
 mod live_case;
 mod live_report;
@@ -33,8 +25,8 @@ use tokio::task::JoinSet;
 use self::case_dir::CasesDir;
 use self::case_report::CaseReport;
 use self::case_run::run_case;
-use self::coverage::WorkflowCoverage;
 use self::discovery::LoadedCase;
+use self::report::WorkflowCoverage;
 use super::args::cases::TestArgs;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
@@ -93,7 +85,7 @@ pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
         goldens::update(&reports)?;
     }
     if let Some(path) = &args.junit {
-        junit::write(path, &report::junit_cases(&reports))?;
+        report::write(path, &report::junit_cases(&reports))?;
     }
     let has_failed = reports.iter().any(|report| !report.has_passed());
     if args.json {

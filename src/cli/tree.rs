@@ -7,7 +7,8 @@ use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{arrived, output, run_choice, status, status_word, waited_hosts};
+use super::{arrived, output, run_choice, status, status_word};
+use crate::cli::hosts;
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
@@ -39,7 +40,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
     table::print(lines)?;
     output::print(&arrived::arrived(&root, &view)?)?;
-    waited_hosts::tell_silent(&args.one.dir, &root.run(&id))?;
+    hosts::tell_silent(&args.one.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
 }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::trust::TrustArgs;
 use super::exit::{CliExitCode, Error};
 use super::output;
+use crate::cli::args::serve::TrustArgs;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, directories, settings_of};

@@ -12,7 +12,7 @@ use crate::domain::capacity;
 use crate::domain::host::HostName;
 use crate::domain::id::RunId;
 use crate::engine::Engine;
-use crate::engine::serving::{ServedEngine, ServingOptions};
+use crate::engine::connect::{ServedEngine, ServingOptions};
 use crate::process::child::subreaper;
 use crate::process::helper_environment::ENGINE;
 use crate::process::{host, registry};

@@ -8,10 +8,10 @@ use std::path::Path;
 use serde_json::json;
 
 use super::args::RunArgs;
-use super::args::programs::{DefineArgs, WorkflowCommand};
 use super::exit::{CliExitCode, Error};
 use super::{dry_run, output, run, start};
-use crate::actor::clock::now;
+use crate::actor::context::now;
+use crate::cli::args::workflows::{DefineArgs, WorkflowCommand};
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::interpreter::DEFINITION_LABEL;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::args::worktrees::WorktreesArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
+use crate::cli::args::clean::WorktreesArgs;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;

@@ -13,7 +13,7 @@ use super::body_command::{BodyCommand, CommandId};
 use super::fact::Fact;
 use super::operation::{Operation, OperationResult, RecoveryClass};
 use super::run_origin::{StartedRun, WorkflowStart};
-use super::shell_command::ShellCommand;
+use crate::domain::operation::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

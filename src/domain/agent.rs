@@ -4,18 +4,12 @@
 
 mod agent_spec;
 mod asked_question;
-mod asked_text;
 mod execution;
-mod hold;
-mod own_work;
 mod person_orders;
 mod progress;
 mod retry;
 mod return_frame;
-mod scope;
 mod stage;
-mod suspension;
-mod visit_counts;
 
 use std::sync::Arc;
 
@@ -24,11 +18,11 @@ use serde::{Deserialize, Serialize};
 pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
 pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
-pub use self::hold::TurnHold;
+pub use self::person_orders::TurnHold;
 pub use self::person_orders::{AgentVisit, PersonMessage, PersonOrders};
+pub use self::progress::VisitCounts;
 pub use self::return_frame::ReturnFrame;
 pub use self::stage::{AgentWait, StepStage};
-pub use self::visit_counts::VisitCounts;
 use super::approval::StepApprovals;
 use super::evaluation::TransitionProposal;
 use super::graph_execution::{PromptTask, WaitResult};

@@ -8,11 +8,9 @@ mod approvals;
 mod branch;
 mod calls;
 mod ends;
-mod forks;
 mod join;
 mod money;
 mod orders;
-mod pauses;
 mod program;
 mod questions;
 mod retry;
@@ -29,11 +27,11 @@ use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::join::{join_begun, join_finished};
 use self::money::{EstimateUpdate, begin_share, spend};
 use self::orders::{command_received, messages_taken};
-use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
     facts_seen, program_defined, program_started, release, role_delegated, role_requested,
     role_responded,
 };
+use self::questions::{limit_reached, run_paused, run_resumed};
 use self::questions::{question_answered, question_timed_out};
 use self::retry::agents_retried;
 use self::transitions::{TransitionEffect, take_transition};
@@ -42,7 +40,6 @@ use super::agent::{Agent, AgentSpec};
 use super::effect::Effect;
 use super::event::{Event, Record, RunStarted, StepFinished};
 use super::fact::KnownFacts;
-use super::home::PlacedAgent;
 use super::id::{AgentId, InvalidName, StepMode};
 use super::money::Usd;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
@@ -50,6 +47,7 @@ use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::TurnId;
+use crate::domain::host::PlacedAgent;
 
 /// The reason an event cannot happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,6 @@
 
 mod bounded_input;
 mod request;
-mod resumption;
 mod rule;
 mod stage;
 mod verdict;

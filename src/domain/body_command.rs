@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::AgentId;
-use super::shell_command::ShellCommand;
 use super::turn::TurnId;
+use crate::domain::operation::ShellCommand;
 
 /// The identity of a command within its agent. It is the same after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

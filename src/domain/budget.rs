@@ -2,7 +2,7 @@
 //!
 //! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it forks. A
 //! share is a limit, not a sum set aside: money one agent leaves, its siblings may use. A call may have a limit as
-//! well ([`call_budget`](super::call_budget)). Each turn reserves before it starts, in the run's budget and in every
+//! well. Each turn reserves before it starts, in the run's budget and in every
 //! share and call it belongs to. At its end its cost replaces the reservation.
 //!
 //! The cost of a turn is not known before it ends, so it reserves the maximum that any turn in its state has cost
@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::call_budget::{OpenCall, OpenCalls};
-use super::id::{AgentId, StateName};
-use super::money::Usd;
-use super::running_turns::{RunningTurn, RunningTurns};
+use crate::domain::agent::Agent;
+use crate::domain::agents::LiveAgents;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::join::UnjoinedChildren;
+use crate::domain::money::Usd;
 
 /// The limit and the spending of an agent and all it forks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -323,5 +324,286 @@ pub(in crate::domain) mod tests {
         assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
         let free = Budget { spent: usd(9.0), max_turn_costs: &known, ..UNLIMITED };
         assert_eq!(free.process_limit(&main, &worker), None);
+    }
+}
+
+/// A turn that runs, or is to run: its agent and its state.
+pub type RunningTurn<'turn> = (&'turn AgentId, &'turn StateName);
+
+/// The turns that run.
+///
+/// The budget of a run asks only how many there are in each state, so it need not look at each of them.
+pub trait RunningTurns<'turn> {
+    /// Returns the number of turns by their state; a state may occur more than once.
+    fn by_state(&self) -> impl Iterator<Item = (&'turn StateName, usize)> + Clone;
+
+    /// Returns each turn.
+    fn each(&self) -> impl Iterator<Item = RunningTurn<'turn>> + Clone;
+}
+
+impl<'turn, I: Iterator<Item = RunningTurn<'turn>> + Clone> RunningTurns<'turn> for I {
+    fn by_state(&self) -> impl Iterator<Item = (&'turn StateName, usize)> + Clone {
+        self.clone().map(|(_, state)| (state, 1))
+    }
+
+    fn each(&self) -> impl Iterator<Item = RunningTurn<'turn>> + Clone {
+        self.clone()
+    }
+}
+
+/// The limit and the spending of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallBudget {
+    /// The called state, which gives the limit.
+    pub state: StateName,
+    /// The limit.
+    pub limit_usd: Usd,
+    /// The amount spent of it.
+    pub spent_usd: Usd,
+}
+
+/// A call with a budget that has not returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenCall<'run> {
+    /// The agent that calls.
+    pub caller: &'run AgentId,
+    /// The number of pending returns around it, which tells it from other calls of the agent.
+    pub depth: usize,
+    /// Its budget.
+    pub budget: &'run CallBudget,
+}
+
+/// A call with a budget whose caller has ended before it returned. It is kept for the agents that were forked in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedCall {
+    /// The agent that called.
+    pub caller: AgentId,
+    /// The number of pending returns around it.
+    pub depth: usize,
+    /// Its budget.
+    pub budget: CallBudget,
+    /// The agents that were forked in it.
+    pub forked: UnjoinedChildren,
+}
+
+/// The calls with a budget that have not returned, of all agents of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenCalls<'run> {
+    /// The live agents, with their pending returns; `None` for no calls.
+    agents: Option<&'run LiveAgents>,
+    ended: &'run [EndedCall],
+}
+
+impl CallBudget {
+    /// Returns a budget of which nothing is spent.
+    pub fn of(state: StateName, limit_usd: Usd) -> Self {
+        Self { state, limit_usd, spent_usd: Usd::ZERO }
+    }
+
+    /// Returns whether it is spent, so that no turn may start.
+    pub fn is_spent(&self) -> bool {
+        self.spent_usd >= self.limit_usd
+    }
+
+    /// Returns the amount that is left.
+    pub fn left(&self) -> Usd {
+        self.limit_usd.saturating_sub(self.spent_usd)
+    }
+}
+
+impl<'run> OpenCalls<'run> {
+    /// No calls.
+    pub const NONE: Self = Self { agents: None, ended: &[] };
+
+    /// Returns the calls of live agents, and those whose callers have ended.
+    pub fn of(agents: &'run LiveAgents, ended: &'run [EndedCall]) -> Self {
+        Self { agents: Some(agents), ended }
+    }
+
+    /// Returns the calls that a turn of an agent counts to: its own, and those of the agents it descends from.
+    pub fn around(&self, agent: &AgentId) -> Vec<OpenCall<'run>> {
+        let mut found = Vec::new();
+        let Some(agents) = self.agents else { return found };
+        let mut child = None;
+        for id in agent.lineage() {
+            if let Some(caller) = agents.named(id).filter(|caller| !caller.stack.is_empty()) {
+                let depth = child.map_or(caller.stack.len(), |child| caller.depth_of(child));
+                let frames = caller.stack.iter().take(depth).enumerate();
+                found.extend(frames.filter_map(|(depth, frame)| {
+                    let budget = frame.budget.as_ref()?;
+                    Some(OpenCall { caller: &caller.id, depth, budget })
+                }));
+            }
+            child = Some(id);
+        }
+        let ended = self.ended.iter().filter(|call| call.counts(agent));
+        found.extend(ended.map(|EndedCall { caller, depth, budget, .. }| OpenCall {
+            caller,
+            depth: *depth,
+            budget,
+        }));
+        found
+    }
+
+    /// Returns whether an agent has a budgeted call that has not returned, or works within one of another.
+    pub fn has_around(&self, agent: &AgentId) -> bool {
+        !self.around(agent).is_empty()
+    }
+
+    /// Returns whether a turn of an agent counts to a call.
+    pub fn counts(&self, agent: &AgentId, call: &OpenCall<'_>) -> bool {
+        let is_it = |open: &OpenCall<'_>| (open.caller, open.depth) == (call.caller, call.depth);
+        agent.is_within(call.caller) && self.around(agent).iter().any(is_it)
+    }
+
+    /// Returns whether any call has a budget.
+    pub fn is_any(&self) -> bool {
+        let has_one = |agents: &LiveAgents| {
+            agents.unordered().any(|agent| agent.stack.iter().any(|frame| frame.budget.is_some()))
+        };
+        !self.ended.is_empty() || self.agents.is_some_and(has_one)
+    }
+}
+
+impl EndedCall {
+    /// Returns the calls that an agent leaves when it ends, as far as it leaves agents that it forked in them.
+    pub(in crate::domain) fn left_by(agent: &Agent) -> impl Iterator<Item = Self> {
+        agent.stack.iter().enumerate().filter_map(|(depth, frame)| {
+            let budget = frame.budget.clone()?;
+            let forked = agent.unjoined.clone().take(depth + 1);
+            let caller = agent.id.clone();
+            (!forked.is_empty()).then_some(Self { caller, depth, budget, forked })
+        })
+    }
+
+    /// Returns whether a turn of an agent counts to the call.
+    pub(in crate::domain) fn counts(&self, agent: &AgentId) -> bool {
+        agent.number_below(&self.caller).is_some_and(|number| self.forked.contains(number))
+    }
+}
+
+/// The least part with which a run is begun, in dollars.
+const MIN_PART: f64 = 0.01;
+
+/// The money of live tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveBudget {
+    /// The most that all runs may cost.
+    pub total: Usd,
+    /// The cost of the runs that have ended.
+    pub spent: Usd,
+    /// The parts of those that run.
+    reserved: Usd,
+}
+
+/// The answer to a run that wants to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveBudgetAnswer {
+    /// It may, with this part.
+    Part(LivePart),
+    /// Others have to end first.
+    Wait,
+    /// Too little is left for any run.
+    Spent,
+}
+
+/// The part of the money that is set aside for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LivePart(Usd);
+
+impl LivePart {
+    /// Returns the budget that the run is given.
+    pub fn run_budget(self) -> Usd {
+        self.0.half()
+    }
+}
+
+impl LiveBudget {
+    /// Returns the budget before anything is spent.
+    pub fn new(total: Usd) -> Self {
+        Self { total, spent: Usd::ZERO, reserved: Usd::ZERO }
+    }
+
+    /// Sets money aside for a run: what is free, divided by the number of runs that are to begin now, or by fewer if
+    /// that is too little. `usual` is the most that such a run has cost; one that would be cut off does not begin.
+    pub fn reserve(&mut self, to_begin: u32, usual: Usd) -> LiveBudgetAnswer {
+        let free = self.total.saturating_sub(self.spent).saturating_sub(self.reserved);
+        let least = usual.times(2).max(Usd::from_dollars(MIN_PART));
+        let parts = (1..=to_begin.max(1)).rev().map(|runs| free.divided(runs));
+        if let Some(part) = parts.into_iter().find(|part| *part >= least) {
+            self.reserved += part;
+            return LiveBudgetAnswer::Part(LivePart(part));
+        }
+        if self.reserved.is_zero() { LiveBudgetAnswer::Spent } else { LiveBudgetAnswer::Wait }
+    }
+
+    /// Takes in the end of a run. One whose cost is not known counts as its whole part.
+    pub fn settle(&mut self, part: LivePart, cost: Option<Usd>) {
+        self.reserved = self.reserved.saturating_sub(part.0);
+        self.spent += cost.unwrap_or(part.0);
+    }
+}
+
+#[cfg(test)]
+mod live_budget_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn usd(dollars: f64) -> Usd {
+        Usd::from_dollars(dollars)
+    }
+
+    #[test]
+    fn free_money_is_shared_by_the_runs_that_begin() {
+        let mut budget = LiveBudget::new(usd(1.0));
+        assert_eq!(budget.reserve(2, Usd::ZERO), LiveBudgetAnswer::Part(LivePart(usd(0.5))));
+        assert_eq!(budget.reserve(1, Usd::ZERO), LiveBudgetAnswer::Part(LivePart(usd(0.5))));
+        assert_eq!(LivePart(usd(0.5)).run_budget(), usd(0.25));
+        assert_eq!(budget.reserve(1, Usd::ZERO), LiveBudgetAnswer::Wait);
+        budget.settle(LivePart(usd(0.5)), Some(usd(0.1)));
+        assert_eq!(budget.reserve(1, Usd::ZERO), LiveBudgetAnswer::Part(LivePart(usd(0.4))));
+        budget.settle(LivePart(usd(0.4)), None);
+        budget.settle(LivePart(usd(0.5)), Some(usd(0.495)));
+        assert_eq!(
+            (budget.spent, budget.reserve(1, Usd::ZERO)),
+            (usd(0.995), LiveBudgetAnswer::Spent)
+        );
+    }
+
+    #[test]
+    fn little_money_is_not_split_into_parts_that_are_too_small() {
+        let mut budget = LiveBudget::new(usd(0.015));
+        assert_eq!(budget.reserve(8, Usd::ZERO), LiveBudgetAnswer::Part(LivePart(usd(0.015))));
+        assert_eq!(LiveBudget::new(usd(0.005)).reserve(1, Usd::ZERO), LiveBudgetAnswer::Spent);
+    }
+
+    #[test]
+    fn run_that_would_be_cut_off_does_not_begin() {
+        let mut budget = LiveBudget::new(usd(0.10));
+        assert_eq!(budget.reserve(2, usd(0.04)), LiveBudgetAnswer::Part(LivePart(usd(0.10))));
+        budget.settle(LivePart(usd(0.10)), Some(usd(0.04)));
+        assert_eq!(budget.reserve(1, usd(0.04)), LiveBudgetAnswer::Spent);
+        assert_eq!(budget.reserve(1, usd(0.03)), LiveBudgetAnswer::Part(LivePart(usd(0.06))));
+    }
+
+    proptest! {
+        #[test]
+        fn runs_that_keep_to_their_parts_never_exceed_the_whole(
+            total in 0u32..500,
+            steps in proptest::collection::vec((1u32..5, 0.0f64..=1.0), 1..60),
+        ) {
+            let mut budget = LiveBudget::new(usd(f64::from(total) / 100.0));
+            let mut running: Vec<LivePart> = Vec::new();
+            for (to_begin, used) in steps {
+                if let LiveBudgetAnswer::Part(part) = budget.reserve(to_begin, Usd::ZERO) {
+                    running.push(part);
+                } else if let Some(part) = running.pop() {
+                    budget.settle(part, Some(usd(part.0.dollars() * used)));
+                }
+                let parts = running.iter().fold(Usd::ZERO, |sum, part| sum.saturating_add(part.0));
+                prop_assert!(budget.spent.saturating_add(parts) <= budget.total);
+            }
+        }
     }
 }

@@ -8,8 +8,8 @@ use super::agent_status::AgentStatus;
 use super::budget::BudgetCheck;
 use super::id::StateName;
 use super::run::Run;
-use super::running_turns::RunningTurn;
 use super::wait_reason::WaitReason;
+use crate::domain::budget::RunningTurn;
 
 /// A check of the budget for the next turn of each agent, beside the running turns.
 ///

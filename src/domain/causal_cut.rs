@@ -12,13 +12,12 @@
 //! a whole at that record, and facts that a program of a cut agent can match are not seen.
 
 mod dependence;
-mod hidden_labels;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use self::dependence::HiddenLabels;
 use self::dependence::{RecordDependence, RunPart};
-use self::hidden_labels::HiddenLabels;
 use super::agent::Agent;
 use super::event::{Event, Record};
 use super::fact::FactChange;

@@ -7,40 +7,34 @@ mod advance;
 mod advice;
 mod approvals;
 mod failure;
-mod fork;
 mod join;
-mod late_cost;
-mod messages;
 mod program;
 mod questions;
 mod report_effects;
-mod retry;
-mod script_circle;
-mod stop_agent;
 
 use self::advance::advanced;
 pub use self::advice::out_of_money;
 use self::advice::{apply_verdicts, not_started};
 pub use self::approvals::{advised_answer, approval_asked, prompt_place, ruled_answers};
 use self::approvals::{approval_answered, turn_suspended};
+pub use self::failure::MAX_SCRIPTS_IN_A_ROW;
+use self::failure::end_script_circle;
+pub use self::failure::retry_agents;
+pub use self::failure::stopped;
+use self::failure::stopped_with;
 use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, turn_failed};
-use self::fork::{fork_groups, reject_fork};
 use self::join::begin_join;
 pub use self::join::finish_join;
-use self::late_cost::late_cost;
-pub use self::messages::message_read;
+use self::join::{fork_groups, reject_fork};
 use self::program::role_responded;
 pub use self::program::{ProgramStart, program_started, role_event};
 #[cfg(test)]
 use self::program::{delegated_answer, role_delegated, role_stopped};
+pub use self::questions::message_read;
 use self::questions::prepared_answer;
 pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
 pub use self::report_effects::LoadSign;
-pub use self::retry::retry_agents;
-pub use self::script_circle::MAX_SCRIPTS_IN_A_ROW;
-use self::script_circle::end_script_circle;
-pub use self::stop_agent::stopped;
-use self::stop_agent::stopped_with;
+use self::report_effects::late_cost;
 use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
@@ -58,8 +52,8 @@ use super::supervision::RestartPolicy;
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
-use super::turn_cost::TurnCost;
 use super::worktree_snapshot::WorktreeSnapshot;
+use crate::domain::turn::TurnCost;
 
 /// The report of an agent to the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::restart::without_exhaustion;
 use super::run::Run;
 use super::session::Session;
 use super::turn::{FailureCause, TurnId};
-use super::turn_cost::TurnCost;
 use super::working_dir::WorkingDir;
+use crate::domain::turn::TurnCost;
 
 /// A turn that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

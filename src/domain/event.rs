@@ -36,7 +36,6 @@ use super::branch::{BranchOrigin, BranchedAgent};
 use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
 use super::fork::ForkGroup;
-use super::home::PlacedAgent;
 use super::host::HostName;
 use super::id::{AgentId, Folder, MessageId, RunId, SessionId, StateName};
 use super::kept_session::KeptSession;
@@ -49,8 +48,9 @@ use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::TurnId;
-use super::turn_cost::TurnCost;
 use super::worktree_snapshot::WorktreeSnapshot;
+use crate::domain::host::PlacedAgent;
+use crate::domain::turn::TurnCost;
 
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -8,7 +8,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::claude_version::{ProgramVersion, VersionSupport};
+use crate::domain::claude_version::{ProgramVersion, VersionSupport};
+use crate::domain::id::AgentId;
 
 /// The longest name of a host or a label, in bytes.
 const MAX_NAME_BYTES: usize = 63;
@@ -168,6 +169,69 @@ impl HostLabel {
     }
 }
 
+/// The home of an agent: a host in one of its epochs, or the machine of the supervisor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "UncheckedHome")]
+pub struct Home {
+    /// The host; `None` for the machine of the supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostName>,
+    /// The epoch of the host.
+    #[serde(default, skip_serializing_if = "HostEpoch::is_zero")]
+    pub epoch: HostEpoch,
+}
+
+/// A home as it is read: its epoch may lack the host.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(
+    rename = "Home",
+    description = "The home of an agent: a host in one of its epochs, or the machine of the supervisor."
+)]
+struct UncheckedHome {
+    /// The host; `None` for the machine of the supervisor.
+    #[serde(default)]
+    host: Option<HostName>,
+    /// The epoch of the host.
+    #[serde(default)]
+    epoch: HostEpoch,
+}
+
+impl TryFrom<UncheckedHome> for Home {
+    type Error = &'static str;
+
+    fn try_from(read: UncheckedHome) -> Result<Self, Self::Error> {
+        match read.host {
+            None if !read.epoch.is_zero() => Err("an epoch needs the host that it is of"),
+            host => Ok(Self { host, epoch: read.epoch }),
+        }
+    }
+}
+
+impl Home {
+    /// Returns whether it is the machine of the supervisor.
+    pub fn is_here(&self) -> bool {
+        self.host.is_none()
+    }
+}
+
+/// An agent and the host that it was given, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacedAgent {
+    /// The agent.
+    pub agent: AgentId,
+    /// The host.
+    pub host: HostName,
+    /// The epoch of the host.
+    pub epoch: HostEpoch,
+}
+
+impl PlacedAgent {
+    /// Returns the home that it says.
+    pub fn home(&self) -> Home {
+        Home { host: Some(self.host.clone()), epoch: self.epoch }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,5 +273,20 @@ mod tests {
         }
         let why = HostName::parse("a b").expect_err("a space").to_string();
         assert!(why.contains("`a b`") && why.contains("1 to 63 letters"), "{why}");
+    }
+}
+
+#[cfg(test)]
+mod home_tests {
+    use super::*;
+
+    #[test]
+    fn epoch_without_host_is_no_home() {
+        let read = serde_json::from_str::<Home>(r#"{"epoch":2}"#).map_err(|e| e.to_string());
+        assert!(read.is_err_and(|error| error.contains("needs the host")));
+        for text in ["{}", r#"{"host":"a","epoch":2}"#, r#"{"host":"a"}"#] {
+            let home: Home = serde_json::from_str(text).expect("a home");
+            assert_eq!(serde_json::to_string(&home).expect("it can be written"), text);
+        }
     }
 }

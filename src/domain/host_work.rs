@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::activity::{Activity, ActivityOutcome};
 use super::body_command::CommandId;
 use super::git_exchange::ExchangeDirection;
-use super::home::Home;
 use super::host::HostName;
 use super::id::{AgentId, RunId};
 use super::operation::Operation;
 use super::turn::{TurnId, TurnInput, TurnOutcome};
-use super::turn_texts::TurnTexts;
 use super::working_dir::WorkingDir;
 use super::worktree_snapshot::SnapshotCommit;
+use crate::domain::host::Home;
+use crate::domain::turn::TurnTexts;
 
 /// The version of [`HostWork`] and [`HostAnswer`].
 pub const WIRE_VERSION: u32 = 2;

@@ -11,8 +11,8 @@ use super::id::{AgentId, StateName};
 use super::money::Usd;
 use super::run::Run;
 use super::turn::{FailureCause, TurnId};
-use super::turn_cost::TurnCost;
 use super::usage::ModelUse;
+use crate::domain::turn::TurnCost;
 
 /// Rounding tolerance, in dollars, between the total cost and the sum over models.
 const ROUNDING_TOLERANCE: f64 = 1e-6;

@@ -17,28 +17,26 @@
 //! The table holds no time: whether a host is alive is told with each sighting. It decides nothing about permits, either:
 //! what it says of them ([`HostTable::permits`]) is for the [admission](super::admission).
 
-mod after_loss;
 mod balance;
 mod host_pool;
 mod known_host;
 mod membership;
-mod placed_agent;
 mod unplaced;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-pub use self::after_loss::goes_on_elsewhere;
 pub use self::balance::{AgentMove, balance};
 use self::host_pool::HostPool;
+pub use self::host_pool::goes_on_elsewhere;
+pub use self::host_pool::{LostAgent, PlacementGroup};
 pub use self::known_host::{HostObstacle, HostSighting};
 use self::known_host::{KnownHost, sent_ahead};
 use self::membership::{GroupHomes, Placement};
-pub use self::placed_agent::{LostAgent, PlacementGroup};
 pub use self::unplaced::Unplaced;
 use super::admission::AgentMobility;
-pub use super::home::{Home, PlacedAgent};
 use super::host::{HostLabel, HostName, HostStanding};
 use super::id::AgentId;
+pub use crate::domain::host::{Home, PlacedAgent};
 
 /// The hosts as the supervisor of a run knows them, and which of its agents live there.
 #[derive(Debug)]

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::activity::Activity;
-use super::body_command::CommandId;
-use super::graph_execution::PromptTask;
-use super::id::{AgentId, Folder, StateName};
-use super::money::Usd;
-pub use super::program_ending::ProgramEnding;
-use super::time::Timestamp;
-use super::transition::Variables;
+use crate::domain::activity::Activity;
+use crate::domain::body_command::CommandId;
+use crate::domain::graph_execution::PromptTask;
+use crate::domain::id::{AgentId, Folder, StateName};
+use crate::domain::money::Usd;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
 
 /// A program as it was when its execution began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -335,4 +335,45 @@ pub enum RequestBody {
         /// The text for `{{input}}`.
         input: String,
     },
+}
+
+/// The end of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramEnding {
+    /// The result.
+    pub payload: String,
+    /// The error, if it ended with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A position in a state, as the interpreter of its language wrote it. Graphs and programs have positions of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LanguagePosition {
+    /// The language: the name of its kind of states.
+    pub language: String,
+    /// The position.
+    pub position: Value,
+}
+
+/// The label of these facts; the key is the label of the program that publishes.
+pub const STATE_LABEL: &str = "workflow/state";
+
+/// The label of the facts that tell the executions of programs; the key is the label of the program.
+pub const INSTANCE_LABEL: &str = "workflow-instance";
+
+/// The state of a program that has ended well.
+pub const COMPLETED: &str = "completed";
+
+/// The state of a program that has failed.
+pub const FAILED: &str = "failed";
+
+/// Returns the state of a program that is in a state of its text.
+pub fn running(state: &str) -> String {
+    format!("running {state}")
+}
+
+/// Returns whether a published state is the last one of its program.
+pub fn is_ending(state: &str) -> bool {
+    [COMPLETED, FAILED].contains(&state)
 }

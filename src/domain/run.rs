@@ -2,9 +2,7 @@
 //!
 //! Serialized, it is the snapshot `state.json`.
 
-mod branched_facts;
 mod finished_agent;
-mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +16,6 @@ use super::agents::LiveAgents;
 use super::approval::GrantedRule;
 use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
-use super::call_budget::{EndedCall, OpenCalls};
 use super::fact::KnownFacts;
 use super::id::{AgentId, Folder, RunId, StateName};
 use super::money::Usd;
@@ -29,6 +26,7 @@ use super::settings::Settings;
 use super::supervision::SupervisionPolicy;
 use super::time::Timestamp;
 use super::worktree_snapshot::SnapshotOutcome;
+use crate::domain::budget::{EndedCall, OpenCalls};
 
 /// The version of the snapshot, which is the JSON of a [`Run`]. It changes with the shape of the types in it: a
 /// snapshot of an earlier version is not read, and is made again from the journal.

@@ -5,9 +5,7 @@
 
 mod ask_timeout;
 mod fork;
-mod invalid;
 mod scopes;
-mod states;
 mod tag;
 
 use std::fmt;
@@ -17,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::ask_timeout::AskTimeout;
 pub use self::fork::{ANY_LIST, ForkList, ForkTag};
-pub use self::invalid::{InvalidTransition, MAX_ATTRIBUTES};
 pub use self::tag::TagName;
+pub use self::tag::{InvalidTransition, MAX_ATTRIBUTES};
 use super::id::{ScopePath, StateName, TagTarget, write_target};
 use super::time::format_duration;
 pub use super::variables::Variables;
@@ -176,7 +174,7 @@ impl Transition {
                 Self::Goto { target, scope, variables }
             }
             TagName::Reset => {
-                let keeps_stack = states::keeps_stack(&mut variables)?;
+                let keeps_stack = scopes::keeps_stack(&mut variables)?;
                 let TagTarget { state: target, scope } = place()?;
                 Self::Reset { target, scope, keeps_stack, variables }
             }

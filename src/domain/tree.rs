@@ -5,10 +5,9 @@
 //! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. For that
 //! reason no function here is recursive, and large families are [folded](fold).
 
-pub mod branches;
 pub mod fold;
 
-use self::branches::AgentHierarchy;
+use self::fold::AgentHierarchy;
 use self::fold::{FAMILY_FOLD_SIZE, FoldOptions, FoldSource, RowSubject, TreeRow, rows};
 use super::agent::Agent;
 use super::id::{AgentId, StateName};

@@ -11,18 +11,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, VariantArray};
 
-use super::id::{AgentId, Folder, MessageId, StateName};
-use super::kept_session::SessionKeeping;
-use super::model::ModelName;
-use super::money::Usd;
-use super::refusal::{ToolRefusals, closing_line};
-use super::session::Session;
-use super::supervision::TurnTimeouts;
-use super::time::Timestamp;
-use super::transition::Variables;
-use super::turn_options::{OnDenied, TurnOptions};
-use super::usage::UsageByModel;
-use super::working_dir::WorkingDir;
+use crate::domain::id::{AgentId, Folder, MessageId, StateName};
+use crate::domain::kept_session::SessionKeeping;
+use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
+use crate::domain::refusal::{ToolRefusals, closing_line};
+use crate::domain::session::Session;
+use crate::domain::supervision::TurnTimeouts;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::domain::turn_options::{OnDenied, TurnOptions};
+use crate::domain::usage::{ProcessSpending, UsageByModel};
+use crate::domain::working_dir::WorkingDir;
 
 /// The name of the file in the directory of the steps that says which replies of a script the turns were given.
 pub const TAKEN_REPLIES_FILE: &str = "scripted.taken";
@@ -345,5 +345,238 @@ impl FailureCause {
     /// Returns whether the machine of the turn is to be put right, so that people have to know which one it is.
     pub fn is_of_machine(self) -> bool {
         matches!(self, Self::Storage | Self::Authentication | Self::Account | Self::Unavailable)
+    }
+}
+
+/// The cost of a turn that has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnCost {
+    /// The amount. It is counted despite a failure.
+    #[serde(rename = "cost_usd")]
+    pub amount: Usd,
+    /// The amount is an estimate: the known maximum of such a turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// The usage of each model for that amount.
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
+    /// The tools that were refused in the turn.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
+    /// The time the model took, in milliseconds, if it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+impl TurnCost {
+    /// Returns the cost of a turn that was answered.
+    pub fn of_reply(reply: &TurnReply) -> Self {
+        Self {
+            amount: reply.cost,
+            estimated: false,
+            usage: reply.usage.clone(),
+            refused_tools: reply.refused_tools.clone(),
+            duration_ms: Some(reply.duration_ms),
+        }
+    }
+
+    /// Returns the reported cost of a turn that failed.
+    pub fn of_failure(failure: &TurnFailure) -> Self {
+        Self {
+            amount: failure.cost,
+            estimated: false,
+            usage: failure.usage.clone(),
+            refused_tools: failure.refused_tools.clone(),
+            duration_ms: None,
+        }
+    }
+
+    /// Returns whether nothing was spent, as far as it is known.
+    pub fn is_zero(&self) -> bool {
+        self.amount == Usd::ZERO && !self.estimated
+    }
+}
+
+/// A turn's place in a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnOffset {
+    /// The name of the process's files, without their ending.
+    pub process: String,
+    /// The offset in the stream, in bytes, at which the turn's part begins.
+    pub from: u64,
+    /// The spending of the process up to that offset.
+    #[serde(flatten)]
+    pub spent: ProcessSpending,
+    /// The id of the message that asks.
+    pub message: MessageId,
+}
+
+/// The rule that says which results of a stream are a turn's.
+///
+/// After its message was repeated, every result is the turn's. Before that, a result is the turn's if it names the
+/// message or no occasion. A resumed session may report a background task that died with the previous process, with a
+/// result of its own, ahead of the answer. A session can also wake up by itself between two turns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnBoundary {
+    /// The message; `None` if its id is not known, as in a process whose first turn is adopted.
+    message: Option<MessageId>,
+    repeated: bool,
+}
+
+impl TurnBoundary {
+    /// Creates the boundary of a turn that is asked by this message.
+    pub fn answer_to(message: MessageId) -> Self {
+        Self { message: Some(message), repeated: false }
+    }
+
+    /// Returns whether the message has not been repeated yet.
+    pub fn is_waiting(&self) -> bool {
+        !self.repeated
+    }
+
+    /// Takes a message that is repeated in the stream.
+    pub fn repeated(&mut self, id: &str) {
+        self.repeated |= self.message.as_ref().is_none_or(|message| message.as_str() == id);
+    }
+
+    /// Takes a result that was the turn's; those that follow are the turn's too.
+    pub fn answered(&mut self) {
+        self.repeated = true;
+    }
+
+    /// Returns whether a result is the turn's. `origin` is the occasion that the result names; `messages` are
+    /// those that it answers, if it names any.
+    pub fn is_answered_by(&self, origin: Option<&str>, messages: Option<&[String]>) -> bool {
+        match (&self.message, messages) {
+            _ if self.repeated => true,
+            (Some(message), Some(answered)) if origin.is_none() => {
+                answered.iter().any(|id| id == message.as_str())
+            }
+            _ => origin.is_none(),
+        }
+    }
+}
+
+/// The texts of a turn at a host. Those that it has left no trace of are absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnTexts {
+    /// The turn.
+    pub turn: TurnId,
+    /// Its prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Its final message; of a turn that has not ended, the last that it wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The output of its script or command, or why that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Result<ScriptTexts, String>>,
+    /// True if a text is longer than what is here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
+}
+
+/// The output of a script or a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptTexts {
+    /// Its exit code.
+    pub exit_code: i64,
+    /// Its stdout.
+    pub stdout: String,
+    /// Its stderr.
+    pub stderr: String,
+}
+
+impl TurnTexts {
+    /// Returns whether the turn has left no trace.
+    pub fn is_empty(&self) -> bool {
+        self.prompt.is_none() && self.answer.is_none() && self.script.is_none()
+    }
+
+    /// Returns the length of the texts in bytes.
+    pub fn bytes(&self) -> usize {
+        let script = match &self.script {
+            Some(Ok(output)) => output.stdout.len().saturating_add(output.stderr.len()),
+            Some(Err(why)) => why.len(),
+            None => 0,
+        };
+        let texts = [&self.prompt, &self.answer].into_iter().flatten().map(String::len);
+        texts.fold(script, usize::saturating_add)
+    }
+}
+
+/// The number of changed files that are named.
+const NAMED_FILES: usize = 40;
+
+/// Returns the note on the files that differ from the last commit, as git lists them; `None` if there are none.
+pub fn note_on_changes(cause: FailureCause, status: &str) -> Option<String> {
+    let files: Vec<&str> = status.lines().filter(|line| !line.trim().is_empty()).collect();
+    if files.is_empty() {
+        return None;
+    }
+    let named = files.iter().take(NAMED_FILES).copied().collect::<Vec<_>>().join("\n");
+    let more = match files.len().saturating_sub(NAMED_FILES) {
+        0 => String::new(),
+        more => format!("\n({more} more)"),
+    };
+    Some(format!(
+        "An earlier attempt at this was interrupted ({cause}), and you know nothing of it. These files in your worktree are not committed, and may have been changed by it (`git status --short`):\n\n{named}{more}\n\nLook at them first, and do not repeat what is done already."
+    ))
+}
+
+#[cfg(test)]
+mod turn_offset_tests {
+    use super::*;
+    use crate::domain::money::Usd;
+
+    #[test]
+    fn unrequested_result_does_not_answer_turn() {
+        let notice = Some("task-notification");
+        let [ours, other] = ["m", "w"].map(|id| [id.to_owned()]);
+        let mut expected = TurnBoundary::answer_to(MessageId::new("m"));
+        assert!(expected.is_waiting());
+        assert!(!expected.is_answered_by(notice, None));
+        expected.repeated("another");
+        assert!(!expected.is_answered_by(notice, None));
+        assert!(expected.is_answered_by(None, None) && expected.is_answered_by(None, Some(&ours)));
+        assert!(!expected.is_answered_by(None, Some(&other)), "the session woke up by itself");
+        assert!(!expected.is_answered_by(None, Some(&[])));
+        expected.repeated("m");
+        assert!(expected.is_answered_by(notice, None) && !expected.is_waiting());
+        assert!(expected.is_answered_by(None, Some(&[])), "a part of the same work");
+    }
+
+    #[test]
+    fn turn_offset_in_older_format_round_trips() {
+        let old = r#"{"process":"main-1-0","from":7,"spent_usd":0.25,"message":"m"}"#;
+        let turn_offset: TurnOffset = serde_json::from_str(old).expect("an offset");
+        let spent = ProcessSpending { cost: Usd::from_dollars(0.25), ..ProcessSpending::default() };
+        assert_eq!((turn_offset.from, &turn_offset.spent), (7, &spent));
+        assert_eq!(serde_json::to_string(&turn_offset).expect("it is JSON"), old);
+    }
+
+    #[test]
+    fn without_message_id_first_replayed_message_is_answered() {
+        let mut expected = TurnBoundary::default();
+        assert!(!expected.is_answered_by(Some("task-notification"), None));
+        assert!(expected.is_answered_by(None, Some(&["m".to_owned()])));
+        expected.repeated("m");
+        assert!(expected.is_answered_by(Some("task-notification"), None));
+    }
+}
+
+#[cfg(test)]
+mod repeated_turn_tests {
+    use super::*;
+
+    #[test]
+    fn changed_files_are_named_up_to_a_number() {
+        assert_eq!(note_on_changes(FailureCause::Crash, "\n"), None);
+        let noted = |status: &str| note_on_changes(FailureCause::Crash, status).expect("a note");
+        let few = noted(" M notes.txt\n?? new.txt\n");
+        assert!(few.contains(" M notes.txt\n?? new.txt\n\n"), "{few}");
+        assert!(few.contains("interrupted (crash)"), "{few}");
+        let many = noted(&"?? x\n".repeat(1000));
+        assert!(many.contains("(960 more)") && many.len() < 1000, "{many}");
     }
 }

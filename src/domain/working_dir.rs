@@ -7,8 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::home::Home;
 use super::id::{AgentId, Folder};
+use crate::domain::host::Home;
 
 /// The directory an agent's turns run in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

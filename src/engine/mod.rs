@@ -7,10 +7,8 @@
 //! All calls block, so they are made off the supervisor's thread. Each may be made again after an error: a call that
 //! was carried out changes nothing the second time.
 
-pub mod address;
 pub mod connect;
 pub mod error;
-pub mod fact_log;
 pub mod host_mailbox;
 pub mod host_questions;
 pub mod host_registry;
@@ -18,10 +16,8 @@ pub mod host_registry;
 mod postgres;
 #[cfg(feature = "restate")]
 mod restate;
-pub mod run_space;
-pub mod serving;
 pub mod shared_log;
 
-pub use address::EngineAddress;
 pub use connect::Engine;
+pub use connect::EngineAddress;
 pub use error::EngineError;

@@ -4,16 +4,6 @@
 //! leaves out. A workflow cannot widen the permissions of its agents: that needs the command line. The programs it
 //! asks for as plug-ins are named before they are started, and can be refused.
 
-use super::budget::budget;
-use super::interface::{self, FolderInput, FolderOutput};
-use super::output::OrderedJson;
-use super::plugins;
-use super::position::SourcePlace;
-use super::prompt::forking;
-use super::schema::shape;
-use super::supervision;
-use super::yaml::tree::YamlFileKind;
-use super::yaml::{self, Error, PlacedValue, YamlErrors, value};
 use crate::domain::host::HostLabel;
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
@@ -23,8 +13,16 @@ use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::interface::{self, FolderInput, FolderOutput};
 use crate::language::keys::{KEYS_OF_STATES, unknown_keys};
+use crate::language::output::OrderedJson;
+use crate::language::position::SourcePlace;
+use crate::language::prompt::forking;
+use crate::language::schema::shape;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
+use crate::language::yaml::tree::YamlFileKind;
+use crate::language::yaml::{self, Error, PlacedValue, YamlErrors, value};
+use crate::language::{plugins, supervision};
 
 /// The name of the file.
 pub const FILE: &str = "raymond.yaml";
@@ -291,5 +289,43 @@ pub fn max_procs(text: &str) -> Result<MaxProcs, String> {
     }
 }
 
+/// Reads an amount in US dollars.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn dollars(text: &str) -> Result<Usd, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(Usd::from_dollars(amount)),
+        _ => Err("write an amount in US dollars, such as 2 or 0.50".to_owned()),
+    }
+}
+
+/// Reads a budget, which is above zero.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn budget(text: &str) -> Result<Usd, String> {
+    match dollars(text)? {
+        Usd::ZERO => {
+            Err("write an amount above 0, because nothing can be asked without money".to_owned())
+        }
+        amount => Ok(amount),
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod budget_tests {
+    use super::*;
+
+    #[test]
+    fn budget_is_an_amount_above_zero() {
+        assert_eq!(budget("$0.50"), Ok(Usd::from_dollars(0.5)));
+        for none in ["0", "$0.00", "-1", "lots", "inf", ""] {
+            assert!(budget(none).is_err(), "{none}");
+        }
+        assert_eq!(dollars("0"), Ok(Usd::ZERO));
+    }
+}

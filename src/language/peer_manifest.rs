@@ -2,7 +2,6 @@
 //!
 //! It is not a graph. Its `default_budget` is the budget of a run; what has no meaning here is named.
 
-use super::budget::budget;
 use super::manifest::{self, Manifest};
 use super::output::OrderedJson;
 use super::source::WorkflowSource;
@@ -10,6 +9,7 @@ use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, PlacedValue};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
+use crate::language::manifest::budget;
 
 /// The keys by which a graph, or a workflow in one file, is told from such a manifest.
 const OF_OTHERS: [&str; 4] = ["nodes", "start_node", "endings", "states"];

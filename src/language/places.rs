@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::checked_graph::Graph;
-use super::graph::ways::ways;
 use super::program::taken_ways::ProgramStates;
 use super::prompt::workflow_map::{
     FolderGraph, FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions,
@@ -11,7 +10,8 @@ use super::prompt::workflow_map::{
 use super::replies::key_of;
 use super::source::WorkflowSource;
 use crate::domain::id::StateName;
-use crate::domain::observed_way::{ObservedWay, ObservedWayCase};
+use crate::domain::observed_run::{ObservedWay, ObservedWayCase};
+use crate::language::graph::targets::ways;
 
 /// The most states that are looked at.
 const MAX_STATES: usize = 10_000;

@@ -25,7 +25,6 @@ use self::workflow_cache::WorkflowCache;
 use super::graph::checked_graph::Graph;
 use super::graph::interpreter::SuspendedWalk;
 use super::program::checked_program::Program;
-use super::prompt::context::JoinResults;
 use super::prompt::document::ExaminedDocument;
 use super::prompt::script::PreparedScript;
 use super::source::{self, WorkflowSource};
@@ -44,6 +43,7 @@ use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
 use crate::domain::widening::PermissionCeiling;
+use crate::language::prompt::step::JoinResults;
 
 /// The workflow that an agent's state is written in, read and checked.
 #[derive(Debug, Clone)]

@@ -3,7 +3,6 @@
 //! The schemas are of draft-07, which the language servers for YAML know best.
 
 mod graph;
-mod options;
 pub(in crate::language) mod shape;
 
 use serde_json::{Value, json};
@@ -89,7 +88,7 @@ impl FileSchema {
 /// Returns a mapping with these keys and those of the options of turns, of which it may have keys of its own.
 fn with_options(keys: &[KeySpec]) -> Value {
     let mut mapping = shape::mapping(keys, &[]);
-    for (key, option) in options::properties() {
+    for (key, option) in graph::properties() {
         if !keys.iter().any(|own| own.name == key) {
             mapping["properties"][key] = option;
         }

@@ -3,12 +3,15 @@
 //! The trait keeps this module free of the file system: the store reads a directory, a test a map.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use super::hint::did_you_mean;
-use super::position::SourcePlace;
-use crate::domain::id::{Folder, ScopePath, StateName};
+use sha2::{Digest, Sha256};
+
+use crate::domain::id::{Folder, ScopePath, StateKind, StateName};
+use crate::language::hint::did_you_mean;
+use crate::language::position::SourcePlace;
 
 /// The reasons that a file of the workflow cannot be used. Each text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -252,5 +255,45 @@ impl WorkflowSource for BTreeMap<String, String> {
             let similar = super::hint::closest(path, self.keys().map(String::as_str));
             Error::Missing { path: path.to_owned(), similar: similar.map(str::to_owned) }
         })
+    }
+}
+
+/// Returns the checksum of a content: `sha256:` and hexadecimal digits.
+pub(crate) fn checksum(content: impl AsRef<[u8]>) -> String {
+    format!("sha256:{}", hexadecimal(&Sha256::digest(content.as_ref())))
+}
+
+/// Returns the name of a file that is kept for a text: the first 32 digits of its checksum.
+pub(crate) fn short_name(text: &str) -> String {
+    hexadecimal(&Sha256::digest(text)[..16])
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+/// Returns whether a file is a state.
+pub fn is_state(name: &StateName, source: &dyn WorkflowSource) -> bool {
+    match StateKind::of(name) {
+        Some(StateKind::Script) => name.is_script_by_name() || source.is_executable(name),
+        Some(StateKind::Prompt | StateKind::Graph | StateKind::Program) => true,
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod checksum_tests {
+    use super::*;
+
+    #[test]
+    fn checksum_has_algorithm_prefix_and_all_digits() {
+        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(checksum(""), empty);
+        assert_eq!(format!("sha256:{}", short_name("")), empty[..39]);
     }
 }

@@ -13,19 +13,19 @@
 //! A value is read from a tree that knows its places, so each language only has to build one. Mistakes are
 //! collected; one is never fatal for the rest.
 
+use crate::domain::model::ModelName;
+use crate::domain::turn_options::{PermissionMode, SettingSource, TurnOptions};
+use crate::language::hint::closest;
+use crate::language::position::SourcePlace;
+pub use crate::language::turn_options::files::embed_files;
+pub use crate::language::turn_options::lists::rule as tool_rule;
+pub use crate::language::turn_options::tool_names::{idle_rule, tool_name_hints};
+use crate::language::yaml;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
+
 mod files;
 mod lists;
 mod tool_names;
-mod values;
-
-use super::position::SourcePlace;
-use super::yaml;
-use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
-use crate::domain::turn_options::{PermissionMode, SettingSource, TurnOptions};
-
-pub use self::files::embed_files;
-pub use self::lists::rule as tool_rule;
-pub use self::tool_names::{idle_rule, tool_name_hints};
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
 pub const KEYS: [&str; 24] = [
@@ -179,35 +179,30 @@ impl WrittenOptions {
         let mut keep = |fault: Result<(), OptionFault>| faults.extend(fault.err());
         match key {
             "effort" => {
-                keep(values::named(key, node, &values::names(), &mut options.effort));
+                keep(lists::named(key, node, &lists::names(), &mut options.effort));
             }
             "permission_mode" => {
-                keep(values::named(
-                    key,
-                    node,
-                    &PermissionMode::NAMES,
-                    &mut options.permission_mode,
-                ));
+                keep(lists::named(key, node, &PermissionMode::NAMES, &mut options.permission_mode));
             }
             "background" => {
-                keep(values::named(key, node, &values::names(), &mut options.background));
+                keep(lists::named(key, node, &lists::names(), &mut options.background));
             }
-            "on_denied" => keep(values::named(key, node, &values::names(), &mut options.on_denied)),
+            "on_denied" => keep(lists::named(key, node, &lists::names(), &mut options.on_denied)),
             "on_lost_session" => {
-                keep(values::named(key, node, &values::names(), &mut options.on_lost_session));
+                keep(lists::named(key, node, &lists::names(), &mut options.on_lost_session));
             }
             "permissions" => {
-                keep(values::named(key, node, &values::names(), &mut options.permissions));
+                keep(lists::named(key, node, &lists::names(), &mut options.permissions));
             }
-            "startup" => keep(values::named(key, node, &values::names(), &mut options.startup)),
+            "startup" => keep(lists::named(key, node, &lists::names(), &mut options.startup)),
             "append_system_prompt" => {
-                keep(values::prompt(key, node, &mut options.append_system_prompt));
+                keep(lists::prompt(key, node, &mut options.append_system_prompt));
             }
-            "strict_mcp" => keep(values::switch(key, node, &mut options.strict_mcp)),
-            "run_command" => keep(values::switch(key, node, &mut options.run_command)),
-            "max_turns" => keep(values::count(key, node, 1, &mut options.max_turns)),
+            "strict_mcp" => keep(lists::switch(key, node, &mut options.strict_mcp)),
+            "run_command" => keep(lists::switch(key, node, &mut options.run_command)),
+            "max_turns" => keep(lists::count(key, node, 1, &mut options.max_turns)),
             "max_thinking_tokens" => {
-                keep(values::count(key, node, 0, &mut options.max_thinking_tokens));
+                keep(lists::count(key, node, 0, &mut options.max_thinking_tokens));
             }
             "settings" => keep(files::config(key, node, &mut options.settings)),
             "agents" => keep(files::config(key, node, &mut options.agents)),
@@ -222,7 +217,7 @@ impl WrittenOptions {
             }
             "setting_sources" => {
                 let source = |text: &str| {
-                    values::by_name("setting_sources", text, &values::names::<SettingSource>())
+                    lists::by_name("setting_sources", text, &lists::names::<SettingSource>())
                 };
                 keep(lists::each(key, node, source, &mut options.setting_sources));
             }
@@ -237,5 +232,54 @@ impl WrittenOptions {
     }
 }
 
+/// The aliases that Claude Code 2.1.197 to 2.1.330 know.
+const ALIASES: [&str; 7] = ["sonnet", "opus", "haiku", "fable", "best", "default", "opusplan"];
+
+/// The end of an alias that stands for a larger context.
+const LARGE_CONTEXT: &str = "[1m]";
+
+/// The codes of the warnings with these hints: of graphs, programs and prompts.
+pub const HINT_CODES: [&str; 3] = ["WF104", "SX219", "RF403"];
+
+/// Returns a hint about a name that is neither a known alias nor looks like a full name.
+pub fn model_hint(model: &ModelName) -> Option<String> {
+    let name = model.as_str();
+    let alias = name.strip_suffix(LARGE_CONTEXT).unwrap_or(name);
+    let is_full = name.contains("claude") || name.contains(['/', ':', '.', '@']);
+    if is_full || ALIASES.iter().any(|known| known.eq_ignore_ascii_case(alias)) {
+        return None;
+    }
+    let meant = closest(alias, ALIASES).map(|alias| format!("did you mean `{alias}`?"));
+    let meant = meant.unwrap_or_else(|| "raymond passes it to Claude Code unchanged".to_owned());
+    Some(format!("`{name}` is not a known model alias; {meant}"))
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod model_hint_tests {
+    use super::*;
+
+    fn hint(name: &str) -> Option<String> {
+        model_hint(&ModelName::parse(name).expect("a name"))
+    }
+
+    #[test]
+    fn known_aliases_and_full_names_have_no_hint() {
+        for name in
+            ["opus", "Sonnet", "opus[1m]", "claude-x-9", "us.vendor.x-v1:0", "models/x", "x@1"]
+        {
+            assert_eq!(hint(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn misspelled_or_unknown_alias_gets_hint() {
+        let meant = "`sonet` is not a known model alias; did you mean `sonnet`?";
+        assert_eq!(hint("sonet").as_deref(), Some(meant));
+        assert!(hint("haku[1m]").is_some_and(|hint| hint.ends_with("did you mean `haiku`?")));
+        let other = "`gpt` is not a known model alias; raymond passes it to Claude Code unchanged";
+        assert_eq!(hint("gpt").as_deref(), Some(other));
+    }
+}

@@ -4,15 +4,14 @@
 
 pub(in crate::language) mod content;
 mod deserialize;
-mod placed;
 pub(in crate::language) mod scalar;
 pub(in crate::language) mod tree;
 
 use serde::Deserialize;
 
 use self::content::YamlValue;
+pub use self::deserialize::PlacedValue;
 use self::deserialize::YamlDeserializer;
-pub use self::placed::PlacedValue;
 use self::tree::{YamlFault, YamlFileKind};
 use super::position::SourcePlace;
 

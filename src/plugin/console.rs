@@ -13,7 +13,7 @@ use super::screen::{RunHeadline, RunPicture, progress_line};
 use super::sentence::{sentence, shown_texts, waiting};
 use super::styled::{StyledLine, TextTone};
 use super::terminal::Terminal;
-use crate::actor::clock::{now, wall_clock_now};
+use crate::actor::context::{now, wall_clock_now};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::registry::{AgentRegistry, AgentView};
 use crate::domain::approval::PendingApproval;

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use actix::{Actor, Context, Handler};
 
-use super::extract::write_turn_json;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
@@ -23,6 +22,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 use crate::plain_file;
+use crate::plugin::schema::write_turn_json;
 
 /// The debug directory's actor.
 pub struct DebugPlugin {

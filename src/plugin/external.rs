@@ -13,7 +13,6 @@ mod lifecycle;
 mod pipe;
 mod plugin_handle;
 mod plugin_line;
-mod stderr_limiter;
 
 use std::collections::BTreeMap;
 

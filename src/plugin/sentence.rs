@@ -1,11 +1,7 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
-mod advance;
-mod approval;
 mod command;
 mod fork;
-mod graph;
-mod host;
 mod program;
 pub mod wait;
 
@@ -58,9 +54,9 @@ fn event_sentence(record: &Record) -> String {
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
-        Event::GraphAdvanced(event) => graph::advanced(event, folder),
+        Event::GraphAdvanced(event) => wait::advanced(event, folder),
         Event::ProgramAdvanced(event) => program::advanced(event, folder),
-        Event::LanguageAdvanced(event) => advance::advanced(event, folder),
+        Event::LanguageAdvanced(event) => wait::language_advanced(event, folder),
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
         | Event::ProgramLogged(_)
@@ -82,7 +78,7 @@ fn event_sentence(record: &Record) -> String {
             shown(&event.state)
         ),
         Event::ApprovalAsked(_) | Event::ApprovalAnswered(_) | Event::TurnSuspended(_) => {
-            approval::sentence(record)
+            command::sentence(record)
         }
         Event::JoinBegun(_) | Event::JoinFinished(_) => fork::joins(record),
         Event::TurnHeld(event) => format!(
@@ -116,7 +112,7 @@ fn event_sentence(record: &Record) -> String {
             event.run, event.origin.run, event.origin.seq
         ),
         Event::AgentsRetried { agents } => retried(agents),
-        Event::AgentsPlaced { lost } => host::placed(&record.placed, lost),
+        Event::AgentsPlaced { lost } => wait::placed(&record.placed, lost),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
         Event::CommandReceived { command, .. } => command::given(command),

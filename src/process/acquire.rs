@@ -13,7 +13,6 @@ use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
 use super::launch::WorkerLaunch;
 use super::session_recap::has_lost_writes;
-use super::start_failure::unwritable;
 use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
@@ -23,12 +22,13 @@ use super::{message, registry};
 use crate::domain::id::MessageId;
 use crate::domain::option_switch::{OptionSwitch, ProcessOptions, ProcessSwitch, switch_options};
 use crate::domain::session::SessionOrigin;
+use crate::domain::turn::TurnOffset;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
-use crate::domain::turn_offset::TurnOffset;
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::usage::ProcessSpending;
 use crate::domain::widening::effective_permission;
 use crate::fault::point;
+use crate::process::launch::unwritable;
 
 type StopReceiver = watch::Receiver<StopLevel>;
 

@@ -1,17 +1,25 @@
 //! Attaches a turn that was begun before to its process, if the process still runs.
 
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use tokio::process::Command;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 
-use super::child::orphans;
-use super::claude::{ClaudeRunner, WorkerTurn};
-use super::partial_message_removal;
-use super::start_failure::unwritable;
-use super::stream::StreamParser;
-use super::stream::background::BackgroundTasks;
-use super::transcript::{ProcessFiles, TurnFiles};
-use super::worker::Worker;
-use super::worker_process::WorkerProcess;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput};
+use crate::process::child::orphans;
+use crate::process::claude::{ClaudeRunner, WorkerTurn};
+use crate::process::launch::unwritable;
+use crate::process::partial_message_removal;
+use crate::process::stream::StreamParser;
+use crate::process::stream::background::BackgroundTasks;
+use crate::process::transcript::{ProcessFiles, TurnFiles};
+use crate::process::worker::Worker;
+use crate::process::worker_process::WorkerProcess;
 
 impl ClaudeRunner {
     /// Refuses a turn that seems to have begun but has no proof of it, so that another turn takes its place.
@@ -73,5 +81,45 @@ impl ClaudeRunner {
             stream.set_was_asked();
         }
         Ok(WorkerTurn { worker, stream, took_over: false, attached: true })
+    }
+}
+
+/// A program that is to be run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ForegroundProgram {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The directory it works in, if not that of this process.
+    pub directory: Option<PathBuf>,
+    /// The variables that it gets on top of those of this process.
+    pub added: Vec<(String, String)>,
+    /// The variables of this process that it does not get.
+    pub removed: Vec<&'static str>,
+}
+
+impl ForegroundProgram {
+    /// Runs it to its end. Signals of the terminal are meant for the program, so this process does not end by them.
+    ///
+    /// # Errors
+    /// The system's error if it cannot be started.
+    pub fn run(self) -> io::Result<ExitStatus> {
+        let Self { program, arguments, directory, added, removed } = self;
+        let mut command = Command::new(program);
+        command.args(arguments).envs(added);
+        if let Some(directory) = directory {
+            command.current_dir(directory);
+        }
+        for name in removed {
+            command.env_remove(name);
+        }
+        Builder::new_current_thread().enable_all().build()?.block_on(async {
+            // A signal that has a listener is not passed on to the program as ignored.
+            let kinds = [SignalKind::interrupt(), SignalKind::quit(), SignalKind::hangup()];
+            let listeners: io::Result<Vec<_>> = kinds.into_iter().map(signal).collect();
+            let _listeners = listeners?;
+            command.spawn()?.wait().await
+        })
     }
 }

@@ -4,20 +4,24 @@
 //! bears the run's mark as a turn does, so the next raymond sweeps away any orphans of it.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{sleep, timeout};
 
-use super::child::exit::ProcessExit;
-use super::child::subreaper::ProcessPurpose;
-use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
-use super::command::EnvironmentMarker;
-use super::helper_environment::without_keys;
+use crate::plain_file;
+use crate::process::child::group::ProcessExit;
+use crate::process::child::subreaper::ProcessPurpose;
+use crate::process::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
+use crate::process::command::EnvironmentMarker;
+use crate::process::helper_environment::without_keys;
 
 /// The time that a program has to end after the request to end.
 const GRACE: Duration = Duration::from_secs(2);
@@ -215,6 +219,68 @@ async fn capture(pipe: Option<impl AsyncRead + Unpin>, output: &mut CapturedOutp
     }
 }
 
+/// The number of bytes of its end that are kept.
+const KEPT_BYTES: u64 = 64 * 1024;
+
+/// The length up to which the file of a running process is left as it is, in bytes.
+const MAX_BYTES_MEANWHILE: u64 = 1024 * 1024;
+
+/// The number of bytes of its end that are shown.
+const SHOWN_BYTES: u64 = 2048;
+
+/// The ending of its name.
+const ENDING: &str = "stderr";
+
+/// Makes the file, to which all is appended.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    let file = plain_file::create(path)?;
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
+}
+
+/// Returns the end of a file, for people; `None` if it cannot be read.
+pub(super) fn shown_end(path: &Path) -> Option<String> {
+    let bytes = end_of(&mut plain_file::open(path).ok()?, SHOWN_BYTES).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Cuts the file of a process that may still run back to its end, once it is long. A file that cannot be cut is left as
+/// it is.
+pub(super) fn cut_back_meanwhile(path: &Path) {
+    let _ = cut_back(path, MAX_BYTES_MEANWHILE);
+}
+
+/// Cuts the file of a process back to its end.
+pub(super) fn cut_back_at_end(path: &Path) {
+    let _ = cut_back(path, KEPT_BYTES);
+}
+
+/// Cuts the files of all processes in a directory back to their ends.
+pub(super) fn cut_back_all(steps: &Path) {
+    let paths = std::fs::read_dir(steps).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = paths.filter(|path| path.extension() == Some(OsStr::new(ENDING)));
+    files.for_each(|path: PathBuf| cut_back_at_end(&path));
+}
+
+/// Cuts a file that is longer than it may be back to its end. What is written at the same moment may be lost.
+fn cut_back(path: &Path, longest: u64) -> io::Result<()> {
+    if path.symlink_metadata()?.len() <= longest {
+        return Ok(());
+    }
+    let mut file = plain_file::open_with(path, OpenOptions::new().read(true).append(true))?;
+    let end = end_of(&mut file, KEPT_BYTES)?;
+    file.set_len(0)?;
+    file.write_all(&end)
+}
+
+fn end_of(file: &mut File, longest: u64) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(longest)))?;
+    let mut bytes = Vec::new();
+    file.take(longest).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::pending;
@@ -295,5 +361,36 @@ mod tests {
             ["PATH=/bin"].into_iter().chain(own).chain(["RAYMOND_TURN=main.1-3-0"]).collect();
         assert_eq!(shown, expected);
         assert_eq!(marker.process_of(shown.join("\0").as_bytes()), Some("main.1-3-0"));
+    }
+}
+
+#[cfg(test)]
+mod stderr_file_tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_stays_and_the_process_writes_on() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let path = steps.path().join("1-0.stderr");
+        let length = || path.metadata().expect("it is there").len();
+        let mut child = create(&path).expect("made");
+        let line = [b'x'; 1023];
+        let mut written = 0;
+        while written < 3 * MAX_BYTES_MEANWHILE {
+            child.write_all(&line).and_then(|()| child.write_all(b"\n")).expect("written");
+            written += 1024;
+            cut_back_meanwhile(&path);
+            assert!(length() <= MAX_BYTES_MEANWHILE, "{}", length());
+        }
+        cut_back_at_end(&path);
+        assert_eq!(length(), KEPT_BYTES);
+        child.write_all(b"the last words\n").expect("written");
+        cut_back_all(steps.path());
+        assert_eq!(length(), KEPT_BYTES);
+        let shown = shown_end(&path).expect("read");
+        assert!(shown.ends_with("x\nthe last words\n") && shown.len() == 2048, "{shown}");
+        std::fs::write(&path, "short").expect("written");
+        cut_back_all(steps.path());
+        assert_eq!(std::fs::read(&path).expect("read"), b"short");
     }
 }

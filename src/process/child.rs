@@ -10,7 +10,6 @@
 //! and outlives its starter, which neither ends nor reaps it.
 
 pub mod cgroup;
-pub mod exit;
 pub mod group;
 pub mod orphans;
 pub mod subreaper;
@@ -24,7 +23,7 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use self::exit::ProcessExit;
+use self::group::ProcessExit;
 use self::group::ProcessGroup;
 use self::subreaper::{ProcessPurpose, start_noted};
 use super::command::EnvironmentMarker;

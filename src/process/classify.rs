@@ -7,12 +7,12 @@
 use jiff::tz::TimeZone;
 
 use super::api_error::ApiError;
-use super::child::exit::ProcessExit;
 use super::no_answer::why_no_answer;
 use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
 use super::usage_limit::{self, UsageLimit};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply};
+use crate::process::child::group::ProcessExit;
 
 /// The subtype of a turn whose answer did not match its schema again and again. The session can be resumed, so
 /// the agent can be reminded like one that answered without an object.

@@ -7,8 +7,9 @@
 //! A process that has answered well stays for the next turn of its session, as long as there is room
 //! for it. If it has died by then, another one takes its place and resumes the session.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,33 +17,31 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
+use tokio::task::spawn_local;
 
-use super::cancellation::{CancellationTokens, StopLevel};
-use super::child::cgroup::RunGroups;
-use super::command::EnvironmentMarker;
-use super::copy_check::CopyCheck;
-use super::ending_processes::EndingProcesses;
-use super::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
-use super::host::{self, MemoryProbe};
-use super::notice::TurnNotice;
-use super::pool::WorkerPool;
-use super::process_counts::ProcessCounts;
-use super::session_recap::with_recap;
-use super::stream::StreamParser;
-use super::transcript::TurnFiles;
-use super::turn_arguments::WorkflowFolders;
-use super::turn_news::{TurnNews, TurnNewsChannel, TurnNewsSenders};
-use super::warnings::Warnings;
-use super::worker::Worker;
-use super::worker_process::ShutdownMode;
-use super::working_dirs::WorkingDirs;
-use super::write_watch::WriteWatches;
 use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::session::SessionOrigin;
+use crate::domain::session::{Session, SessionOrigin};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::domain::turn_options::OnLostSession;
+use crate::process::cancellation::{CancellationTokens, StopLevel};
+use crate::process::child::cgroup::RunGroups;
+use crate::process::command::EnvironmentMarker;
+use crate::process::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
+use crate::process::host::{self, MemoryProbe};
+use crate::process::pool::WorkerPool;
+use crate::process::session_files::CopyCheck;
+use crate::process::session_recap::with_recap;
+use crate::process::stream::StreamParser;
+use crate::process::transcript::TurnFiles;
+use crate::process::turn_arguments::WorkflowFolders;
+use crate::process::turn_news::{TurnNews, TurnNewsChannel, TurnNewsSenders};
+use crate::process::warnings::{TurnNotice, Warnings};
+use crate::process::worker::{ProcessCounts, Worker};
+use crate::process::worker_process::ShutdownMode;
+use crate::process::working_dirs::WorkingDirs;
+use crate::process::write_watch::WriteWatches;
 use crate::proof::StepProofs;
 
 /// The first-output timeout of a process that has served a turn before: normally it prints something within a
@@ -332,5 +331,101 @@ impl WorkerTurn {
     async fn has_no_output(&mut self) -> bool {
         let read = self.worker.follower.read_to_end(&mut self.stream).await;
         read.is_ok() && self.stream.events == 0
+    }
+}
+
+/// The processes that are being ended.
+#[derive(Debug, Default)]
+pub struct EndingProcesses(RefCell<Vec<EndingProcess>>);
+
+#[derive(Debug)]
+struct EndingProcess {
+    session: SessionId,
+    /// The agent whose next turn waits, whatever its session is.
+    agent: Option<AgentId>,
+    /// A channel that closes when the process has ended.
+    ended: watch::Receiver<()>,
+}
+
+impl EndingProcesses {
+    /// Ends the process of a session in a task of its own. It has to be called in a `LocalSet`.
+    pub fn end(
+        &self,
+        session: SessionId,
+        agent: Option<AgentId>,
+        end: impl Future<Output = ()> + 'static,
+    ) {
+        let (ends, ended) = watch::channel(());
+        let mut processes = self.0.borrow_mut();
+        processes.retain(|process| process.ended.has_changed().is_ok());
+        processes.push(EndingProcess { session, agent, ended });
+        spawn_local(async move {
+            end.await;
+            drop(ends);
+        });
+    }
+
+    /// Waits until all processes are gone that a turn of an agent in a session has to wait for.
+    pub async fn ended(&self, session: &Session, agent: &AgentId) {
+        let history = match &session.origin {
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
+            SessionOrigin::Resumed => Some(&session.id),
+            SessionOrigin::Branch { from, .. } => Some(from),
+        };
+        let is_awaited = |process: &&EndingProcess| {
+            history == Some(&process.session) || process.agent.as_ref() == Some(agent)
+        };
+        let awaited: Vec<watch::Receiver<()>> = {
+            let processes = self.0.borrow();
+            processes.iter().filter(is_awaited).map(|process| process.ended.clone()).collect()
+        };
+        for mut ended in awaited {
+            while ended.changed().await.is_ok() {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod ending_processes_tests {
+    use tokio::sync::oneshot;
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    fn fresh(id: &str) -> Session {
+        Session::fresh(SessionId::new(id))
+    }
+
+    #[tokio::test]
+    async fn turns_of_the_session_and_of_the_agent_wait_for_the_end_of_the_process() {
+        let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
+        let resumed = Session::resumed(SessionId::new("s"), None);
+        let branch = resumed.branch(SessionId::new("b"));
+        let processes = EndingProcesses::default();
+        let [(end, ended), (end_other, other_ended)] =
+            [oneshot::channel::<()>(), oneshot::channel::<()>()];
+        let test = async {
+            processes.end(SessionId::new("s"), Some(one.clone()), async { drop(ended.await) });
+            processes.end(SessionId::new("s"), None, async { drop(other_ended.await) });
+            processes.ended(&fresh("new"), &two).await;
+            processes.ended(&Session::resumed(SessionId::new("other"), None), &two).await;
+            let is_waiting = async |session: &Session, agent: &AgentId| {
+                tokio::select! {
+                    biased;
+                    () = processes.ended(session, agent) => false,
+                    () = tokio::task::yield_now() => true,
+                }
+            };
+            assert!(is_waiting(&resumed, &two).await && is_waiting(&branch, &two).await);
+            assert!(is_waiting(&fresh("new"), &one).await);
+            end.send(()).expect("it waits");
+            processes.ended(&fresh("new"), &one).await;
+            assert!(is_waiting(&resumed, &one).await, "the other process of the session lives");
+            end_other.send(()).expect("it waits");
+            tokio::join!(processes.ended(&resumed, &one), processes.ended(&branch, &two));
+            processes.end(SessionId::new("t"), None, async {});
+            assert_eq!(processes.0.borrow().len(), 1, "what has ended is forgotten");
+        };
+        LocalSet::new().run_until(test).await;
     }
 }

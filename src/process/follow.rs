@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cancellation::{StopLevel, stopped};
-use super::child::exit::ProcessExit;
 use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::{Error, StreamFollower};
@@ -22,6 +21,7 @@ use super::turn_news::TurnNewsChannel;
 use super::worker_process::WorkerProcess;
 use super::write_watch::WriteWatch;
 use crate::domain::supervision::TurnTimeouts;
+use crate::process::child::group::ProcessExit;
 
 /// The pause after new output, where the system does not report writes.
 const MIN_POLL_PAUSE: Duration = Duration::from_millis(2);

@@ -1,23 +1,13 @@
 //! Starts processes: for a turn, or ahead of one.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
-use super::child::cgroup::{ProcessCgroup, RunGroups};
-use super::claude::ClaudeRunner;
-use super::command::arguments;
-use super::config_files::{ConfigFiles, take_out_configs};
-use super::start_failure::{not_set, not_started, unwritable};
-use super::startup::startup_flags;
-use super::transcript::ProcessFiles;
-use super::turn_arguments;
-use super::worker::Worker;
-use super::worker_process::{WorkerProcess, WorkerSpec};
-use super::worker_slot::WorkerSlot;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::option_switch::ProcessOptions;
@@ -25,6 +15,17 @@ use crate::domain::session::Session;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;
+use crate::plain_file;
+use crate::process::child::cgroup::{ProcessCgroup, RunGroups};
+use crate::process::claude::ClaudeRunner;
+use crate::process::command::arguments;
+use crate::process::startup::startup_flags;
+use crate::process::transcript::ProcessFiles;
+use crate::process::turn_arguments;
+use crate::process::worker::Worker;
+use crate::process::worker::{ConfigFiles, take_out_configs};
+use crate::process::worker_process::{WorkerProcess, WorkerSpec};
+use crate::process::worker_slot::WorkerSlot;
 use crate::proof::StepProofs;
 
 /// The parameters of a process that is started.
@@ -204,4 +205,50 @@ fn start_with(
     let process = WorkerProcess::start(start, opened).map_err(LaunchError::Process)?;
     let group = process.group().and_then(|group| groups.put(group));
     Ok((process, group))
+}
+
+/// The system's number for a file that is not a program it can run, `ENOEXEC`.
+const NOT_A_PROGRAM: i32 = 8;
+
+/// Returns the failure for a file that cannot be written.
+pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
+    TurnFailure::new(
+        FailureCause::Storage,
+        format!("{}: cannot be written: {error}", path.display()),
+    )
+}
+
+/// Returns the message for a variable that a state passes on and that is not set.
+pub(super) fn not_set(name: &str) -> String {
+    format!(
+        "`env` passes {name}, which is not set where raymond was started; set it, or write {{ {name}: value }}"
+    )
+}
+
+/// Returns the failure for a process that could not be started. A missing program keeps every agent from working, and so
+/// does a machine on which no further file can be opened; too many processes do not.
+pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) -> TurnFailure {
+    let (program, cwd) = (program.display(), cwd.display());
+    let lasting = matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::NotADirectory
+            | ErrorKind::InvalidInput
+    ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
+    if lasting {
+        let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
+        TurnFailure::new(
+            FailureCause::Unavailable,
+            format!(
+                "{program} cannot be run in {cwd}: {error}; if it is a script, check that its interpreter exists; else {hint}"
+            ),
+        )
+    } else {
+        let is_out_of_room = plain_file::is_out_of_room(error);
+        TurnFailure::new(
+            if is_out_of_room { FailureCause::Storage } else { FailureCause::Crash },
+            format!("{program} could not be started in {cwd}: {error}"),
+        )
+    }
 }

@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 
 use super::api_error::{ApiError, LOG_IN};
-use super::child::exit::ProcessExit;
 use super::classify::{ZonedTime, judge};
 use super::follow::FollowEnd;
 use super::stream::background::TurnRemainder;
@@ -15,6 +14,7 @@ use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::{Timestamp, format_duration};
 use crate::domain::turn::{FailureCause, SuspendedTurn, TurnFailure, TurnOutcome};
 use crate::domain::usage::ProcessSpending;
+use crate::process::child::group::ProcessExit;
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
 pub fn outcome(

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::stream::partial::CompactedLengths;
 use crate::fault::point;
 use crate::plain_file;
+use crate::process::stream::long_line::CompactedLengths;
 
 /// Number of rounds in which lines that the child writes meanwhile are moved, too.
 const MAX_ROUNDS: usize = 16;

@@ -11,11 +11,11 @@ use std::process::Stdio;
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::child::exit::ProcessExit;
 use super::child::subreaper::ProcessPurpose;
 use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::command::{EnvironmentMarker, locate};
 use super::helper_environment::{NamedVariables, passed_on};
+use crate::process::child::group::ProcessExit;
 
 /// The program of a plug-in, and its environment.
 #[derive(Debug, Clone)]

@@ -3,8 +3,12 @@
 //! Claude Code removes old ones by itself, 30 days after their last turn by default.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
 
 use crate::domain::id::SessionId;
 use crate::domain::turn_options::EnvValue;
@@ -135,6 +139,32 @@ pub fn missing_sessions(
         }
     }
     Ok(missing)
+}
+
+/// The check of the copy; without a copy it always passes.
+#[derive(Clone, Default)]
+pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
+
+impl CopyCheck {
+    /// Creates the check from a function that returns the problem as an error.
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Runs the check, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// The problem with the copy.
+    pub(super) async fn ask(&self) -> Result<(), String> {
+        let Some(check) = self.0.clone() else { return Ok(()) };
+        spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl fmt::Debug for CopyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CopyCheck")
+    }
 }
 
 #[cfg(test)]

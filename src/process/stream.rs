@@ -10,39 +10,33 @@
 
 pub mod activity;
 pub mod answer;
-pub mod answered_requests;
 pub mod approvals;
 pub mod background;
-mod cut_off;
 pub(super) mod line;
-pub(super) mod line_assembler;
-mod line_kind;
-mod long_line;
-pub mod partial;
+pub mod long_line;
 pub(super) mod refusals;
 mod steering;
-mod totals;
 mod turn_state;
 
 use serde_json::value::RawValue;
 
 use self::line::{LineKind, StreamLine, get, text};
-use self::line_assembler::{AssembledLine, StreamLineAssembler};
-pub use self::line_assembler::{LineTooLong, MAX_LINE_BYTES};
+use self::long_line::{AssembledLine, StreamLineAssembler};
+pub use self::long_line::{LineTooLong, MAX_LINE_BYTES};
 use self::refusals::RefusedTools;
 
 use self::answer::AnswerTraces;
-use self::answered_requests::AnsweredRequests;
+use self::approvals::AnsweredRequests;
 use self::approvals::ApprovalCalls;
 use self::background::{BackgroundTasks, TurnRemainder};
-use self::cut_off::{CostCompleteness, CutOff};
 use self::steering::SteeringMessages;
+use self::turn_state::{CostCompleteness, CutOff};
 use crate::domain::id::MessageId;
-use crate::domain::spending::SpendingMeter;
 use crate::domain::time::Timestamp;
-use crate::domain::turn_offset::TurnBoundary;
+use crate::domain::turn::TurnBoundary;
 use crate::domain::turn_options::BackgroundWork;
 use crate::domain::usage::ProcessSpending;
+use crate::domain::usage::SpendingMeter;
 
 /// The model name of messages that the program writes itself, without a model.
 const SYNTHETIC: &str = "<synthetic>";
@@ -239,7 +233,7 @@ impl StreamParser {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        if partial::begins_as_partial(line) {
+        if long_line::begins_as_partial(line) {
             return self.partial_message();
         }
         let text = String::from_utf8_lossy(line);

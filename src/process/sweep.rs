@@ -7,11 +7,11 @@ use tokio::task::spawn_blocking;
 use super::child::cgroup::ProcessCgroup;
 use super::child::{orphans, subreaper};
 use super::claude::ClaudeRunner;
-use super::config_files::remove_all_configs_but;
-use super::stderr_file;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker_process::TERM_GRACE;
 use crate::domain::turn::TurnId;
+use crate::process::captured_output;
+use crate::process::worker::remove_all_configs_but;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ impl ClaudeRunner {
         }
         remove_all_configs_but(&self.steps, &keep);
         if self.is_resumed {
-            stderr_file::cut_back_all(&self.steps);
+            captured_output::cut_back_all(&self.steps);
         }
         ended
     }

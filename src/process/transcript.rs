@@ -9,13 +9,13 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::stderr_file;
 use super::stream::{LineTooLong, StreamParser};
 use super::write_watch::written_at;
 use crate::domain::turn::TurnId;
-use crate::domain::turn_offset::TurnOffset;
+use crate::domain::turn::TurnOffset;
 use crate::fault::point;
 use crate::plain_file;
+use crate::process::captured_output;
 use crate::proof::StepProofs;
 
 /// The longest file of a turn's offset, in bytes.
@@ -181,7 +181,9 @@ impl ProcessFiles {
         };
         let stdin = prompt.map(write).transpose();
         let stderr = match &self.stderr {
-            Some(stderr) => stderr_file::create(stderr).map_err(|error| (stderr.clone(), error))?,
+            Some(stderr) => {
+                captured_output::create(stderr).map_err(|error| (stderr.clone(), error))?
+            }
             None => File::options()
                 .write(true)
                 .open("/dev/null")
@@ -207,7 +209,7 @@ impl ProcessFiles {
 
     /// Returns the end of the child's stderr, as far as that is known.
     pub fn stderr_tail(&self) -> String {
-        self.stderr.as_deref().and_then(stderr_file::shown_end).unwrap_or_default()
+        self.stderr.as_deref().and_then(captured_output::shown_end).unwrap_or_default()
     }
 }
 
@@ -312,7 +314,7 @@ impl StreamFollower {
     /// [`Error`].
     pub fn read(&mut self, stream: &mut StreamParser) -> Result<bool, Error> {
         if let Some(stderr) = &self.stderr {
-            stderr_file::cut_back_meanwhile(stderr);
+            captured_output::cut_back_meanwhile(stderr);
         }
         READ.with_borrow_mut(|chunk| self.read_into(chunk, stream))
     }

@@ -17,7 +17,6 @@ use super::follow::FollowEnd;
 use super::host::is_disk_full;
 use super::message;
 use super::no_answer::why_no_answer;
-use super::notice::TurnNotice;
 use super::outcome::outcome;
 use super::stream::{StreamParser, TurnResult};
 use super::transcript::TurnFiles;
@@ -27,6 +26,7 @@ use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
+use crate::process::warnings::TurnNotice;
 
 /// The longest time to wait for the cost of a turn that is cut off.
 const COST_TIMEOUT: Duration = Duration::from_secs(2);

@@ -2,9 +2,12 @@
 
 use std::cell::Cell;
 
-use super::stream::StreamParser;
+use crate::domain::approval::ApprovalRequest;
 use crate::domain::claude_version::version_warning;
+use crate::domain::id::MessageId;
+use crate::domain::refusal::ToolRefusal;
 use crate::domain::time::{Timestamp, format_duration};
+use crate::process::stream::StreamParser;
 
 /// The time before the end of a login from which it is warned of, in milliseconds. A run may take a night.
 const LOGIN_ENDS_SOON_MS: u64 = 24 * 3_600_000;
@@ -49,6 +52,21 @@ fn login_warning(ends: Timestamp, now: Timestamp) -> Option<String> {
             Some(format!("the login of Claude Code ends in {}; {remedy}", format_duration(minutes)))
         }
     }
+}
+
+/// Something that a running turn was seen doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnNotice<'turn> {
+    /// The model or a tool does this.
+    Active(&'turn str),
+    /// The API asks for fewer requests; the program itself retries.
+    Throttled,
+    /// A tool call needs approval.
+    Approval(&'turn ApprovalRequest),
+    /// It has read a message.
+    MessageRead(&'turn MessageId),
+    /// A tool was refused.
+    Refused(&'turn ToolRefusal),
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::cancellation::StopLevel;
-use super::child::exit::ProcessExit;
 use super::child::group::ProcessGroup;
 use super::child::orphans::{self, OrphanProcess};
 use super::child::subreaper::ProcessPurpose;
@@ -17,6 +16,7 @@ use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::helper_environment::{ENGINE, FACTS_ENGINE};
 use super::transcript::OpenProcessFiles;
 use super::working_dirs::REPOSITORY;
+use crate::process::child::group::ProcessExit;
 
 /// Poll interval of an adopted process: the system reports an end only to the parent.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use super::answerer::no_claude;
 use super::error::Error;
 use super::graphs::working_dirs;
-use super::visit_error::VisitError;
 use crate::domain::agent::Agent;
 use crate::domain::id::SessionId;
 use crate::domain::run::Run;
 use crate::domain::settings::AnswererKind;
 use crate::domain::turn_options::EnvValue;
 use crate::process::ancestry::ATTACHED_TO;
+use crate::process::attach::ForegroundProgram;
 use crate::process::command::{interactive_arguments, locate};
-use crate::process::foreground_program::ForegroundProgram;
 use crate::process::protected::ProtectedFolders;
 use crate::process::said_in_session::{SaidInSession, said};
 use crate::process::session_files::{CONFIG_DIR, config_dir, find_session, session_path};
 use crate::process::working_dirs::REPOSITORY;
+use crate::runtime::error::VisitError;
 use crate::store::layout::RunsRoot;
 
 /// An interactive process that is to be started.

@@ -1,36 +1,38 @@
 //! A branch before anything of it is made: its workflow, its first record, and the checks that it can begin.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::branch_error::BranchError;
-use super::branch_point::FoundBranch;
-use super::branch_request::{BranchRequest, edited_state};
-use super::branch_sessions::check_sessions;
-use super::branch_worktrees::check_snapshots;
-use super::check::refuse_errors_of_states;
-use super::error::Error;
-use super::file_differences::difference_of;
-use super::given_reply::check_given_reply;
-use super::graphs::GraphSetup;
-use super::supervise::live_scope;
-use super::trust::{self, ExaminedFolder};
-use super::workflow::Workflow;
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::apply::apply;
 use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
-use crate::domain::branched_agents::branched_agents;
+use crate::domain::branched_agents::{branched_agents, copied_sessions};
 use crate::domain::event::{Event, Record, RunBranched};
-use crate::domain::id::{RunId, SessionId};
+use crate::domain::id::{AgentId, Folder, RunId, SessionId, StateKind, StateName};
 use crate::domain::run::Run;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{AnswererKind, Settings};
+use crate::domain::turn_options::EnvValue;
 use crate::domain::workflow_pins::{PinDifference, is_prompt_path, is_test_path};
+use crate::process::session_files::{CONFIG_DIR, missing_sessions};
+use crate::runtime::branch_error::BranchError;
+use crate::runtime::branch_point::FoundBranch;
+use crate::runtime::check::refuse_errors_of_states;
+use crate::runtime::error::Error;
+use crate::runtime::given_reply::check_given_reply;
+use crate::runtime::graphs::{GraphSetup, world_of_run};
+use crate::runtime::root_capture::difference_of;
+use crate::runtime::supervise::live_scope;
+use crate::runtime::trust::{self, ExaminedFolder};
+use crate::runtime::workflow::Workflow;
+use crate::runtime::worktree_check::waited_for;
 use crate::store::capture::WorkflowCapture;
 use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::pinned_workflow;
+use crate::world::outcome::InspectionOutcome;
 
 /// The workflow of a branch.
 pub(super) struct BranchWorkflow {
@@ -198,4 +200,134 @@ fn branch_record(
 fn branch_id(source: &RunId) -> RunId {
     let unique = &Uuid::new_v4().simple().to_string()[..7];
     source.with_suffix(&format!("-b{unique}"))
+}
+
+/// The wishes for a branch.
+#[derive(Debug, Clone, Default)]
+pub struct BranchRequest {
+    /// The id of the new run; `None` for a new one.
+    pub id: Option<RunId>,
+    /// The files of the workflow that are taken as they are now, by their paths below its folder.
+    pub edited: Vec<String>,
+    /// The reply of the step that it branches off before, in the place of a turn.
+    pub reply: Option<String>,
+    /// True if it takes the label of the other run.
+    pub takes_label: bool,
+    /// Values for the placeholders of every state.
+    pub variables: Vec<(String, String)>,
+}
+
+/// Returns the state in a file of a workflow, with its folder below the root; `None` for another file.
+pub fn edited_state(file: &str) -> Option<(Option<Folder>, StateName)> {
+    let (folder, name) = match file.rsplit_once('/') {
+        Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
+        None => (None, file),
+    };
+    let state = StateName::parse(name).ok()?;
+    StateKind::of(&state)?;
+    Some((folder, state))
+}
+
+/// Checks that Claude Code still has the sessions that the branch copies.
+pub(super) fn check_sessions(run: &Run, settings: &Settings) -> Result<(), Error> {
+    let sessions = copied_sessions(run).map(|(_, session)| session.clone());
+    let Some(missing) = missing(settings, sessions)? else { return Ok(()) };
+    match copied_sessions(run).find(|(_, session)| missing.ids.contains(*session)) {
+        None => Ok(()),
+        Some((agent, session)) => Err(BranchError::SessionGone {
+            agent: agent.clone(),
+            session: session.clone(),
+            folder: missing.folder.display().to_string(),
+            more: missing.ids.len() - 1,
+        }
+        .into()),
+    }
+}
+
+/// The sessions that Claude Code does not have.
+#[derive(Debug)]
+pub struct MissingSessions {
+    /// Claude Code's own directory, where they were looked for.
+    pub folder: PathBuf,
+    /// Their ids.
+    pub ids: BTreeSet<SessionId>,
+}
+
+/// Returns those of the sessions that Claude Code does not have; `None` if that cannot be known, because a run has no
+/// Claude Code, or names another directory for it.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn missing(
+    settings: &Settings,
+    sessions: impl IntoIterator<Item = SessionId>,
+) -> Result<Option<MissingSessions>, Error> {
+    let is_set = |env: &BTreeMap<String, EnvValue>| {
+        [CONFIG_DIR, "HOME"].iter().any(|name| env.contains_key(*name))
+    };
+    if settings.answerer != AnswererKind::Claude
+        || settings.options.env.as_ref().is_some_and(is_set)
+    {
+        return Ok(None);
+    }
+    let given = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
+    let Some(folder) = given.or_else(|| Some(std::env::home_dir()?.join(".claude"))) else {
+        return Ok(None);
+    };
+    match missing_sessions(&folder, sessions) {
+        Ok(ids) => Ok(Some(MissingSessions { folder, ids })),
+        Err(error) => Err(Error::Io { doing: "look for sessions in", path: folder, error }),
+    }
+}
+
+/// Checks that the worktrees of a branch's live agents can begin with their snapshots.
+///
+/// # Errors
+/// [`BranchError::Worktree`] if a snapshot was not made, or is gone.
+pub(super) fn check_snapshots(root: &RunsRoot, run: &Run) -> Result<(), Error> {
+    let agents = worktrees_with_snapshots(run);
+    if agents.is_empty() {
+        return Ok(());
+    }
+    let world = world_of_run(root, run);
+    let agents: Vec<&AgentId> = agents.into_iter().collect();
+    let checked = waited_for(async { world.check_snapshots(&agents).await });
+    let why = match checked {
+        Ok(InspectionOutcome::Done(Ok(()))) => return Ok(()),
+        Ok(InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why)) | Err(why) => why,
+        Ok(InspectionOutcome::Interrupted) => "git was interrupted".to_owned(),
+    };
+    Err(BranchError::Worktree { why }.into())
+}
+
+/// Has refs of a branch keep the snapshots that its worktrees begin with, also if the other run is removed before they
+/// are made, and gives agents that have ended their git branches under the new run's id. Making a worktree does the former,
+/// too, so a failure is not one of the branch.
+pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
+    if run.worktrees.is_empty() {
+        return;
+    }
+    let agents = worktrees_with_snapshots(run);
+    let world = world_of_run(root, run);
+    let kept = waited_for(async {
+        for agent in run.worktrees.keys().filter(|owner| !agents.contains(owner)) {
+            if let InspectionOutcome::Done(Err(why)) = world.keep_branch(agent).await {
+                tracing::warn!(%agent, "its work is only on the branch of the other run: {why}");
+            }
+        }
+        for agent in agents {
+            if let InspectionOutcome::Done(Err(why)) = world.keep_snapshot(agent).await {
+                tracing::warn!(%agent, "git may still prune the snapshot of its worktree: {why}");
+            }
+        }
+    });
+    if let Err(why) = kept {
+        tracing::warn!("git may still prune the snapshots of worktrees: {why}");
+    }
+}
+
+/// Returns the owners of the worktrees that live agents work in, as far as the run has snapshots of them.
+fn worktrees_with_snapshots(run: &Run) -> BTreeSet<&AgentId> {
+    let trees = run.agents.unordered().filter_map(|agent| agent.spec.working_dir.tree.as_ref());
+    trees.filter(|tree| run.worktrees.contains_key(*tree)).collect()
 }

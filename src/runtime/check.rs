@@ -16,10 +16,10 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::model_hint::HINT_CODES;
 use crate::language::prompt::step;
 use crate::language::replies;
 use crate::language::source::WorkflowSource;
+use crate::language::turn_options::HINT_CODES;
 use crate::store::workflow::WorkflowDir;
 
 /// The variables that send requests to a gateway, which may know other models.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::time::Timestamp;
 use crate::proof::ProofKey;
 use crate::store::inbox;

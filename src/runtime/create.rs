@@ -4,23 +4,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::answerer::build_answerer;
-use super::check;
-use super::directories::directory;
-use super::error::Error;
-use super::exchange::{self, PushedBase};
-use super::graphs::GraphSetup;
-use super::inputs;
-use super::plugin_programs;
-use super::preflight::{self, PreflightResult};
-use super::prepared_run::PreparedRun;
-use super::replay;
-use super::request::RunRequest;
-use super::sharing::{self, SharedFiles, first_home, publish};
-use super::trust::{self, RunStarter};
-use super::workflow::Workflow;
-use super::worktree_check;
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
@@ -29,9 +13,23 @@ use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::ApprovalPolicy;
+use crate::language::manifest;
 use crate::language::prompt::first_state::is_usual;
+use crate::language::source::WorkflowSource;
 use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
+use crate::runtime::answerer::build_answerer;
+use crate::runtime::directories::directory;
+use crate::runtime::error::Error;
+use crate::runtime::exchange::{self, PushedBase};
+use crate::runtime::graphs::GraphSetup;
+use crate::runtime::preflight::{self, PreflightResult};
+use crate::runtime::prepared_run::PreparedRun;
+use crate::runtime::request::RunRequest;
+use crate::runtime::sharing::{self, SharedFiles, first_home, publish};
+use crate::runtime::trust::{self, RunStarter};
+use crate::runtime::workflow::Workflow;
+use crate::runtime::{check, plugin_programs, replay, worktree_check};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::removal;
@@ -55,7 +53,7 @@ pub fn create(
     let defined = Dataspace::of(root).all_defined()?.defined.into_iter().map(|one| one.name);
     let workflow = &workflow.clone().with_defined_programs(defined);
     let Workflow { scope, root: run_root, folder, entry, .. } = workflow;
-    inputs::fill(workflow, request, &mut settings)?;
+    fill(workflow, request, &mut settings)?;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let input = match &request.input {
         None if settings.variables.contains_key("input") => None,
@@ -210,4 +208,32 @@ fn new_id(scope: &Path, entry: &StateName) -> RunId {
     let unique = &Uuid::new_v4().simple().to_string()[..4];
     RunId::parse(&format!("{name}-{time}-{unique}"))
         .unwrap_or_else(|_| new_id(Path::new("run"), entry))
+}
+
+/// Gives a new run the defaults of the inputs that it leaves out.
+///
+/// # Errors
+/// [`Error::Inputs`] if it leaves out one that is required.
+pub(super) fn fill(
+    workflow: &Workflow,
+    request: &RunRequest,
+    settings: &mut Settings,
+) -> Result<(), Error> {
+    let mut missing = Vec::new();
+    for input in &workflow.manifest.inputs {
+        let is_given = (input.name == "input" && request.input.is_some())
+            || settings.variables.contains_key(&input.name)
+            || settings.context.contains_key(&input.name);
+        match &input.default {
+            _ if is_given => {}
+            Some(text) => drop(settings.variables.insert(input.name.clone(), text.clone())),
+            None if input.is_required => missing.push(input.clone()),
+            None => {}
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let path = workflow.scope.path(&StateName::parse(manifest::FILE)?);
+    Err(Error::Inputs { path, missing })
 }

@@ -3,19 +3,16 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::branch_error::BranchError;
-use super::error_texts::{doubt, of_inputs};
-use super::visit_error::VisitError;
-use super::workflow_errors::WorkflowErrors;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::engine::EngineError;
-use crate::language::diagnostic::Diagnostic;
-use crate::language::excerpt::shown;
+use crate::language::diagnostic::{Diagnostic, shown};
 use crate::language::graph::vocabulary::TypeNameTaken;
 use crate::language::interface::FolderInput;
 use crate::language::{prompt, replies, yaml};
+use crate::runtime::branch_error::BranchError;
+use crate::runtime::workflow_errors::WorkflowErrors;
 use crate::store;
-use crate::store::host_identity::IdentityError;
+use crate::store::engine_note::IdentityError;
 use crate::store::trust::FolderTrust;
 
 /// The reasons that a run could not begin, or could not be recorded.
@@ -301,6 +298,67 @@ pub enum Error {
         path: PathBuf,
         /// The system's message.
         error: io::Error,
+    },
+}
+
+/// Returns the message that a workflow's inputs are missing, and the options that give them.
+pub(super) fn of_inputs(missing: &[FolderInput]) -> String {
+    let meaning = |input: &FolderInput| match input.description.as_str() {
+        "" => format!("`{}`", input.name),
+        text => format!("`{}` ({text})", input.name),
+    };
+    let option = |input: &FolderInput| match input.name.as_str() {
+        "input" => "--input TEXT".to_owned(),
+        name => format!("--var {name}=TEXT"),
+    };
+    let names: Vec<String> = missing.iter().map(meaning).collect();
+    let options: Vec<String> = missing.iter().map(option).collect();
+    let (inputs, them) = if missing.len() == 1 { ("input", "it") } else { ("inputs", "them") };
+    format!(
+        "the workflow needs the {inputs} {}; give {them}: {}",
+        names.join(", "),
+        options.join(" ")
+    )
+}
+
+/// Returns the reason why a folder is not trusted.
+pub(super) fn doubt(trust: &FolderTrust) -> String {
+    match trust {
+        FolderTrust::Lost(changes) if !changes.is_empty() => {
+            format!("it has changed since you trusted it ({})", changes.join(", "))
+        }
+        FolderTrust::Lost(_) | FolderTrust::Trusted => {
+            "it has changed since you trusted it".to_owned()
+        }
+        FolderTrust::Reworded(files) => {
+            format!(
+                "texts in it have changed since you trusted it ({}), which is accepted only from you at a terminal",
+                files.join(", ")
+            )
+        }
+        FolderTrust::OtherKey => "you trusted it with another key".to_owned(),
+        FolderTrust::Never => "you have not trusted it".to_owned(),
+    }
+}
+
+/// The reasons that a person cannot work on an agent.
+#[derive(Debug, thiserror::Error)]
+pub enum VisitError {
+    /// An agent has no prompt that is due.
+    #[error("{agent} has no pending prompt: {why}")]
+    NoPromptDue {
+        /// The agent.
+        agent: AgentId,
+        /// The reason.
+        why: String,
+    },
+    /// The session of an agent cannot be opened.
+    #[error("the session of {agent} cannot be opened: {why}")]
+    NotAttachable {
+        /// The agent.
+        agent: AgentId,
+        /// The reason, and the remedy.
+        why: String,
     },
 }
 

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Map;
 
-use super::branch_error::BranchError;
-use super::error::Error;
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::agent::{Agent, StepStage};
 use crate::domain::branch::GivenReply;
 use crate::domain::id::{RunId, StepMode};
@@ -15,12 +13,20 @@ use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::working_dir::WorkingDir;
-use crate::language::fork_list::MAX_LIST_BYTES;
+use crate::language::fork_plan::MAX_LIST_BYTES;
+use crate::language::prompt::step;
+use crate::language::resume::due_prompt::due_prompt as text;
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::language::resume::{ResumeEnvironment, given_reply};
 use crate::language::source::WorkflowSource;
 use crate::process::working_dirs::WorkingDirs;
+use crate::runtime::branch_error::BranchError;
+use crate::runtime::error::Error;
+use crate::runtime::error::VisitError;
+use crate::runtime::supervise::pinned_scope;
 use crate::store::capture::WorkflowCapture;
+use crate::store::layout::RunDir;
+use crate::store::pinned;
 use crate::world::files::read_at_most;
 
 /// Checks that the reply can stand in the place of the turn of its step, as the run is there.
@@ -92,4 +98,38 @@ fn no_turn(run: &RunId, reply: &GivenReply) -> Error {
 fn texts(capture: &WorkflowCapture) -> BTreeMap<String, String> {
     let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
     capture.files.iter().map(|(name, file)| (name.clone(), text(&file.content))).collect()
+}
+
+/// Returns the text that the next turn of an agent is asked, without the messages of people.
+///
+/// # Errors
+/// [`VisitError::NoPromptDue`], or the pinned files cannot be read.
+pub fn due_prompt(dir: &RunDir, run: &Run, agent: &Agent) -> Result<String, Error> {
+    let no_prompt =
+        |why: String| Error::from(VisitError::NoPromptDue { agent: agent.id.clone(), why });
+    let pins = pinned::load(&dir.pins())?;
+    let pins = pins.ok_or_else(|| no_prompt("its run has not kept its files".to_owned()))?;
+    let scope = pinned_scope(run, &run.settings, dir, (pins, None))?;
+    let within = match agent.folder() {
+        Some(folder) => Some(scope.within(&folder).map_err(step::Error::from)?),
+        None => None,
+    };
+    let results = format!("{}-{}.json", agent.id.file_name(), agent.step);
+    let environment = ResumeEnvironment {
+        agent,
+        run: &run.workflow_id,
+        facts: &run.facts,
+        settings: &run.settings,
+        granted_rules: &run.approval_rules,
+        budget_left: run.budget_left(),
+        ceiling: &PermissionCeiling::of(&run.settings),
+        source: within.as_deref().unwrap_or(&scope),
+        workflows: &WorkflowCache::default(),
+        builtins: &Map::new(),
+        working_dir: None,
+        limits: run.supervision_of(agent).limits(),
+        results_file: dir.results().join(results).display().to_string(),
+        now: now(),
+    };
+    text(&environment).map_err(no_prompt)
 }

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::local_executor::LocalActivityExecutor;
-use super::run_launcher::{ProgramStarter, RunLauncher};
 use crate::actor::activity_executor::ActivityExecutor;
-use crate::actor::stay_up::StayUp;
+use crate::actor::process::StayUp;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::run::Run;
@@ -21,12 +20,13 @@ use crate::process::command::EnvironmentMarker;
 use crate::process::helper_environment::{NamedVariables, passed_on};
 use crate::process::working_dirs::{ExchangeCopy, WorkingDirs};
 use crate::proof::StepProofs;
+use crate::runtime::local_executor::{ProgramStarter, RunLauncher};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
+use crate::world::config::{OwnType, OwnTypeRegistry};
 use crate::world::gate::NameLookup;
 use crate::world::perform::WorkspaceExecutor;
-use crate::world::registry::{OwnType, OwnTypeRegistry};
 use crate::world::workspace::Workspace;
 
 /// The environment of a run's graphs.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::fact_activity::changed;
-use super::operation_checks::{check_named_files, not_trusted, script_of};
-use super::run_launcher::{ProgramStarter, StartFailure};
 use crate::actor::activity_executor::{ActivityExecutor, ExchangeOutcome, LookupOutcome};
 use crate::actor::command_tasks::CommandTasks;
 use crate::actor::runner::LocalFuture;
@@ -20,16 +18,18 @@ use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::operation::Operation;
-use crate::domain::run_origin::WorkflowStart;
-use crate::domain::shell_command::ShellCommand;
+use crate::domain::operation::{Operation, ShellCommand};
+use crate::domain::privilege::Privilege;
+use crate::domain::run_origin::{StartedRun, WorkflowStart};
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 use crate::domain::worktree_snapshot::SnapshotCommit;
+use crate::runtime::run_facts::changed;
 use crate::store;
 use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher};
+use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
 use crate::world::outcome::InspectionOutcome;
 use crate::world::perform::WorkspaceExecutor;
@@ -350,4 +350,97 @@ impl ActivityExecutor for LocalActivityExecutor {
     fn begin_no_commands(&self) {
         self.commands.close();
     }
+}
+
+/// Refuses commands that name a file of the workflow which was changed since the run began.
+pub(super) fn check_named_files(scope: &WorkflowDir, commands: [&str; 2]) -> Result<(), String> {
+    match commands.into_iter().find_map(|command| scope.changed_file_in(command)) {
+        None => Ok(()),
+        Some(file) => Err(format!(
+            "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
+        )),
+    }
+}
+
+/// Returns the path of a script of the workflow: that of the run's copy, which no agent has changed.
+pub(super) fn script_of(scope: &WorkflowDir, file: &str) -> Result<String, String> {
+    let live = scope.live_root().join(file);
+    let copy = scope.executable_copy(&live).map_err(|error| error.to_string())?;
+    let path = copy.unwrap_or(live);
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))
+}
+
+/// Returns the reason why an operation is refused. Most privileges are found before a run, so this covers only
+/// those that were not found then.
+pub(super) fn not_trusted(privilege: Privilege) -> String {
+    format!(
+        "this {}, and the run was started without trust in the workflow's folder; start, resume or retry it with --trust",
+        privilege.meaning()
+    )
+}
+
+/// Executes runs in processes of their own.
+pub trait RunLauncher: Debug + Send + Sync {
+    /// Has another process execute a run, and returns once that holds the run, or has ended.
+    ///
+    /// # Errors
+    /// The reason why there is no such process.
+    fn launch(&self, root: &RunsRoot, run: &RunId) -> Result<(), String>;
+}
+
+/// The reason why a program is not started.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StartFailure {
+    /// It cannot be started.
+    Refused(String),
+    /// The disk failed, and the start is still due.
+    Stuck(String),
+}
+
+impl From<String> for StartFailure {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<store::Error> for StartFailure {
+    /// A disk or a key that fails has nothing to do with the program. What is wrong with a run has.
+    fn from(error: store::Error) -> Self {
+        match &error {
+            store::Error::Io { .. }
+            | store::Error::UserState { .. }
+            | store::Error::Key { .. }
+            | store::Error::Unproven { .. }
+            | store::Error::Unreached(_) => Self::Stuck(error.to_string()),
+            store::Error::NoSuchRun { .. }
+            | store::Error::Exists { .. }
+            | store::Error::Held { .. }
+            | store::Error::Shared { .. }
+            | store::Error::TakenOver { .. }
+            | store::Error::Engine(_)
+            | store::Error::SharedFacts { .. }
+            | store::Error::OwnFacts { .. }
+            | store::Error::Damaged { .. }
+            | store::Error::Cut { .. }
+            | store::Error::Copied { .. }
+            | store::Error::OtherRun { .. }
+            | store::Error::Empty { .. }
+            | store::Error::BaseGone { .. }
+            | store::Error::Newer { .. }
+            | store::Error::NewerRecord { .. }
+            | store::Error::Unfit(_)
+            | store::Error::Stopped { .. } => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// Starts programs as runs of their own.
+pub(super) trait ProgramStarter: Debug + Send + Sync {
+    /// Starts a program as a run of its own, and returns the run. The same step starts one run.
+    ///
+    /// # Errors
+    /// The reason why it is not started.
+    fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<StartedRun, StartFailure>;
 }

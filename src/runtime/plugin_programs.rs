@@ -14,7 +14,7 @@ use crate::domain::settings::Settings;
 use crate::plugin::external::{
     ExternalPlugin, PluginExit, PluginHandle, PluginSpawner, RunPosition, SpawnedPlugin,
 };
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::command::EnvironmentMarker;
 use crate::process::helper_environment::NamedVariables;
 use crate::process::plugin_process::{self, PluginProcess};

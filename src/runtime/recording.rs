@@ -12,13 +12,13 @@ use crate::domain::cassette::{
 use crate::domain::ended_turns::{EndedTurn, EndedTurns, TurnEnding};
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::run::Run;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 use crate::domain::working_dir::WorkingDir;
 use crate::language::cassette::conversation::without_conversation;
 use crate::language::cassette::portable::PortableMarks;
-use crate::language::checksum::checksum;
 use crate::language::scrub::{ScrubCounts, ScrubRules};
-use crate::process::file_changes::{FileChanges, ToolChange};
+use crate::language::source::checksum;
+use crate::process::turn_transcript::{FileChanges, ToolChange};
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::process::working_dirs::WorkingDirs;
 use crate::store::cassette::CassetteDraft;

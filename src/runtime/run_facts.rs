@@ -3,13 +3,18 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::Workflow;
+use crate::actor::context::now;
+use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::fact::FactSelection;
-use crate::domain::program_execution::ProgramSource;
+use crate::domain::program_execution::{INSTANCE_LABEL, ProgramSource, STATE_LABEL};
 use crate::domain::run::Run;
-use crate::language::program::interpreter::sought_facts;
+use crate::language::program::interpreter::{published_facts, sought_facts};
 use crate::language::program::read::read;
 use crate::language::source::WorkflowSource;
+use crate::runtime::Workflow;
+use crate::store;
+use crate::store::Error;
+use crate::store::dataspace::{Dataspace, DataspaceStep, FactStatement};
 
 /// Returns the facts that the programs of a run can match at their positions.
 pub fn sought(run: &Run) -> FactSelection {
@@ -20,4 +25,61 @@ pub fn sought(run: &Run) -> FactSelection {
             own.folder.as_ref().map_or(Ok(root.clone()), |below| root.below(below)).ok()?;
         read(&source.path(&own.file), &own.text, &source).program.map(Rc::new)
     })
+}
+
+/// Publishes the positions of the programs of a branch, which have published them already in the run that it branches
+/// off. If it takes that run's label, what is published there is of the branch from now on.
+///
+/// # Errors
+/// [`Error::Unfit`] if the label cannot be a key, [`Error::Io`].
+pub(super) fn publish_label(space: &Dataspace, run: &Run, takes_label: bool) -> Result<(), Error> {
+    if takes_label {
+        for label in [INSTANCE_LABEL, STATE_LABEL] {
+            space.retract(label, run.label(), None)?;
+        }
+    }
+    for agent in run.agents.values() {
+        let Some(execution) = agent.program() else { continue };
+        let source = format!("{}/{}", run.workflow_id, agent.id);
+        for (label, value) in published_facts(execution) {
+            let (key, value, source) = (execution.label.as_str(), &value, source.as_str());
+            space.assert(FactStatement { label, key, value, source, at: now() }, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// Performs a change of a fact, once for each step. Returns `None` for an activity that is none.
+pub(super) fn changed(
+    space: &Dataspace,
+    step: &DataspaceStep,
+    source: &str,
+    activity: &Activity,
+) -> Result<Option<ActivityResult>, store::Error> {
+    space.settled(step)?;
+    match activity {
+        Activity::Assert { label, key, value } => {
+            let statement = FactStatement { label, key, value, source, at: now() };
+            let asserted = space.assert(statement, Some(step))?;
+            if let Some(replaced) = asserted.replaced {
+                return Ok(Some(ActivityResult::Replaced(replaced, asserted.dropped)));
+            }
+        }
+        Activity::Retract { label, key } => {
+            space.retract(label, key, Some(step))?;
+        }
+        Activity::Claim { label, key, seq } => {
+            let claimed = space.claim(label, key, *seq, step)?;
+            return Ok(Some(ActivityResult::Claimed(claimed)));
+        }
+        Activity::Operation(_)
+        | Activity::Command(_)
+        | Activity::Commands(_)
+        | Activity::StartWorkflow(_)
+        | Activity::Bases { .. }
+        | Activity::Changes { .. } => {
+            return Ok(None);
+        }
+    }
+    Ok(Some(ActivityResult::Done))
 }

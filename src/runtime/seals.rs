@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::error::Error;
-use super::file_differences::differences;
 use super::graphs::GraphSetup;
 use super::settings::settings_of;
 use super::trust::{self, RunStarter};
@@ -12,7 +11,8 @@ use crate::domain::run::Run;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::workflow_pins::WorkflowPins;
-use crate::language::checksum::checksum;
+use crate::language::source::checksum;
+use crate::runtime::root_capture::differences;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;

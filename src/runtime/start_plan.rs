@@ -19,7 +19,7 @@ use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::prompt::step::{PromptContext, step};
-use crate::language::prompt::survey::MAX_SURVEYED_STATES;
+use crate::language::prompt::widenings::MAX_SURVEYED_STATES;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions,
 };

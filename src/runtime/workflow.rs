@@ -1,17 +1,18 @@
 //! A workflow on disk: its folder, its first prompt, and its manifest.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use super::error::Error;
-use super::reachable_errors;
-use super::run_root::{self, RunRoot};
 use crate::domain::id::{Folder, StateName};
-use crate::language::manifest::{self, ExaminedManifest, Manifest};
+use crate::language::manifest;
+use crate::language::manifest::{ExaminedManifest, Manifest};
 use crate::language::peer_manifest::PeerManifest;
 use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
 use crate::language::prompt::step;
 use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::embed_files;
+use crate::runtime::error::Error;
+use crate::runtime::reachable_errors;
 use crate::store::workflow::WorkflowDir;
 
 /// The prompt a folder begins with.
@@ -58,8 +59,7 @@ impl Workflow {
     /// # Errors
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
     pub fn kept(file: &Path) -> Result<Self, Error> {
-        let (root, folder, scope) =
-            run_root::open(file.parent().unwrap_or(Path::new(".")))?.into_parts();
+        let (root, folder, scope) = open(file.parent().unwrap_or(Path::new(".")))?.into_parts();
         let manifest = manifest_of(&scope)?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         Ok(Self { entry: StateName::parse(name)?, scope, root, folder, manifest })
@@ -81,7 +81,7 @@ impl Workflow {
     }
 
     fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {
-        let (root, below, scope) = run_root::open(folder)?.into_parts();
+        let (root, below, scope) = open(folder)?.into_parts();
         let manifest = manifest_of(&scope).map_err(|error| match error {
             Error::Manifest { .. } => {
                 let given = file.and_then(|file| StateName::parse(file).ok());
@@ -153,4 +153,73 @@ pub(super) fn manifest_of(scope: &dyn WorkflowSource) -> Result<Manifest, Error>
         Err(source::Error::Missing { .. }) => Ok(Manifest::default().with_peer(scope)),
         Err(error) => Err(step::Error::from(error).into()),
     }
+}
+
+/// The root of a run, and the workflow's folder below it.
+#[derive(Debug)]
+pub(super) struct RunRoot {
+    root: WorkflowDir,
+    folder: Option<Folder>,
+    scope: WorkflowDir,
+}
+
+impl RunRoot {
+    /// Opens a root and a folder below it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the root is gone, [`Error::Workflow`] if the folder is.
+    pub(super) fn of(root: &Path, folder: Option<&Folder>) -> Result<Self, Error> {
+        let root = opened(root)?;
+        let scope = folder.map_or_else(|| Ok(root.clone()), |folder| root.below(folder));
+        let scope = scope.map_err(step::Error::from)?;
+        Ok(Self { root, folder: folder.cloned(), scope })
+    }
+
+    /// Returns the root, the workflow's folder below it, and the files of that.
+    pub(super) fn into_parts(self) -> (WorkflowDir, Option<Folder>, WorkflowDir) {
+        (self.root, self.folder, self.scope)
+    }
+}
+
+fn opened(folder: &Path) -> Result<WorkflowDir, Error> {
+    WorkflowDir::open(folder).map_err(|error| Error::Io {
+        doing: "open the directory",
+        path: folder.to_owned(),
+        error,
+    })
+}
+
+/// Opens a workflow's folder with the root of its runs.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be opened.
+pub(super) fn open(folder: &Path) -> Result<RunRoot, Error> {
+    let scope = opened(folder)?;
+    match above(scope.root()) {
+        Some((root, folder)) => RunRoot::of(&root, Some(&folder)),
+        None => Ok(RunRoot { root: scope.clone(), folder: None, scope }),
+    }
+}
+
+/// Returns the nearest root above a folder, and the folder's path below it.
+pub fn above(folder: &Path) -> Option<(PathBuf, Folder)> {
+    let owner = folder.metadata().ok()?.uid();
+    let root = folder.ancestors().skip(1).find(|above| is_root(above, owner))?;
+    let below = folder.strip_prefix(root).ok()?.to_str()?;
+    Some((root.to_owned(), Folder::parse(below).ok()?))
+}
+
+/// Returns whether the manifest of a folder says that it is a root, in a file of this owner.
+fn is_root(folder: &Path, owner: u32) -> bool {
+    let is_own = |path: &Path| {
+        path.symlink_metadata().is_ok_and(|found| found.uid() == owner && found.is_file())
+    };
+    if !is_own(&folder.join(manifest::FILE)) {
+        return false;
+    }
+    let text = StateName::parse(manifest::FILE).ok().and_then(|name| {
+        let scope = WorkflowDir::open(folder).ok()?;
+        scope.read(&name).ok()
+    });
+    text.is_some_and(|text| manifest::examine(&text).manifest.is_root)
 }

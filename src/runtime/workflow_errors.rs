@@ -2,7 +2,7 @@
 
 use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
-use crate::language::excerpt::excerpt_in;
+use crate::language::diagnostic::excerpt_in;
 use crate::language::source::WorkflowSource;
 
 /// The advice that a start gives beside that to mend the errors.

@@ -12,7 +12,6 @@ use super::graphs::GraphSetup;
 use super::plugin_programs::replace_own;
 use super::request::RunRequest;
 use super::root_capture::capture_root;
-use super::run_launcher::{ProgramStarter, RunLauncher, StartFailure};
 use super::settings::settings_of;
 use super::sharing;
 use super::trust::RunStarter;
@@ -20,7 +19,7 @@ use super::workflow::Workflow;
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::permission::StarterConsent;
 use crate::domain::plugin::PlugIn;
-use crate::domain::published_state::{INSTANCE_LABEL, STATE_LABEL};
+use crate::domain::program_execution::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::run_origin::{
     MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, StartedRun, WorkflowStart, budget_of_started,
     is_program_file, narrower,
@@ -31,6 +30,7 @@ use crate::domain::workflow_pins::WorkflowPins;
 use crate::engine::Engine;
 use crate::language::hint::closest;
 use crate::language::prompt::step;
+use crate::runtime::local_executor::{ProgramStarter, RunLauncher, StartFailure};
 use crate::store;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;

@@ -1,12 +1,13 @@
 //! Checks, before a run begins and a turn is paid, that git can make the worktrees that its agents may get.
 
-use super::error::Error;
-use super::git_wait::waited_for;
-use super::graphs::world_of;
-use super::workflow::Workflow;
+use std::thread;
+
 use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::language::prompt::workflow_map::{WorkflowMap, WorkflowMapOptions};
+use crate::runtime::error::Error;
+use crate::runtime::graphs::world_of;
+use crate::runtime::workflow::Workflow;
 use crate::store::layout::RunsRoot;
 use crate::world::outcome::InspectionOutcome;
 
@@ -33,4 +34,19 @@ pub(super) fn check(
         Ok(InspectionOutcome::Interrupted) => Ok(None),
     };
     checked.map_err(|why| Error::NoWorktrees { run: run.clone(), why })
+}
+
+/// Waits for what git does, on a thread of its own: the caller may itself run in a runtime.
+///
+/// # Errors
+/// The reason why it cannot be waited for.
+pub(super) fn waited_for<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, String> {
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map(|runtime| runtime.block_on(work))
+        });
+        let waited = waiting.join().map_err(|_| "it came to no end".to_owned())?;
+        waited.map_err(|error| format!("cannot wait for git: {error}"))
+    })
 }

@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::conversation::{ConversationEntry, TurnConversation};
-use super::event_frame::FeedEvent;
-use super::feed::FeedSource;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::process::stream::activity::ConversationItem;
 use crate::process::turn_tail::{self, TurnTail};
 use crate::process::turn_transcript::TurnTranscript;
+use crate::runtime::observing::run_watcher::RunWatcher;
+use crate::serve::agent_rows::{AgentRow, ToldRun};
+use crate::serve::conversation::{ConversationEntry, TurnConversation};
+use crate::serve::feed::FeedEvent;
+use crate::serve::feed::FeedSource;
 use crate::store;
 use crate::store::layout::RunDir;
 
@@ -191,4 +193,19 @@ pub fn page(steps: &Path, turn: &TurnId, from: usize) -> Value {
     let entries: Vec<ConversationEntry> =
         found.entries.into_iter().skip(from).take(PAGE_ENTRIES).collect();
     json!({ "from": from, "all": all, "left_out": found.left_out, "entries": entries })
+}
+
+/// Returns the agents after one of them, parents before their children.
+///
+/// # Errors
+/// [`store::Error`].
+pub fn agents(dir: &RunDir, after: Option<&AgentId>, limit: usize) -> Result<Value, store::Error> {
+    let watch = RunWatcher::open(dir.clone())?;
+    let mut told = ToldRun::default();
+    told.update(watch.known(), watch.expected(), None);
+    let rows = told.rows();
+    let is_later = |row: &&&AgentRow| after.is_none_or(|after| row.id.cmp_by_number(after).is_gt());
+    let later: Vec<&AgentRow> = rows.iter().filter(is_later).copied().collect();
+    let more = later.len().saturating_sub(limit);
+    Ok(json!({ "seq": watch.known().run.seq, "agents": later[..later.len() - more], "more": more }))
 }

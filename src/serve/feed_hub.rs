@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::agent_feed::AgentFeedSource;
 use super::backend::CommandBackend;
-use super::event_frame::FeedPosition;
 use super::feed::{FeedSource, SharedFeed};
 use super::reply_body::EventStream;
 use super::run_feed::RunFeedSource;
 use super::runs_feed::RunsFeedSource;
 use crate::domain::id::{AgentId, RunId};
+use crate::serve::feed::FeedPosition;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view::no_such_run;

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::access::AccessRefusal;
 use super::action_body::BodyMisfit;
-use super::assets::PageAsset;
 use super::backend::{CommandRefusal, RefusalKind};
 use super::feed_hub::FeedError;
 use super::reply_body::{EventStream, ReplyBody};
 use super::routes::RouteError;
+use crate::serve::routes::PageAsset;
 use crate::store;
 
 /// The policy for the page: its own files, and nothing else. No text can become a script or a part of the page.
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn every_reply_has_the_policy_and_is_not_kept() {
         let replies = [
-            asset(&super::super::assets::PAGE),
+            asset(&super::super::routes::PAGE),
             json_of(&json!([])),
             entry("a=b"),
             refused(AccessRefusal::NoKey),

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::agent_rows::{RunChanges, ToldRun};
 use super::backend::{CommandBackend, FollowedRun};
-use super::event_frame::FeedEvent;
 use super::feed::FeedSource;
 use super::log_lines::PageLogLine;
 use crate::domain::time::Timestamp;
 use crate::runtime::observing::run_watcher::RunWatcher;
+use crate::serve::feed::FeedEvent;
 use crate::store;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunDir;

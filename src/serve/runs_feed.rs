@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::backend::{CommandBackend, CommandQuery};
-use super::event_frame::FeedEvent;
 use super::feed::FeedSource;
+use crate::serve::feed::FeedEvent;
 use crate::store;
 
 /// The shortest interval between two looks.

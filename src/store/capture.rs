@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::file_version::FileVersion;
 use super::{Error, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins, is_below};
-use crate::language::checksum::checksum;
+use crate::language::source::checksum;
 use crate::plain_file;
 
 /// The most files of a workflow.

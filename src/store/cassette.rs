@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::draft::DirectoryDraft;
 use super::{Error, files};
 use crate::domain::cassette::{CassetteHeader, HEADER_FILE, TURNS_FILE};
-use crate::language::checksum::checksum;
+use crate::language::source::checksum;
 use crate::plain_file;
 
 /// The longest header, in bytes.

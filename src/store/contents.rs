@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::capture::{CapturedFile, MAX_TOTAL, WorkflowCapture, content_of, is_large};
 use super::{Error, files};
 use crate::domain::workflow_pins::{PinnedFile, WorkflowPins};
-use crate::language::checksum::checksum;
+use crate::language::source::checksum;
 use crate::plain_file;
 
 /// Writes the contents of a workflow's files into a file that is not there yet.

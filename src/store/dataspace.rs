@@ -16,23 +16,17 @@
 //! never wait, but after a power cut the first one has the logged changes made again. A damaged file is no fact:
 //! listing the facts warns of it, and asserting or retracting the fact fixes it.
 
-mod append;
 mod apply;
-mod boot;
 mod changes;
 mod copied;
 mod definitions;
 mod entry;
 mod fact_file;
-mod last_changes;
 mod listing;
 mod log_content;
 mod logged_facts;
 mod name;
-mod proof;
 mod redo;
-mod run_end;
-mod shared_change;
 mod step;
 mod watch;
 mod write;
@@ -47,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use append::AppendOutcome;
+pub use apply::AppendOutcome;
 pub use definitions::{DefinedProgram, ProgramListing};
 pub use name::InvalidFact;
 pub use step::DataspaceStep;
@@ -57,10 +51,10 @@ pub use write::{AssertionOutcome, FactStatement};
 use self::entry::ProvenFact;
 use super::Error;
 use super::layout::RunsRoot;
-use super::shared_facts::SharedFacts;
 use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
+use crate::store::shared_copy::SharedFacts;
 
 /// The size of the changes at which their file begins anew, in bytes; more, if the facts before them take more.
 const MAX_CHANGE_LOG_BYTES: u64 = 1024 * 1024;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpgid};
 
 use super::Error;
-use crate::language::checksum::short_name;
+use crate::language::source::short_name;
 
 /// The end of a draft's name.
 const ENDING: &[u8] = b".new";

@@ -6,7 +6,7 @@
 use super::journal::{JournalExtent, JournalReader};
 use super::layout::RunDir;
 use super::record::{self, RecordError};
-use super::{Error, acknowledged, lock};
+use super::{Error, lock};
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::causal_cut::{CausalCut, CutSeed};
 use crate::domain::event::{Event, Record};
@@ -14,6 +14,7 @@ use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::StateName;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::store::log;
 
 /// The place where a run is cut for a branch.
 #[derive(Debug, Clone)]
@@ -70,7 +71,7 @@ impl DurableBatches {
         // Without a holder all that is whole counts: the note may claim less than is durable.
         let is_live = lock::is_held(&dir.lock())?.is_some();
         let durable = is_live.then(|| {
-            let mut noted = (0..NOTE_READS).map(|_| acknowledged::read(&dir.journal()));
+            let mut noted = (0..NOTE_READS).map(|_| log::read(&dir.journal()));
             noted.find(|&end| end > 0).unwrap_or_default()
         });
         Ok(Self { journal: JournalReader::open(&dir.journal())?, durable })

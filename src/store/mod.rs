@@ -4,7 +4,6 @@
 //! supervisor out, the inbox takes commands from other processes. Beside the runs lies the dataspace,
 //! which all of them share. The workflow's own files are read here too, and never written.
 
-pub mod acknowledged;
 mod beside;
 pub mod capture;
 pub mod cassette;
@@ -16,7 +15,6 @@ pub mod error;
 mod file_version;
 pub mod files;
 pub mod follow;
-pub mod host_identity;
 pub mod inbox;
 pub mod journal;
 pub mod journal_cut;
@@ -26,7 +24,6 @@ pub mod lock;
 pub mod log;
 mod migrate;
 pub mod pinned;
-mod plugin_root;
 pub mod proven_journal;
 pub mod received_commands;
 pub mod record;
@@ -35,10 +32,8 @@ mod replay;
 pub mod run_store;
 pub mod seal;
 pub mod shared_copy;
-pub mod shared_facts;
 pub mod snapshot;
 mod source_text;
-pub mod stop_request;
 pub mod trust;
 pub mod user_state;
 pub mod view;

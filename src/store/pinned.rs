@@ -20,8 +20,8 @@ use super::{Error, files};
 use crate::domain::id::StateName;
 use crate::domain::json_mistake::placed_mistake;
 use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_below, is_prompt_path};
-use crate::language::checksum::checksum;
 use crate::language::source;
+use crate::language::source::checksum;
 use crate::plain_file;
 
 /// The longest list of pinned files, in bytes.

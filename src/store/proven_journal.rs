@@ -9,7 +9,7 @@ use super::record::{decode, is_proven};
 use super::replay::first_session;
 use super::run_store::records_key;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal};
-use crate::language::checksum::hexadecimal;
+use crate::language::source::hexadecimal;
 use crate::proof::ProofKey;
 
 /// Returns the flaw of a journal that makes it untrusted; `None` if a raymond of the user wrote all of it.

@@ -1,14 +1,15 @@
 //! The commands of an inbox that the journal has already: raymond was killed before it removed them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use super::draft::remove_abandoned;
-use super::inbox::{self, InboxCommand};
-use super::journal::JournalReader;
-use super::layout::RunDir;
-use super::{Error, record};
 use crate::domain::event::{Event, RunCommand};
 use crate::proof::ProofKey;
+use crate::store::draft::remove_abandoned;
+use crate::store::inbox::{self, InboxCommand};
+use crate::store::journal::JournalReader;
+use crate::store::layout::RunDir;
+use crate::store::{Error, files, record};
 
 /// Returns the commands that are in the journal under these names.
 ///
@@ -76,4 +77,131 @@ pub(super) fn remove_taken(dir: &RunDir) -> Result<(), Error> {
     remove_abandoned(&inbox);
     let done = done(dir, &inbox::names(&inbox)?)?;
     done.iter().try_for_each(|name| inbox::remove(&inbox, name))
+}
+
+/// The name of the file that is there while an inbox takes no request to stop.
+const CLOSED: &str = "closed";
+
+/// Puts a request into the inbox of a run; returns false if the run is being let go, and the request is void.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn put(dir: &RunDir, name: &str, key: &ProofKey) -> Result<bool, Error> {
+    inbox::put(&dir.inbox(), name, &RunCommand::Stop, key)?;
+    if marker(&dir.inbox()).exists() {
+        inbox::remove(&dir.inbox(), name)?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Returns whether a request still lies in the inbox.
+pub fn is_waiting(dir: &RunDir, name: &str) -> bool {
+    dir.inbox().join(format!("{name}.json")).exists()
+}
+
+/// Returns whether a request was taken, as the journal has it.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::Io`].
+pub fn was_taken(dir: &RunDir, name: &str) -> Result<bool, Error> {
+    let mut is_taken = false;
+    JournalReader::open(&dir.journal())?.read_all(|_, line| {
+        is_taken |= line.contains(name);
+        Ok(())
+    })?;
+    Ok(is_taken)
+}
+
+/// Closes an inbox to requests, and removes those that were not taken.
+pub(super) fn close(inbox: &Path) -> Result<(), Error> {
+    let path = marker(inbox);
+    let made = files::private().write(true).create(true).truncate(true).open(&path);
+    made.map_err(Error::io("write", &path))?;
+    inbox::stops(inbox)?.iter().try_for_each(|name| inbox::remove(inbox, name))
+}
+
+/// Opens an inbox to requests again.
+pub(super) fn reopen(inbox: &Path) -> Result<(), Error> {
+    let path = marker(inbox);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn marker(inbox: &Path) -> PathBuf {
+    inbox.join(CLOSED)
+}
+
+#[cfg(test)]
+mod stop_request_tests {
+    use super::*;
+    use crate::domain::id::RunId;
+    use crate::store::layout::RunsRoot;
+
+    fn key() -> ProofKey {
+        ProofKey::new("k")
+    }
+
+    fn place() -> (tempfile::TempDir, RunDir) {
+        let place = tempfile::tempdir().expect("a directory");
+        let dir = RunsRoot::new(place.path()).run(&RunId::parse("r").expect("an id"));
+        files::make_dir(&dir.inbox()).expect("an inbox");
+        (place, dir)
+    }
+
+    #[test]
+    fn stop_request_before_close_is_removed_by_the_holder() {
+        let (_place, dir) = place();
+        assert!(put(&dir, "a", &key()).expect("put") && is_waiting(&dir, "a"));
+        close(&dir.inbox()).expect("closed");
+        assert!(!is_waiting(&dir, "a"));
+    }
+
+    #[test]
+    fn stop_request_after_close_is_void_until_reopen() {
+        let (_place, dir) = place();
+        close(&dir.inbox()).expect("closed");
+        assert!(!put(&dir, "a", &key()).expect("put") && !is_waiting(&dir, "a"));
+        reopen(&dir.inbox()).expect("opened");
+        reopen(&dir.inbox()).expect("open already");
+        assert!(put(&dir, "b", &key()).expect("put") && is_waiting(&dir, "b"));
+    }
+
+    #[test]
+    fn closing_inbox_retains_other_commands() {
+        let (_place, dir) = place();
+        let given = crate::domain::question::AnswerCommand {
+            agent: None,
+            step: None,
+            node: "n".to_owned(),
+            text: "yes".to_owned(),
+        };
+        inbox::put(&dir.inbox(), "answer", &RunCommand::Answer(given), &key()).expect("put");
+        close(&dir.inbox()).expect("closed");
+        assert_eq!(inbox::list(&dir.inbox(), Some(&key())).expect("listed").len(), 1);
+    }
+
+    #[test]
+    fn journal_shows_which_stop_request_was_taken() {
+        let (_place, dir) = place();
+        let story = crate::store::record::encode(&crate::domain::event::Record {
+            kept_session: None,
+            seq: 1,
+            at: crate::domain::time::Timestamp(0),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event: crate::domain::event::Event::CommandReceived {
+                id: "0001-abc".to_owned(),
+                command: RunCommand::Stop,
+            },
+        });
+        std::fs::write(dir.journal(), story.expect("a line") + "\n").expect("written");
+        assert!(was_taken(&dir, "0001-abc").expect("read"));
+        assert!(!was_taken(&dir, "0002-def").expect("read"));
+    }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::migrate;
 use crate::domain::event::{Event, Record};
-use crate::domain::home::PlacedAgent;
+use crate::domain::host::PlacedAgent;
 use crate::domain::id::Folder;
 use crate::domain::json_mistake::mistake;
 use crate::domain::kept_session::KeptSession;

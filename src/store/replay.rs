@@ -3,11 +3,12 @@
 use super::journal::{JournalExtent, JournalReader};
 use super::layout::RunDir;
 use super::snapshot::{self, SnapshotLookup};
-use super::{Error, acknowledged, record};
+use super::{Error, record};
 use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::event::{Event, Record};
 use crate::domain::id::StateName;
 use crate::domain::run::Run;
+use crate::store::log;
 
 /// A run as its directory tells it.
 pub(super) struct ReplayedRun {
@@ -71,7 +72,7 @@ fn replay_after(
 ) -> Result<ReplayedRun, Error> {
     let known = run.as_ref().map_or(0, |run| run.seq);
     let expected = compared.map_or(known, |run| run.seq);
-    let promised = acknowledged::read(&dir.journal());
+    let promised = log::read(&dir.journal());
     let (mut untouched, mut is_same, mut session) = (None, true, String::new());
     let mut journal = JournalReader::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
@@ -94,7 +95,7 @@ fn replay_after(
         Ok(())
     })?;
     if extent.last > 0 {
-        acknowledged::check(&dir.journal(), promised, extent.end)?;
+        log::check(&dir.journal(), promised, extent.end)?;
     }
     if !is_same {
         warnings.push(format!(

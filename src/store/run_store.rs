@@ -9,7 +9,6 @@ use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::acknowledged::{self, AcknowledgedEnd};
 use super::engine_note::EngineNote;
 use super::journal::MAX_LINE;
 use super::journal_file::base_of;
@@ -20,13 +19,15 @@ use super::replay::replay_whole;
 use super::snapshot::{self, SnapshotSchedule};
 use super::view::no_such_run;
 use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
-use super::{Error, files, inbox, received_commands, record, stop_request};
+use super::{Error, files, inbox, record};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
 use crate::plain_file;
 use crate::proof::{ProofKey, StepProofs};
+use crate::store::log::{self, AcknowledgedEnd};
+use crate::store::received_commands;
 
 pub use self::branch::NewBranch;
 pub use self::copy::pinned_workflow;
@@ -136,7 +137,7 @@ impl LockedRun {
             files::make_dir(&path)?;
         }
         received_commands::remove_taken(&dir)?;
-        stop_request::reopen(&dir.inbox())?;
+        received_commands::reopen(&dir.inbox())?;
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
@@ -170,7 +171,7 @@ impl LockedRun {
             .map_err(Error::io("open", &journal))?;
         let base = base_of(&journal)?.map_or(0, |base| base.length);
         let end = base + medium.metadata().map_err(Error::io("open", &journal))?.len();
-        let acknowledged = AcknowledgedEnd::open(&acknowledged::beside(&journal), end);
+        let acknowledged = AcknowledgedEnd::open(&log::acknowledged_end(&journal), end);
         let file = LogFile { medium, journal: journal.clone(), acknowledged };
         let state = self.dir.state();
         self.writer = Some(match self.engine.take() {
@@ -294,7 +295,7 @@ impl LockedRun {
     pub fn finish(&mut self) -> Result<(), Error> {
         let written = self.end_journal();
         // If the inbox cannot be closed, the sender of a request removes it once nobody holds the run.
-        let _ = stop_request::close(&self.dir.inbox());
+        let _ = received_commands::close(&self.dir.inbox());
         written
     }
 

@@ -12,7 +12,7 @@ use super::user_state::UserState;
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedJournal};
 use crate::domain::workflow_pins::WorkflowPins;
-use crate::language::checksum::{checksum, hexadecimal, short_name};
+use crate::language::source::{checksum, hexadecimal, short_name};
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "runs";

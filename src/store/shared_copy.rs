@@ -5,25 +5,26 @@
 //! journal names the engine: such a run is not resumed from its copy alone.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::acknowledged::{self, AcknowledgedEnd};
-use super::capture::WorkflowCapture;
-use super::cassette::CassetteFiles;
-use super::engine_note::EngineNote;
-use super::journal::JournalReader;
-use super::layout::{RunDir, RunsRoot};
-use super::log::{LineBatch, LogFile, RunLog, SharedLine};
-use super::received_commands::received;
-use super::record::{self, RecordError};
-use super::run_store::{publish, records_key, truncate_torn_record};
-use super::user_state::UserState;
-use super::{Error, contents, files, lock, pinned, removal, replay, seal};
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::RunSeal;
 use crate::plain_file;
 use crate::proof::ProofKey;
+use crate::store::capture::WorkflowCapture;
+use crate::store::cassette::CassetteFiles;
+use crate::store::engine_note::EngineNote;
+use crate::store::journal::JournalReader;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::log::{self, AcknowledgedEnd};
+use crate::store::log::{LineBatch, LogFile, RunLog, SharedLine};
+use crate::store::received_commands::received;
+use crate::store::record::{self, RecordError};
+use crate::store::run_store::{publish, records_key, truncate_torn_record};
+use crate::store::user_state::UserState;
+use crate::store::{Error, contents, files, lock, pinned, removal, replay, seal};
 
 /// The parts of a copy that is made.
 #[derive(Debug)]
@@ -176,7 +177,7 @@ pub fn extend(
     let text = proven(&new, &journal, &records_key(key, &dir, &session))?;
     let medium = plain_file::open_with(&journal, files::private().append(true))
         .map_err(Error::io("open", &journal))?;
-    let acknowledged = AcknowledgedEnd::open(&acknowledged::beside(&journal), extent.end);
+    let acknowledged = AcknowledgedEnd::open(&log::acknowledged_end(&journal), extent.end);
     let mut copy = LogFile { medium, journal, acknowledged };
     copy.append(&LineBatch { last, text, shared: Vec::new() })
 }
@@ -250,4 +251,31 @@ fn flawed(journal: &Path, seq: u64, flaw: &RecordError) -> Error {
 
 fn damaged(journal: &Path, seq: u64, why: String) -> Error {
     Error::Damaged { path: journal.to_owned(), line: seq, record: seq, why }
+}
+
+/// A change of a shared fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberedChange {
+    /// Its number, from 1 without gaps.
+    pub number: u64,
+    /// Its text.
+    pub text: String,
+}
+
+/// The log of the changes of shared facts.
+pub trait SharedFacts: Debug + Send + Sync {
+    /// Returns the name of what has the log, without a password.
+    fn name(&self) -> String;
+
+    /// Returns changes after the one with the number `after`, at most `limit` of them, in order.
+    ///
+    /// # Errors
+    /// [`Error::Unreached`] if the same call may succeed later, [`Error::Engine`].
+    fn changes(&self, after: u64, limit: usize) -> Result<Vec<NumberedChange>, Error>;
+
+    /// Appends a change if `after` is the number of the last one; returns false if it is not.
+    ///
+    /// # Errors
+    /// [`Error::Unreached`] if it is unknown whether the change was appended, [`Error::Engine`].
+    fn append(&self, after: u64, text: &str) -> Result<bool, Error>;
 }

@@ -12,7 +12,7 @@ use super::Error;
 use super::user_state::UserState;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow_pins::{PinDifference, PinnedFile, WorkflowPins};
-use crate::language::checksum::{checksum, short_name};
+use crate::language::source::{checksum, short_name};
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "trust";

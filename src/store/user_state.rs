@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::draft::{draft_beside, remove_abandoned};
 use super::{Error, files};
-use crate::language::checksum::short_name;
+use crate::language::source::short_name;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
 

@@ -5,13 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::beside::{below_root, may_enter, on_disk};
-use super::pinned::PinnedFiles;
-use super::plugin_root::plugin_root;
-use super::source_text::text;
 use crate::domain::id::{Folder, ScopePath, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, WorkflowSource, stays_below};
+use crate::store::beside::{below_root, may_enter, on_disk};
+use crate::store::pinned::PinnedFiles;
+use crate::store::source_text::text;
 
 /// The error of a folder beside the run's root that was not copied with it.
 const NOT_NAMED: &str = "this folder beside the run's root was not part of the workflow when the run began: a file of the workflow has to name it in a tag such as <call-workflow>";
@@ -349,5 +348,55 @@ fn below(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
     Ok((real, shown))
 }
 
+/// The number of folders above a workflow that are searched.
+const MAX_LEVELS: usize = 16;
+
+/// The bit of a folder's mode that lets everybody write into it.
+const WRITABLE_BY_OTHERS: u32 = 0o002;
+
+/// Returns the root of the plugin that a folder is part of.
+pub(super) fn plugin_root(folder: &Path) -> Option<PathBuf> {
+    let owner = folder.metadata().ok()?.uid();
+    let above = folder.ancestors().skip(1).take(MAX_LEVELS);
+    let is_safe = |folder: &&Path| {
+        folder
+            .symlink_metadata()
+            .is_ok_and(|found| found.uid() == owner && found.mode() & WRITABLE_BY_OTHERS == 0)
+    };
+    let mut safe = above.take_while(is_safe);
+    safe.find(|folder| {
+        folder.join(".claude-plugin").is_dir() || folder.join("plugin.json").is_file()
+    })
+    .map(Path::to_owned)
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod plugin_root_tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn nearest_folder_with_plugin_file_is_root_unless_others_can_write_there() {
+        let place = tempfile::tempdir().expect("a directory");
+        let root = place.path().canonicalize().expect("it is there");
+        let plugin = root.join("plugin");
+        let skill = plugin.join("skills/one");
+        std::fs::create_dir_all(&skill).expect("made");
+        for folder in [&plugin, &plugin.join("skills"), &skill] {
+            std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("set");
+        }
+        assert_eq!(plugin_root(&skill), None);
+        std::fs::create_dir(plugin.join(".claude-plugin")).expect("made");
+        assert_eq!(plugin_root(&skill), Some(plugin.clone()));
+        std::fs::write(plugin.join("skills/plugin.json"), "{}").expect("written");
+        assert_eq!(plugin_root(&skill), Some(plugin.join("skills")));
+        let open = Permissions::from_mode(0o777);
+        std::fs::set_permissions(plugin.join("skills"), open).expect("set");
+        assert_eq!(plugin_root(&skill), None);
+    }
+}

@@ -179,7 +179,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::store::acknowledged::AcknowledgedEnd;
+    use crate::store::log::AcknowledgedEnd;
     use crate::store::log::{JournalStorage, LogFile};
 
     /// A medium that fails at the given sync, and counts.

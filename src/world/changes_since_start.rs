@@ -21,7 +21,7 @@ use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use crate::domain::activity::ActivityResult;
 use crate::process::captured_output::CapturedOutput;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::command::locate;
 
 /// The longest diff, in bytes.

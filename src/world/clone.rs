@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::address::{check_branch, check_remote, masked};
 use super::context::{OperationContext, blocking};
 use super::git::{Git, NO_WORDS};
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use crate::plain_file::replace::sync_directory;
+use crate::world::web::{check_branch, check_remote, masked};
 
 /// A clone that is to be made.
 pub(super) struct GitClone<'clone> {

@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
 
-use super::address::masked;
-use super::locks::PathLocks;
 use super::outcome::OperationError;
 use super::web::WebClient;
 use super::workspace::Workspace;
@@ -19,6 +17,8 @@ use crate::process::captured_output::{
 };
 use crate::process::command::locate;
 use crate::process::working_dirs::REPOSITORY;
+use crate::world::gate::PathLocks;
+use crate::world::web::masked;
 
 /// The number of programs and fetches that may run at the same time.
 const AT_A_TIME: usize = 16;

@@ -7,6 +7,5 @@ mod begin;
 mod clone;
 mod fetch;
 mod push;
-mod remote;
 
 pub use self::begin::BegunExchange;

@@ -7,14 +7,16 @@
 //! addresses that this machine finds for a name are judged before the proxy is asked.
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::special_address::special_address;
@@ -158,5 +160,26 @@ impl AddressGate {
 impl Resolve for AddressGate {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(self.clone().addresses(name.as_str().to_owned()))
+    }
+}
+
+/// The locks of the paths in use.
+#[derive(Debug, Default)]
+pub(super) struct PathLocks(Mutex<HashMap<PathBuf, Weak<Turn<()>>>>);
+
+impl PathLocks {
+    /// Waits until no other operation of this world holds the lock of a path.
+    pub(super) async fn of(&self, path: &Path) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            places.retain(|_, turn| turn.strong_count() > 0);
+            let known = places.get(path).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let turn = Arc::new(Turn::new(()));
+                places.insert(path.to_owned(), Arc::downgrade(&turn));
+                turn
+            })
+        };
+        turn.lock_owned().await
     }
 }

@@ -24,7 +24,7 @@ use super::paths::{FileAccess, resolve};
 use crate::domain::git_config::{FIXED_SETTINGS, GitSetting, read_git_config};
 use crate::plain_file;
 use crate::process::captured_output::ProcessOutput;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 
 /// The longest time that git may take, also to read a configuration.
 const GIT_TIMEOUT: Duration = Duration::from_mins(10);

@@ -10,44 +10,34 @@
 //! Every path is below the workspace root, even with `..` and symbolic links in it. Programs are
 //! started by the module of the processes, without the keys of the account, and with the run's mark.
 
-mod address;
 mod append;
 mod at_most_once;
 mod changes_since_start;
 mod clone;
-mod config;
+pub mod config;
 mod context;
 mod edit;
 pub mod exchange;
-mod fetch;
 pub mod files;
 pub mod gate;
 mod git;
 mod git_lock;
 pub mod git_place;
 mod glob;
-mod locks;
-mod marketplace;
 mod note;
 mod on_disk;
 mod ordered;
 pub mod outcome;
 mod paths;
 pub mod perform;
-mod plugins;
 mod protected_paths;
 pub mod recorded_files;
-pub mod registry;
-mod retention;
-mod script;
-pub mod script_note;
+pub mod script;
 pub mod scripted_files;
 mod shell;
-mod tools;
 mod web;
 pub mod workspace;
 pub mod worktrees;
-mod yaml_mistake;
 
 #[cfg(test)]
 mod tests;

@@ -4,30 +4,29 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
-use super::at_most_once::run_at_most_once;
-use super::clone::GitClone;
-use super::config;
-use super::context::{OperationContext, blocking};
-use super::fetch::fetch;
-use super::git::Git;
-use super::note::OperationNotes;
-use super::on_disk::{on_disk, perform_inline};
-use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
-use super::paths::{FileAccess, resolve};
-use super::protected_paths::check_protected_paths;
-use super::script::ScriptRun;
-use super::shell::{check, shell};
-use super::workspace::Workspace;
-use super::{append, changes_since_start, files, tools};
 use crate::domain::activity::ActivityResult;
 use crate::domain::operation::{Operation, RecoveryClass};
 use crate::domain::working_dir::WorkingDir;
 use crate::process::child::orphans;
 use crate::process::working_dirs::WorkingDirs;
+use crate::world::at_most_once::run_at_most_once;
+use crate::world::clone::GitClone;
+use crate::world::context::{OperationContext, blocking};
+use crate::world::git::Git;
+use crate::world::note::OperationNotes;
+use crate::world::on_disk::{on_disk, perform_inline};
+use crate::world::outcome::{InspectionOutcome, OperationError, OperationOutcome};
+use crate::world::paths::{FileAccess, resolve};
+use crate::world::protected_paths::check_protected_paths;
+use crate::world::script::ScriptRun;
+use crate::world::shell::{check, shell};
+use crate::world::web::{GetError, check_url, client, get, masked};
+use crate::world::workspace::Workspace;
+use crate::world::{append, changes_since_start, config, files, on_disk};
 
 /// The longest time that an operation of an added type may take.
 const OPERATION_TIMEOUT: Duration = Duration::from_mins(30);
@@ -194,7 +193,7 @@ impl WorkspaceExecutor {
         let git = Git { shared, stem };
         match operation {
             Operation::PythonModuleAvailable { module } => {
-                tools::has_module(shared, stem, module).await
+                on_disk::has_module(shared, stem, module).await
             }
             Operation::SourceHasUpdates { id } => git.has_updates(id).await,
             Operation::GetSha { repo_path } => git.sha(repo_path).await,
@@ -280,4 +279,32 @@ fn panicked(error: JoinError) -> String {
     let message = panic.downcast_ref::<String>().map(String::as_str);
     let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
     message.map_or_else(|| "it panicked".to_owned(), |message| format!("it panicked: {message}"))
+}
+
+/// Fetches a page. With `allow_failure` there is always an answer: its status is 0 if no server
+/// answered, and its content null if it could not be read.
+pub(super) async fn fetch(
+    shared: &OperationContext,
+    given: &str,
+    allow_failure: bool,
+) -> Result<Value, OperationError> {
+    let url = check_url(given)?;
+    let _permit = shared.permit().await?;
+    let web = shared.web().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;
+    let page = shared.unless_stopped(get(web, url)).await?;
+    let shown = masked(given);
+    match page {
+        Err(GetError::Refused(refused)) => Err(format!("cannot fetch {shown}: {refused}").into()),
+        Err(_) if allow_failure => Ok(json!({"status": 0, "content": null, "url": shown})),
+        Err(error) => Err(format!("cannot fetch {shown}: {error}").into()),
+        Ok((response, body)) => {
+            let status = response.status;
+            // From 300 on there is no page: an error, or a redirect that was not followed.
+            if (status >= 300 || body.is_err()) && !allow_failure {
+                let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
+                return Err(format!("cannot fetch {shown}: {why}").into());
+            }
+            Ok(json!({"status": status, "content": body.ok(), "url": response.url}))
+        }
+    }
 }

@@ -2,16 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::at_most_once::run_at_most_once;
-use super::context::{OperationContext, OperationProgram};
-use super::outcome::OperationError;
-use super::shell::{MAX_OUTPUT_BYTES, complaints};
-use crate::process::child::exit::ProcessExit;
+use crate::domain::json_mistake::placed_mistake;
+use crate::plain_file;
+use crate::process::child::group::ProcessExit;
+use crate::world::at_most_once::run_at_most_once;
+use crate::world::context::{OperationContext, OperationProgram};
+use crate::world::outcome::OperationError;
+use crate::world::shell::{MAX_OUTPUT_BYTES, complaints};
 
 /// The longest value of a variable, in bytes: what Linux takes, less the name.
 const MAX_VALUE_BYTES: usize = 128 * 1024 - 512;
@@ -92,5 +97,45 @@ impl ScriptRun<'_> {
             longest: self.longest,
             kept: MAX_OUTPUT_BYTES,
         })
+    }
+}
+
+/// The longest note that is read, in bytes.
+const MAX_LENGTH: u64 = 16 * 1024 * 1024;
+
+/// The output of a script or a command.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ScriptOutput {
+    /// Its exit code.
+    pub exit_code: i64,
+    /// Its stdout, or the beginning and the end of it.
+    pub stdout: String,
+    /// Its stderr, or the beginning and the end of it.
+    pub stderr: String,
+}
+
+#[derive(Deserialize)]
+struct NotedOutcome {
+    outcome: Result<Value, String>,
+}
+
+/// Returns the output of the script or the command of a turn, or the reason why it failed; `None` if it has not ended, if
+/// raymond noted nothing, or if it was another operation.
+///
+/// # Errors
+/// The error of the system, or a note that is none.
+pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<ScriptOutput, String>>> {
+    match plain_file::read(&steps.join(format!("{turn}.done")), MAX_LENGTH) {
+        Ok(bytes) => {
+            let noted: NotedOutcome = serde_json::from_slice(&bytes)
+                .map_err(|error| io::Error::other(placed_mistake(&error)))?;
+            let output = |value| serde_json::from_value::<ScriptOutput>(value).ok();
+            Ok(match noted.outcome {
+                Ok(value) => output(value).map(Ok),
+                Err(why) => Some(Err(why)),
+            })
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -11,9 +11,9 @@ use super::git_lock::GitLock;
 use super::outcome::OperationError;
 use super::paths::{FileAccess, resolve};
 use crate::domain::operation::RecoveryClass;
-use crate::domain::shell_command::ShellCommand;
+use crate::domain::operation::ShellCommand;
 use crate::process::captured_output::ProcessOutput;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 
 /// The longest time that a command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);

@@ -22,13 +22,13 @@ use super::gate::NameLookup;
 use super::git_place::note_repository;
 use super::outcome::OperationOutcome;
 use super::perform::WorkspaceExecutor;
-use super::registry::OwnTypeRegistry;
 use super::workspace::Workspace;
 use crate::domain::id::RunId;
 use crate::domain::operation::{Operation, OperationResult};
 use crate::process::command::EnvironmentMarker;
 use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
+use crate::world::config::OwnTypeRegistry;
 
 /// A workspace with its world.
 struct Ground {

@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::gate::NameLookup;
-use super::registry::OwnTypeRegistry;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::process::command::EnvironmentMarker;
 use crate::process::working_dirs::WorkingDirs;
 use crate::proof::StepProofs;
+use crate::world::config::OwnTypeRegistry;
 
 /// The parameters of a [`WorkspaceExecutor`](super::perform::WorkspaceExecutor).
 #[derive(Debug, Clone)]

@@ -8,7 +8,6 @@ mod changes;
 mod inspect;
 mod keep;
 mod make;
-mod pushed_work;
 mod remove;
 mod repository;
 mod restore;
@@ -32,7 +31,7 @@ use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::{EMPTY_SUBMODULES, RemovalRefusal, branch};
 use crate::plain_file;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorktreeRecord, WorktreeStage};
 

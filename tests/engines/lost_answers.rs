@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use raymond::engine::Engine;
+use raymond::engine::connect::SharedCommand;
 use raymond::engine::host_mailbox::Withdrawal;
-use raymond::engine::run_space::SharedCommand;
 
 use crate::postgres::network::Network;
 use crate::support::{

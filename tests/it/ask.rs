@@ -1,6 +1,6 @@
 //! `<ask>`: a prompt's question to a person, its policy, and its end without an answer.
 
-use raymond::actor::clock::now;
+use raymond::actor::context::now;
 use raymond::domain::time::Timestamp;
 use serde_json::{Value, json};
 

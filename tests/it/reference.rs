@@ -185,7 +185,7 @@ fn graphs_page_lists_each_key_node_condition_and_action() {
 fn reference_pages_list_each_check_code() {
     let pages: [(&str, &[(&str, &str)]); 3] = [
         ("frontmatter.md", &prompt::codes::CODES),
-        ("graphs.md", &graph::codes::CODES),
+        ("graphs.md", &graph::keys::CODES),
         ("programs.md", &program::codes::CODES),
     ];
     for (page, codes) in pages {
@@ -202,7 +202,7 @@ fn graph_code_table_matches_codes_used_in_source() {
         used.extend(code.find_iter(&text).map(|found| found.as_str().to_owned()));
     }
     let table: BTreeSet<String> =
-        graph::codes::CODES.iter().map(|(code, _)| (*code).to_owned()).collect();
+        graph::keys::CODES.iter().map(|(code, _)| (*code).to_owned()).collect();
     assert_eq!(used, table);
 }
 

@@ -9,10 +9,10 @@ use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::exchange::{NotReady, fetched, made};
 use crate::domain::decide::TurnReport;
 use crate::domain::id::AgentId;
-use crate::domain::repeated_turn::note_on_changes;
+use crate::domain::turn::TurnCost;
+use crate::domain::turn::note_on_changes;
 use crate::domain::turn::{FailureCause, TurnId, TurnInput};
-use crate::domain::turn_cost::TurnCost;
-use crate::language::prompt::context::JoinResults;
+use crate::language::prompt::step::JoinResults;
 use crate::store;
 use crate::store::files::{make_dir, replace};
 

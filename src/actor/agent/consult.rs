@@ -12,8 +12,8 @@ use crate::domain::consult::{
 };
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::Folder;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnInput;
-use crate::domain::turn_cost::TurnCost;
 use crate::language::prompt::step;
 use crate::language::resume::turn::TurnRules;
 

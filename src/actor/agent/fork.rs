@@ -21,9 +21,9 @@ use crate::domain::transition::{ForkTag, TagName, Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::domain::working_dir::WorkingDir;
 use crate::fault::point;
-use crate::language::fork_list;
+use crate::language::fork_plan;
 use crate::language::fork_plan::{ForkDirectories, ForkPlan};
-use crate::language::prompt::{agent_terms, step};
+use crate::language::prompt::step;
 use crate::language::resume::turn::TurnRules;
 
 /// The reason why a fork is not possible.
@@ -145,7 +145,7 @@ impl ForkPlanner {
     async fn text(&self, file: &str) -> Result<String, ForkError> {
         let (working_dir, file) = (self.rules.working_dir.clone(), file.to_owned());
         let performer = Rc::clone(&self.context.performer);
-        found(performer.text(working_dir, file, fork_list::MAX_LIST_BYTES).await)
+        found(performer.text(working_dir, file, fork_plan::MAX_LIST_BYTES).await)
     }
 
     /// Returns the children of a tag, whose directories are there.
@@ -172,8 +172,7 @@ impl ForkPlanner {
     async fn options(&self, forked: &ForkTag) -> Result<(AgentOptions, Option<String>), ForkError> {
         let source = self.context.source_of(self.rules.folder.as_ref());
         let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
-        let options =
-            agent_terms::agent_options_at(forked.scope.as_ref(), &forked.target, &*source);
+        let options = step::agent_options_at(forked.scope.as_ref(), &forked.target, &*source);
         if !options.worktree {
             return Ok((options, None));
         }

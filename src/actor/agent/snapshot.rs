@@ -11,7 +11,7 @@ use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::exchange::{NotReady, pushed};
 use crate::domain::activity::Activity;
 use crate::domain::decide::TurnReport;
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::turn::TurnId;

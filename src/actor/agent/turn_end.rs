@@ -7,8 +7,8 @@ use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::message::{TakeTransition, TurnEnded, TurnReplied};
 use crate::domain::decide::TurnReport;
 use crate::domain::kept_session::SessionKeeping;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnOutcome;
-use crate::domain::turn_cost::TurnCost;
 
 impl Handler<TurnEnded> for AgentActor {
     type Result = ();

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::Supervisor;
 use super::activities::PendingActivity;
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::actor::message::{AdvanceAgent, DispatchTurn, TakeTransition};
 use crate::domain::activity::ActivityResult;
 use crate::domain::advance::{Advance, AdvanceNext};

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
-use crate::actor::clock::{now, wall_clock_now};
+use crate::actor::context::{now, wall_clock_now};
 use crate::actor::message::AdvanceAgent;
 use crate::actor::runner::{StopLevel, TurnNews};
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};

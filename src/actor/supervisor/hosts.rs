@@ -15,8 +15,8 @@ use crate::domain::agent::Agent;
 use crate::domain::apply::take_homes;
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
-use crate::domain::home::PlacedAgent;
 use crate::domain::host::HostName;
+use crate::domain::host::PlacedAgent;
 use crate::domain::host_work::WIRE_VERSION;
 use crate::domain::id::AgentId;
 use crate::domain::placement::{

@@ -1,16 +1,19 @@
 //! The supervisor and joins: agents that wait for those they have forked, and agents that are not needed any more.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
-use actix::Context as Ctx;
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
-use super::Supervisor;
-use crate::actor::clock::now;
+use crate::actor::context::now;
+use crate::actor::exchange::{NotReady, made};
 use crate::actor::message::{CancelConsult, TerminateAgent};
+use crate::actor::supervisor::Supervisor;
 use crate::domain::decide::{TurnReport, finish_join};
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::language::resume::ResumeInput;
 
 /// The delay, in milliseconds, before another check whether turns begun earlier are attached.
 const SOON_MS: u64 = 5;
@@ -100,5 +103,31 @@ impl Supervisor {
                 TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Lost, why) };
             self.record_report(&TurnReport::failed(turn, failure), ctx);
         }
+    }
+}
+
+impl Supervisor {
+    /// Advances an agent that enters its state, once its worktree is there.
+    pub(super) fn advance_in_working_dir(&mut self, report: TurnReport, ctx: &mut Ctx<Self>) {
+        let Some(agent) = self.run.agents.get(&report.turn.agent) else { return };
+        let tree = agent.spec.working_dir.tree.clone();
+        let tree = tree.map(|tree| (tree, agent.spec.working_dir.home.clone()));
+        let Some(made_tree) = tree.filter(|tree| !self.made_trees.contains(tree)) else {
+            return self.advance(report, ResumeInput::Entered, ctx);
+        };
+        let (tree, home) = made_tree.clone();
+        let base = agent.own_base();
+        let making = made(Rc::clone(&self.context.performer), home, (agent.id.clone(), tree), base);
+        ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
+            Ok(()) => {
+                this.made_trees.insert(made_tree);
+                this.advance(report, ResumeInput::Entered, ctx);
+            }
+            Err(NotReady::Failed(failure)) => this.fail_advance(report, failure, ctx),
+            Err(NotReady::Ended) => {
+                this.advancing.remove(&report.turn.agent);
+                this.schedule(ctx);
+            }
+        }));
     }
 }

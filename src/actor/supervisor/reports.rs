@@ -6,7 +6,7 @@ use actix::{Context as Ctx, Handler};
 
 use super::dispatch::choice;
 use super::{FirstRecordParts, Supervisor};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
 use crate::domain::decide::{LoadSign, TurnReport, decide};

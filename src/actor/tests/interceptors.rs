@@ -123,7 +123,7 @@ fn interceptor_is_asked_again_after_holding_turn() {
     let stage = patient(move |question| {
         asked += u32::from(matches!(question, Consultation::Start(_)));
         let hold =
-            ConsultVerdict::Hold { until: crate::actor::clock::now(), reason: "wait".to_owned() };
+            ConsultVerdict::Hold { until: crate::actor::context::now(), reason: "wait".to_owned() };
         Some(if asked == 1 { hold } else { ConsultVerdict::Proceed })
     });
     let echo = Player::echo();

@@ -112,7 +112,7 @@ impl Still {
                 store,
                 start: SupervisorStart::FirstRecord(first),
                 placement: None,
-                stay_up: crate::actor::stay_up::StayUp::default(),
+                stay_up: crate::actor::process::StayUp::default(),
                 begun: Vec::new(),
                 throttle: TurnThrottle::new(1),
                 context,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::stage::{Player, Stage, ended, files, says, settings};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::actor::runner::LocalFuture;
 use crate::domain::event::Event;
 use crate::domain::run::{PauseReason, RunStatus};

@@ -6,7 +6,7 @@ use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
 use crate::actor::runner::LocalFuture;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;

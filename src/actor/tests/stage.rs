@@ -271,7 +271,7 @@ impl Stage {
                 workflows: WorkflowCache::default(),
                 builtins: serde_json::Map::new(),
                 hosts: None,
-                stay_up: crate::actor::stay_up::StayUp::default(),
+                stay_up: crate::actor::process::StayUp::default(),
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new(
                     "audience",

@@ -6,8 +6,8 @@ use super::runs::AgentArg;
 use super::{DirArgs, NamedRunArgs, variable};
 use crate::cli::options::RunOptions;
 use crate::domain::id::{AgentId, RunId};
+use crate::runtime::branch_draft::edited_state;
 use crate::runtime::branch_point::BranchPoint;
-use crate::runtime::branch_request::edited_state;
 
 pub(super) const BRANCH_HELP: &str = "Examples:
   raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with its current text

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
-use super::DirArgs;
-
+use crate::cli::args::{AllRunsArgs, DirArgs, NamedRunArgs, OneRunArgs, RunArgs};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::profile::GraphProfile;
+use crate::language::scrub::compiled;
 use crate::language::turn_options::tool_rule;
 use crate::language::{graph, program, prompt};
 
@@ -53,7 +53,7 @@ pub(super) fn check_help() -> String {
     format!(
         "{CHECK_HELP}\n\nCodes of prompt folders:\n{}\n\nCodes of graphs:\n{}\n\nCodes of programs:\n{}",
         rows(&prompt::codes::CODES),
-        rows(&graph::codes::CODES),
+        rows(&graph::keys::CODES),
         rows(&program::codes::CODES)
     )
 }
@@ -187,6 +187,198 @@ impl GraphArgs {
     }
 }
 
+pub(super) const IMPORT_HELP: &str = "Examples:
+  raymond import review.yaml              creates the folder review
+  raymond import review.zip -o flows/review
+
+YAML has `states`, which maps each name to the text of a prompt, or to a mapping with `prompt` and frontmatter
+keys (allowed_transitions, model, effort, …). The other keys are those of raymond.yaml. raymond warns about unknown
+keys and ignores them. A zip contains a folder of prompts. The target folder must not exist: nothing is overwritten.
+A zip with links, with paths outside the folder, or with more than 64 MiB is refused (exit 65), and so is invalid YAML.";
+
+/// Options of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// A workflow in one file: YAML with `states`, or a zip
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The folder to create [default: the file name without its extension]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+}
+
+pub(super) const NEW_HELP: &str = "Examples:
+  raymond new haiku                        a folder with two prompts, scripted replies and tests
+  raymond new review --from review-folder  a copy of another sample
+
+The folder must not exist: nothing is overwritten. Without NAME, raymond asks on a terminal.";
+
+/// Options of `new`.
+#[derive(Debug, Clone, Args)]
+pub struct NewArgs {
+    /// The folder to create
+    #[arg(value_name = "NAME")]
+    pub name: Option<PathBuf>,
+    /// The sample to copy, such as tour, review-folder or improve [default: haiku]
+    #[arg(long, value_name = "SAMPLE")]
+    pub from: Option<String>,
+}
+
+pub(super) const RECORD_HELP: &str = "Examples:
+  raymond record RUN -o cassettes/tour
+  raymond run workflows/tour --agent replay:cassettes/tour
+  raymond record RUN -o DIR --scrub 'acme-[0-9]+' --scrub-env DEPLOY_TOKEN
+  raymond record RUN -o DIR --json | jq .scrubbed
+
+A cassette contains the prompts, answers, costs, failures, refused tools and file changes of each turn, in two files:
+cassette.json and turns.jsonl. raymond replaces common forms of credentials with [scrubbed:RULE], and the summary
+shows how often each rule matched. No rule finds every secret: read a cassette before you share it.
+A cassette does not contain changes by commands (Bash), or changes outside the working directory.";
+
+/// Options of `record`.
+#[derive(Debug, Clone, Args)]
+pub struct RecordArgs {
+    /// The run.
+    #[command(flatten)]
+    pub named: NamedRunArgs,
+    /// The directory of the runs.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// The directory to write the cassette to
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Replace an existing cassette
+    #[arg(long)]
+    pub force: bool,
+    /// Scrub text that matches this regular expression; repeatable
+    #[arg(long, value_name = "REGEX", value_parser = pattern)]
+    pub scrub: Vec<String>,
+    /// Scrub the value of this environment variable; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub scrub_env: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    compiled(text).map(|_| text.to_owned())
+}
+
+pub(super) const WORKFLOW_HELP: &str = "Examples:
+  raymond workflow start workflows/planner-worker-review --id feature-42
+  raymond signal plan/ready --key feature-42        the fact that its first state waits for
+  raymond workflow watch feature-42                 its states, its requests and their answers
+  raymond workflow define workflows/standing-reviewer
+  raymond workflow start standing-reviewer --id nightly
+  raymond workflow list
+
+A program is a conversation of several agents as S-expressions (.lisp). `raymond check FILE` reports its errors,
+`raymond graph FILE` draws it, `raymond run FILE` runs it in the foreground, and `raymond signal` asserts the
+facts that it waits for.";
+
+pub(super) const START_HELP: &str = "Examples:
+  raymond workflow start workflows/planner-worker-review --id feature-42
+  raymond workflow start standing-reviewer --id nightly
+
+TARGET is a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
+`raymond start` starts prompts and graphs in the background.";
+
+pub(super) const WATCH_HELP: &str =
+    "Examples:
+  raymond workflow watch feature-42
+  raymond workflow watch --last
+
+Shows past and new events until the run ends or stops, in the language's notation of facts: workflow/state,
+workflow/log, agent-request and agent-response with their texts. `raymond log` shows the same events in words.
+The exit code is that of the run. --json prints each record as a line of JSON, under the names of `raymond log`.";
+
+/// Commands about programs.
+#[derive(Debug, Subcommand)]
+pub enum WorkflowCommand {
+    /// Check a program and store it under its name
+    #[command(after_help = DEFINE_HELP)]
+    Define(DefineArgs),
+    /// Start a program in the background, from a file or by its defined name; prints the run's id
+    #[command(after_help = START_HELP)]
+    Start(Box<RunArgs>),
+    /// Show a program's states, requests and answers as they come
+    #[command(after_help = WATCH_HELP)]
+    Watch(OneRunArgs),
+    /// Show the runs of programs
+    #[command(after_help = WORKFLOW_LIST_HELP)]
+    List(AllRunsArgs),
+}
+
+/// Options of `workflow define`.
+#[derive(Debug, Clone, Args)]
+pub struct DefineArgs {
+    /// The program's file
+    pub file: PathBuf,
+    /// The directory of the definitions.
+    #[command(flatten)]
+    pub dir: DirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) const RESUME_HELP: &str = "Examples:
+  raymond resume tour-20260115-143022-1a2b
+  raymond resume tour                    the only run whose id begins with tour
+  raymond resume --last --budget 5       the most recently started run, with a larger budget
+  raymond resume RUN --migrate           with the workflow's files as they are now";
+
+pub(super) const STATUS_HELP: &str = "Examples:
+  raymond status RUN
+  raymond status --last                  the most recently started run
+  raymond status RUN --json | jq -r .status";
+
+pub(super) const STOP_HELP: &str = "Examples:
+  raymond stop RUN
+  raymond stop --last --wait             return when the run has stopped
+  raymond stop RUN main.2                stop only this agent
+
+Running turns may finish within --shutdown of the run. `raymond resume RUN` resumes it.
+
+--json prints { run, asked, status }; with AGENT { run, agent, command, is_live }.";
+
+pub(super) const PENDING_HELP: &str = "Examples:
+  raymond pending                        questions, signals that programs wait for, parked agents
+  raymond pending --json | jq -r '.[].command'
+
+--json prints an array of { run, agent, kind, since, until, command } with the parts of each kind.";
+
+pub(super) const RECOVER_HELP: &str = "Examples:
+  raymond recover                        the runs that can be resumed
+  raymond recover --all                  resume all of them, and wait for them
+  raymond recover --all --dir /srv/work/.raymond
+
+--json prints an array as `raymond list --json` does.";
+
+pub(super) const SCHEMA_HELP: &str = "Examples:
+  raymond schema                         the whole protocol of plug-ins
+  raymond schema record                  a line of `raymond log --json`
+  raymond schema graph > graph.schema.json";
+
+pub(super) const COMPLETIONS_HELP: &str = "Examples:
+  source <(raymond completions bash)     in ~/.bashrc; zsh the same in ~/.zshrc, after compinit
+  raymond completions fish > ~/.config/fish/completions/raymond.fish
+
+The script asks raymond, so it also completes runs, the agents of the run on the command line, and defined programs.";
+
+pub(super) const DEFINE_HELP: &str = "Examples:
+  raymond workflow define workflows/standing-reviewer
+  raymond workflow define review.lisp    then: raymond workflow start review
+
+--json prints { name, file, program }.";
+
+pub(super) const WORKFLOW_LIST_HELP: &str = "Examples:
+  raymond workflow list
+  raymond workflow list --json | jq -r '.definitions[].name'
+
+`raymond` lists the defined programs. --json prints { definitions, runs }.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,5 +396,29 @@ mod tests {
         assert_eq!(format("x.png", Some(DrawingFormat::Svg)), Ok(DrawingFormat::Svg));
         let why = "x.png: unknown drawing format .png; use .svg, .dot or .gv (Graphviz), .mmd or .md (Mermaid), or give --format";
         assert_eq!(format("x.png", None), Err(why.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod examples_tests {
+    use clap::{Command, CommandFactory};
+
+    use crate::cli::args::Cli;
+
+    fn without_example(of: &Command, before: &str) -> Vec<String> {
+        let missing = of.get_subcommands().flat_map(|command| {
+            let name = format!("{before} {}", command.get_name());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // `start` shows the examples of `run`.
+            let is_shown = help.contains("Examples:\n") && help.contains("\n  raymond ");
+            let below = without_example(command, &name);
+            below.into_iter().chain((!is_shown).then_some(name)).collect::<Vec<_>>()
+        });
+        missing.collect()
+    }
+
+    #[test]
+    fn help_of_every_command_has_examples() {
+        assert_eq!(without_example(&Cli::command(), "raymond"), Vec::<String>::new());
     }
 }

@@ -1,10 +1,15 @@
 //! The tables of `raymond costs`: what was spent by state, model and agent, in a wide form and a narrow one. Pure.
 
-use super::agent_rows::AgentCostRow;
+use std::collections::BTreeMap;
+
+use crate::actor::registry::FanOutKey;
 use crate::cli::output::{self, short_number};
 use crate::cli::table::{self, TableCell};
-use crate::domain::ledger::LedgerLine;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
+use crate::domain::run::Run;
+use crate::domain::tree::fold::FAMILY_FOLD_SIZE;
 use crate::plugin::styled::{StyledLine, TextTone};
 
 /// The lines of one kind: of states, models or agents.
@@ -125,6 +130,94 @@ fn percentages(amounts: &[Usd], whole: Usd) -> Vec<u64> {
     percentages
 }
 
+/// The number of agents from which fan-outs are folded.
+const MIN_FOLDED_AGENTS: usize = 20;
+
+/// The number of rows that are shown unless all are.
+const DEFAULT_ROWS: usize = 10;
+
+/// A row of one agent or of several.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AgentCostRow {
+    /// The agent, or the number of agents and their first state.
+    pub(super) name: String,
+    /// The sum of its charges.
+    pub(super) line: LedgerLine,
+    /// The mean cost of several agents, and the most expensive of them with its cost.
+    pub(super) mean_and_most: Option<(Usd, AgentId, Usd)>,
+}
+
+/// Returns the rows of all agents that have had a charge; with `all`, each in its own.
+pub(super) fn rows(run: &Run, ledger: &Ledger, all: bool) -> Vec<AgentCostRow> {
+    let mut agents: Vec<(&AgentId, &LedgerLine)> = ledger.agents.iter().collect();
+    agents.sort_by(|(one, cost), (other, other_cost)| {
+        let dearer = other_cost.used.cost_usd.cmp(&cost.used.cost_usd);
+        dearer.then_with(|| one.cmp_by_number(other))
+    });
+    if all || agents.len() < MIN_FOLDED_AGENTS {
+        let max_rows = if all { usize::MAX } else { DEFAULT_ROWS };
+        return cut(agents.into_iter().map(|one| row_of(&[one], "")).collect(), max_rows);
+    }
+    let began = first_states(run);
+    let mut fan_outs: BTreeMap<FanOutKey, Vec<(&AgentId, &LedgerLine)>> = BTreeMap::new();
+    for (agent, line) in agents {
+        let key = FanOutKey::of(agent, began.get(agent));
+        fan_outs.entry(key).or_default().push((agent, line));
+    }
+    let mut rows = Vec::new();
+    for (key, members) in fan_outs {
+        if members.len() > FAMILY_FOLD_SIZE {
+            let state = key.began.map_or("an unknown state".to_owned(), |began| began.to_string());
+            rows.push(row_of(&members, &state));
+        } else {
+            rows.extend(members.iter().map(|one| row_of(std::slice::from_ref(one), "")));
+        }
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.line.used.cost_usd));
+    cut(rows, DEFAULT_ROWS)
+}
+
+/// Returns the state that each agent began in.
+fn first_states(run: &Run) -> BTreeMap<&AgentId, StateName> {
+    let live = run.agents.values().map(|agent| (&agent.id, agent.spec.shown_state()));
+    let ended = run.finished.iter().filter_map(|ended| Some((&ended.id, ended.began()?)));
+    live.chain(ended).collect()
+}
+
+/// Returns the row of agents, the most expensive of which is the first.
+fn row_of(members: &[(&AgentId, &LedgerLine)], state: &str) -> AgentCostRow {
+    let line = LedgerLine::sum(members);
+    match members {
+        [(most, dearest), _, ..] => {
+            #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+            let mean = Usd::from_dollars(line.used.cost_usd.dollars() / members.len() as f64);
+            AgentCostRow {
+                name: format!("{} agents of {state}", members.len()),
+                line,
+                mean_and_most: Some((mean, (*most).clone(), dearest.used.cost_usd)),
+            }
+        }
+        one => {
+            let name = one.iter().map(|(agent, _)| agent.to_string()).collect();
+            AgentCostRow { name, line, mean_and_most: None }
+        }
+    }
+}
+
+/// Returns the first rows, and one for the others.
+fn cut(mut rows: Vec<AgentCostRow>, max_rows: usize) -> Vec<AgentCostRow> {
+    if rows.len() > max_rows {
+        let rest = rows.split_off(max_rows);
+        let lines: Vec<((), &LedgerLine)> = rest.iter().map(|row| ((), &row.line)).collect();
+        rows.push(AgentCostRow {
+            name: format!("{} others (--all)", rest.len()),
+            line: LedgerLine::sum(&lines),
+            mean_and_most: None,
+        });
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +259,59 @@ mod tests {
         assert!(text[0].trim_start().starts_with("re-  "), "{text:#?}");
         assert!(text.iter().any(|line| line.contains("12.3M")), "{text:#?}");
         assert!(narrow[0].painted(true).contains("\u{1b}[2m"));
+    }
+}
+
+#[cfg(test)]
+mod agent_rows_tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, tag};
+    use crate::domain::transition::TagName;
+    use crate::domain::usage::ModelUse;
+
+    /// Returns a run with that many workers, and its ledger: the n-th worker has cost n cents.
+    fn crowd(workers: u32) -> (Run, Ledger) {
+        let mut scene = Scene::begin();
+        let mut ledger = Ledger::default();
+        let line = |cents: u32| {
+            let cost_usd = Usd::from_dollars(f64::from(cents) / 100.0);
+            LedgerLine {
+                turns: 1,
+                used: ModelUse { cost_usd, ..ModelUse::default() },
+                ..LedgerLine::default()
+            }
+        };
+        ledger.agents.insert(AgentId::main(), line(500));
+        for number in 1..=workers {
+            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+            ledger.agents.insert(AgentId::main().child(number), line(number));
+        }
+        (scene.run, ledger)
+    }
+
+    fn texts(workers: u32, all: bool) -> Vec<String> {
+        let (run, ledger) = crowd(workers);
+        let text = |row: &AgentCostRow| {
+            let more = row.mean_and_most.as_ref();
+            let more = more.map(|(mean, most, cost)| format!(", mean {mean}, most {most} {cost}"));
+            format!("{} {}{}", row.name, row.line.used.cost_usd, more.unwrap_or_default())
+        };
+        rows(&run, &ledger, all).iter().map(text).collect()
+    }
+
+    #[test]
+    fn fan_out_of_many_is_one_row_with_mean_and_most() {
+        assert_eq!(
+            texts(30, false),
+            ["main $5.00", "30 agents of WORK.md $4.65, mean $0.1550, most main.30 $0.30"]
+        );
+        assert_eq!(texts(30, true).len(), 31);
+    }
+
+    #[test]
+    fn few_agents_have_rows_of_their_own_and_the_cheapest_are_summed() {
+        let rows = texts(15, false);
+        assert_eq!(rows[..2], ["main $5.00", "main.15 $0.15"]);
+        assert_eq!(rows[10], "6 others (--all) $0.21");
     }
 }

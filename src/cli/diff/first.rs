@@ -6,7 +6,7 @@ use crate::cli::exit::Error;
 use crate::domain::cassette::reply_text;
 use crate::domain::run_diff::{MomentDifference, RunPair};
 use crate::domain::run_trace::{TraceAspect, TracedMoment, TracedText};
-use crate::language::line_difference::line_difference;
+use crate::language::diagnostic::line_difference;
 use crate::runtime::comparison::{ComparedRun, RunComparison};
 use crate::store::layout::RunsRoot;
 

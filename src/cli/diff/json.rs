@@ -8,7 +8,7 @@ use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run_diff::{FileDifference, RunPair, StepDifference, StepWay};
 use crate::domain::run_trace::{TracedContent, TracedEnding, TracedFile, TracedMoment, TracedText};
-use crate::language::line_difference::line_difference;
+use crate::language::diagnostic::line_difference;
 use crate::runtime::comparison::{ComparedRun, RunComparison, WorkflowFileDifference};
 
 /// Returns the difference as JSON.

@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use crate::cli::exit::Error;
-use crate::cli::questions;
-use crate::cli::{costs, list, pending, status};
+use crate::cli::subject::InspectedWorkflow;
+use crate::cli::{costs, graph, list, pending, questions, status};
 use crate::domain::id::RunId;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
+use crate::language::drawing::placed::PlacedDrawing;
 use crate::process::turn_tail::changed;
 use crate::runtime::observing::inbox_view::with_inbox;
 use crate::serve::backend::FollowedRun;
@@ -170,4 +171,30 @@ pub(super) fn costs(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
         value["more_agents"] = json!(more);
     }
     Ok(value)
+}
+
+/// The most nodes of a picture.
+const MAX_NODES: usize = 150;
+
+/// Returns the picture of a run's workflow, from its files as they were when the run began.
+pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+    let run = load_view(root, id)?.run;
+    let mut folder = root.run(id).workflow();
+    if let Some(below) = &run.folder {
+        folder = folder.join(below.as_str());
+    }
+    let first = |name: &str| folder.join(name);
+    // A workflow that is one file is drawn from that file.
+    let entry = run
+        .agents
+        .unordered()
+        .map(|agent| (&agent.id, agent.spec.state.clone()))
+        .chain(run.finished.iter().filter_map(|ended| Some((&ended.id, ended.began()?))))
+        .find(|(agent, _)| agent.parent().is_none())
+        .map(|(_, state)| first(state.as_str().split('#').next().unwrap_or_default()));
+    let path = entry.filter(|path| path.is_file()).unwrap_or_else(|| folder.clone());
+    let subject = InspectedWorkflow::open(&path)?;
+    let drawing = graph::draw(&subject, id.as_str());
+    let drawing = drawing.map_err(|reasons| Error::Usage(reasons.join("\n")))?;
+    Ok(json!(PlacedDrawing::of(&drawing.folded(MAX_NODES))))
 }

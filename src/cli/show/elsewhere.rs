@@ -1,19 +1,21 @@
 //! The texts of turns that ran at other hosts, for `raymond show`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::args::readers::ShowArgs;
 use crate::cli::engine;
 use crate::cli::exit::Error;
 use crate::domain::history::{HistoryStep, HistoryTurn};
-use crate::domain::id::RunId;
-use crate::domain::turn::TurnId;
-use crate::domain::turn_texts::{ScriptTexts, TurnTexts};
+use crate::domain::id::{RunId, SessionId};
+use crate::domain::run::Run;
+use crate::domain::settings::AnswererKind;
+use crate::domain::turn::{ScriptTexts, TurnId, TurnTexts};
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::runtime;
+use crate::runtime::branch_draft::missing;
 use crate::runtime::sharing::{TurnPlace, transcripts};
 use crate::store::layout::RunDir;
-use crate::world::script_note::{ScriptOutput, script_output};
+use crate::world::script::{ScriptOutput, script_output};
 
 /// The texts of turns that ran at other hosts, or why their hosts did not give them.
 #[derive(Debug, Default)]
@@ -84,5 +86,31 @@ impl TextsElsewhere {
 
     fn given(&self, turn: &HistoryTurn) -> Option<&TurnTexts> {
         self.0.get(&turn.id)?.as_ref().ok()
+    }
+}
+
+/// The sessions of turns, and those among them that Claude Code does not have any more.
+#[derive(Debug, Default)]
+pub(super) struct KeptSessions {
+    missing: BTreeSet<SessionId>,
+    /// True if the turns have had no session of Claude Code at all.
+    has_none: bool,
+}
+
+impl KeptSessions {
+    /// Looks the sessions up. One that cannot be looked up counts as kept.
+    pub(super) fn of(run: &Run, steps: &[HistoryStep]) -> Self {
+        let turns = steps.iter().flat_map(|step| &step.turns);
+        let sessions = turns.map(|turn| turn.session.clone());
+        let missing = missing(&run.settings, sessions).ok().flatten();
+        Self {
+            missing: missing.map(|missing| missing.ids).unwrap_or_default(),
+            has_none: run.settings.answerer != AnswererKind::Claude,
+        }
+    }
+
+    /// Returns whether the session of a turn can be resumed. A host has those of its turns itself.
+    pub(super) fn has(&self, turn: &HistoryTurn) -> bool {
+        !self.has_none && (turn.host.is_some() || !self.missing.contains(&turn.session))
     }
 }

@@ -6,27 +6,31 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::TestSession;
-use super::case_dir::CaseDir;
-use super::case_trust::is_trusted;
-use super::discovery::{LoadedCase, shown};
-use super::live_terms::LiveTerms;
+use crate::cli::args::cases::TrustSwitches;
+use crate::cli::confirm::is_person_at_terminal;
 use crate::cli::exit::Error;
 use crate::cli::person;
+use crate::cli::test::TestSession;
+use crate::cli::test::case_dir::CaseDir;
+use crate::cli::test::discovery::{LoadedCase, shown};
+use crate::cli::test::live_terms::LiveTerms;
 use crate::domain::id::RunId;
 use crate::fault::STOP_AFTER;
+use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::process::ancestry;
 use crate::process::cancellation::StopLevel;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::child::subreaper::ProcessPurpose;
 use crate::process::child::{
     ChildEnvironment, ChildProcess, ChildProcessSpec, end_processes_of_run,
 };
 use crate::process::command::EnvironmentMarker;
 use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
-use crate::process::owner;
-use crate::runtime::OTHER_SCRIPT;
+use crate::runtime::trust::examine;
 use crate::runtime::workflow_errors::NO_CHECK_ADVICE;
+use crate::runtime::{OTHER_SCRIPT, Workflow, directories, settings_of};
 use crate::store::layout::RunsRoot;
+use crate::store::trust::FolderTrust;
 use crate::store::user_state::UserState;
 
 /// The id of the run of every case.
@@ -147,7 +151,7 @@ impl CaseProcess<'_> {
         let state = UserState::new(self.dir.state().join("raymond"));
         let mut variables = vec![
             ("RAYMOND_TRUST".into(), is_trusted.to_string().into()),
-            (owner::VARIABLE.into(), std::process::id().to_string().into()),
+            (ancestry::VARIABLE.into(), std::process::id().to_string().into()),
         ];
         variables.extend(person::proof_of_test(&state, &self.dir.runs()));
         variables
@@ -214,4 +218,23 @@ impl CaseProcess<'_> {
         let work = self.dir.work().display().to_string();
         text.replace(&script, &shown(&self.loaded.file)).replace(&work, "WORK")
     }
+}
+
+/// Returns whether the workflow of a case is trusted: for this test, or as it is now.
+///
+/// # Errors
+/// [`Error`] if it cannot be examined.
+pub(super) fn is_trusted(loaded: &LoadedCase, given: &TrustSwitches) -> Result<bool, Error> {
+    if person::trust_origin(&given.consent()).is_some() {
+        return Ok(true);
+    }
+    let workflow = Workflow::open(&loaded.entry_path())?;
+    let root = RunsRoot::new(std::env::temp_dir().join("raymond-test"));
+    let settings = settings_of(&workflow);
+    let examined = examine(&root, &workflow, &settings, &GraphVocabulary::default(), None)?;
+    Ok(match examined.trust(&directories::user_state()?)? {
+        FolderTrust::Trusted => true,
+        FolderTrust::Reworded(_) => is_person_at_terminal(),
+        FolderTrust::Lost(_) | FolderTrust::OtherKey | FolderTrust::Never => false,
+    })
 }

@@ -9,15 +9,16 @@ use std::rc::Rc;
 
 use tokio::task::JoinSet;
 
+use super::TestSession;
 use super::discovery::{LoadedCase, shown};
 use super::live_case::{LiveReport, LiveTask, run};
 use super::live_report::{self, LiveSummary};
-use super::{TestSession, junit};
 use crate::cli::args::cases::TestArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::interrupts::signals;
 use crate::cli::output;
-use crate::domain::live_budget::{LiveBudget, LiveBudgetAnswer};
+use crate::cli::test::report;
+use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
 use crate::domain::live_results::LiveEnd;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
@@ -40,7 +41,7 @@ pub(super) fn test(args: &TestArgs, loaded: Vec<LoadedCase>) -> Result<CliExitCo
     })?;
     let summary = LiveSummary::of(&reports, args.live.budget, is_interrupted);
     if let Some(path) = &args.junit {
-        junit::write(path, &summary.junit_cases())?;
+        report::write(path, &summary.junit_cases())?;
     }
     if args.json {
         output::print_json(&summary.json())?;

@@ -7,7 +7,7 @@ use super::case_attempt::{AttemptFault, AttemptKind, attempt};
 use super::case_report::CaseReport;
 use super::discovery::LoadedCase;
 use super::live_terms::LiveTerms;
-use crate::domain::live_budget::LivePart;
+use crate::domain::budget::LivePart;
 use crate::domain::live_results::{LiveEnd, LiveRun};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;

@@ -7,11 +7,11 @@ use console::style;
 use serde_json::{Value, json};
 
 use super::discovery::shown;
-use super::junit::JunitCase;
 use super::live_case::LiveReport;
 use super::report::{messages, mismatches_json, write_messages, write_paths};
 use crate::cli::exit::CliExitCode;
 use crate::cli::output;
+use crate::cli::test::report::JunitCase;
 use crate::domain::id::AgentId;
 use crate::domain::live_results::{LIVE_HEADS, LiveEnd, LiveRow};
 use crate::domain::model::ModelName;

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::case_options::options;
-use crate::cli::args::live_cases::LivePermissions;
-use crate::domain::live_budget::LivePart;
+use crate::cli::args::cases::LivePermissions;
+use crate::domain::budget::LivePart;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::language::budget::dollars;
 use crate::language::cases::CaseSetting;
+use crate::language::manifest::dollars;
 
 /// The time that the turns of a live run have to end after an interrupt.
 const SHUTDOWN: &str = "5s";
@@ -67,7 +67,7 @@ fn own_budget(settings: &[CaseSetting]) -> Option<Usd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::live_budget::{LiveBudget, LiveBudgetAnswer};
+    use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
     use crate::language::position::SourcePlace;
 
     fn shown(settings: &[(&str, &str)], model: Option<&str>) -> String {

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use crate::domain::id::{AgentId, StateName};
-use crate::domain::tree::branches::AgentHierarchy;
+use crate::domain::tree::fold::AgentHierarchy;
 use crate::domain::tree::fold::{
     self, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
 };

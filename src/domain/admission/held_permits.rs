@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::queue_hosts::HostIndex;
+use crate::domain::budget::{RunningTurn, RunningTurns};
 use crate::domain::id::{AgentId, StateName};
-use crate::domain::running_turns::{RunningTurn, RunningTurns};
 
 /// A permit that an agent holds.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::agent::Agent;
 use crate::domain::id::StateName;
 use crate::domain::question::Question;
 use crate::domain::time::Timestamp;
@@ -32,5 +33,22 @@ impl QuestionTimeout {
     /// Creates the timeout of a question that is asked now.
     pub(in crate::domain) fn after(timeout: &AskTimeout, now: Timestamp) -> Self {
         Self { at: now.plus(timeout.timeout_ms), state: timeout.timeout_next.clone() }
+    }
+}
+
+impl Agent {
+    /// Returns the text that its next turn is asked: the reminder if there is one, else the prompt. A person may have edited
+    /// that of the state, but not that of an evaluator.
+    pub fn asked_text(&self, prompt: String) -> String {
+        let edited = self.edited_prompt.as_ref().filter(|_| self.proposal().is_none());
+        self.reminder.as_ref().or(edited).cloned().unwrap_or(prompt)
+    }
+
+    /// Puts the text of a person in the place of the one that its next turn is asked.
+    pub(in crate::domain) fn edit_asked_text(&mut self, text: String) {
+        match &mut self.reminder {
+            Some(reminder) => *reminder = text,
+            None => self.edited_prompt = Some(text),
+        }
     }
 }

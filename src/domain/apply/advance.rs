@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::forks::result_value;
 use super::money::{EstimateUpdate, begin_share, spend};
 use super::program::{advance_program, drop_requests};
 use super::{ApplyError, due};
 use crate::domain::agent::{
     Agent, AgentExecution, AgentSpec, AskedQuestion, QuestionTimeout, StepStage,
 };
+use crate::domain::apply::transitions::result_value;
 use crate::domain::effect::Effect;
 use crate::domain::event::{AdvanceView, AdvancedTo, GraphAdvanced, NextAction, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};

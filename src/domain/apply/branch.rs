@@ -5,7 +5,7 @@ use crate::domain::activity::Activity;
 use crate::domain::branch::BranchedAgent;
 use crate::domain::effect::Effect;
 use crate::domain::event::RunBranched;
-use crate::domain::published_state::{INSTANCE_LABEL, STATE_LABEL};
+use crate::domain::program_execution::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::session::SessionOrigin;
 

@@ -1,7 +1,7 @@
 //! Calls with a budget: what is spent in them, and what is kept of them when their callers end.
 
 use crate::domain::agent::Agent;
-use crate::domain::call_budget::EndedCall;
+use crate::domain::budget::EndedCall;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::Run;

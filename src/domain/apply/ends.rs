@@ -2,11 +2,11 @@
 
 use super::advance::end_wait_of_parent;
 use super::calls::keep_calls;
-use super::forks::count_end_at_parent;
 use super::money::{EstimateUpdate, close_shares, spend};
 use super::program::{fail_requests_of, release};
 use super::{ApplyError, due};
 use crate::domain::agent::Agent;
+use crate::domain::apply::transitions::count_end_at_parent;
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
 use crate::domain::id::{AgentId, StateName};

@@ -1,8 +1,8 @@
 //! Joins: an agent waits for those it has forked, and their outcomes become its state's results.
 
-use super::forks::result_value;
 use super::money::close_shares;
 use super::{ApplyError, due};
+use crate::domain::apply::transitions::result_value;
 use crate::domain::effect::Effect;
 use crate::domain::event::{JoinBegun, JoinFinished, StoppedChild};
 use crate::domain::id::AgentId;

@@ -4,11 +4,11 @@
 //! agent only if there is no caller.
 
 use super::failure::FailedTurn;
-use super::fork::no_room;
 use super::questions::prepared_answer;
 use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::domain::agent::{Agent, StepStage};
+use crate::domain::decide::join::no_room;
 use crate::domain::event::{
     AdvancePosition, Event, FinishedTask, GraphAdvanced, GraphProgress, LanguageAdvanced,
     NextAction, ProgramAdvanced, ProgramLogged, RoleRequested,
@@ -17,8 +17,8 @@ use crate::domain::policy::AcceptedTransition;
 use crate::domain::program_execution::{ProgramExecution, RoleRequest};
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::turn_cost::TurnCost;
 
 /// Returns the events of an advance: its outputs, the advance itself, and its immediate consequences. None if
 /// nothing changed.

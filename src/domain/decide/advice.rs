@@ -19,8 +19,8 @@ use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::turn_cost::TurnCost;
 
 /// Takes a transition, as far as plug-ins allow.
 pub(super) fn apply_verdicts(

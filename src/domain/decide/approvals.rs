@@ -1,10 +1,10 @@
 //! Decisions on tool calls that need approval, and on the answers.
 
-use super::late_cost::settled;
 use super::{AnswerError, TurnReport};
 use crate::domain::agent::Agent;
 use crate::domain::approval::{ApprovalRequest, ApprovalVerdict, PendingApproval};
 use crate::domain::consult::{PluginVerdict, approval_answer};
+use crate::domain::decide::report_effects::settled;
 use crate::domain::event::{ApprovalAnswered, ApprovalAsked, Event, TurnSuspended};
 use crate::domain::id::StateName;
 use crate::domain::question::{AnswerCommand, InvalidAnswer};

@@ -1,15 +1,16 @@
 //! Decisions on failed turns, and the records of agents that do not continue.
 
-use super::late_cost::settled;
-use super::{NondeterministicInputs, TurnReport};
 use crate::domain::agent::Agent;
+use crate::domain::decide::report_effects::settled;
+use crate::domain::decide::{AcceptedTransition, NondeterministicInputs, TurnReport};
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::{Folder, SessionId, StateName, StepMode};
 use crate::domain::restart::{RestartContext, RestartDecision, decide_restart};
+use crate::domain::retry::{RetriedAgent, RetryError, RetrySelection, plan_retry};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::supervision::{OnExhausted, SupervisionPolicy};
-use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::transition::Transition;
+use crate::domain::turn::{FailureCause, TurnCost, TurnFailure, TurnId};
 
 pub(super) fn turn_failed(
     run: &Run,
@@ -131,4 +132,113 @@ pub(super) fn give_up(
         why,
     }
     .fail(false)
+}
+
+/// Returns the event with which the chosen agents live again, each in a new session.
+///
+/// # Errors
+/// [`RetryError`] if the selection chooses none.
+pub fn retry_agents(
+    run: &Run,
+    selection: &RetrySelection,
+    mut new_session: impl FnMut() -> SessionId,
+) -> Result<Event, RetryError> {
+    let plan = plan_retry(run, selection)?;
+    let agents = plan.agents.into_iter();
+    let agents = agents.map(|planned| RetriedAgent { agent: planned.id, session: new_session() });
+    Ok(Event::AgentsRetried { agents: agents.collect() })
+}
+
+/// Returns the event that ends an agent which a person has stopped, with the cost of the turn that ran. Whatever that turn
+/// led to is not taken.
+pub(super) fn stopped_with(agent: &Agent, report: &TurnReport) -> Event {
+    give_up(agent, report, FailureCause::Stopped, "a person stopped it".to_owned())
+}
+
+/// Returns the event that ends an agent which a person has stopped, and of which nothing runs; `None` if nobody has.
+pub fn stopped(agent: &Agent) -> Option<Event> {
+    let is_ending = agent.orders.is_ending;
+    is_ending.then(|| stopped_with(agent, &TurnReport::empty(agent.turn_id())))
+}
+
+/// The most scripts that an agent runs in a row, with those of the agents that forked it. A turn of Claude Code or
+/// an answer of a person begins the count anew. It is as many as a graph may pass nodes.
+pub const MAX_SCRIPTS_IN_A_ROW: u32 = 10_000;
+
+/// Returns the failure of an agent whose scripts lead to each other without end; `None` for any other step.
+pub(super) fn end_script_circle(
+    agent: &Agent,
+    accepted: &AcceptedTransition,
+    report: &TurnReport,
+) -> Option<Event> {
+    let goes_on = !matches!(accepted.transition, Transition::Result { .. });
+    let is_over = agent.script_steps.saturating_add(1) >= MAX_SCRIPTS_IN_A_ROW;
+    (agent.current_state.steps() == Some(StepMode::Tagged)
+        && agent.advances_itself()
+        && goes_on
+        && is_over).then(|| {
+        let why = format!(
+            "{MAX_SCRIPTS_IN_A_ROW} scripts ran in a row, without a turn of Claude Code or an answer of a person between them, and no more may; lead the circle to a <result>, or through a prompt"
+        );
+        give_up(agent, report, FailureCause::Workflow, why)
+    })
+}
+
+#[cfg(test)]
+mod script_circle_tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, goto, result};
+    use crate::domain::id::StateName;
+    use crate::domain::transition::Transition;
+
+    fn ends(agent: &Agent, transition: Transition) -> Option<Event> {
+        let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+        end_script_circle(agent, &accepted, &TurnReport::empty(agent.turn_id()))
+    }
+
+    #[test]
+    fn circle_of_scripts_ends_at_its_bound_with_a_clear_error() {
+        let scene = Scene::begin();
+        let mut agent = scene.agent("main").clone();
+        agent.current_state = StateName::parse("A.sh").expect("a state");
+        agent.script_steps = MAX_SCRIPTS_IN_A_ROW - 2;
+        assert_eq!(ends(&agent, goto("B.sh")), None);
+        agent.script_steps += 1;
+        let Some(Event::AgentFailed(failed)) = ends(&agent, goto("B.sh")) else { panic!("no end") };
+        assert_eq!(failed.cause, FailureCause::Workflow);
+        assert!(
+            failed.error.starts_with("in A.sh: 10000 scripts ran in a row"),
+            "{}",
+            failed.error
+        );
+        assert_eq!(ends(&agent, result("x")), None);
+        agent.current_state = StateName::parse("A.md").expect("a state");
+        assert_eq!(ends(&agent, goto("B.sh")), None);
+    }
+
+    #[test]
+    fn turn_begins_the_count_of_scripts_anew_and_a_fork_hands_it_on() {
+        let mut scene = Scene::begin();
+        scene.take("main", goto("A.sh"));
+        let script = |scene: &Scene, transition| {
+            let mut step = scene.step("main", transition);
+            step.without_turn = true;
+            Event::StepFinished(step)
+        };
+        for _ in 0..3 {
+            let step = script(&scene, goto("A.sh"));
+            scene.happens(step);
+        }
+        assert_eq!(scene.agent("main").script_steps, 3);
+        let fork = crate::domain::apply::tests::scene::tag(
+            crate::domain::transition::TagName::Fork,
+            "NEXT.md",
+            "B.sh",
+        );
+        let step = script(&scene, fork);
+        scene.happens(step);
+        assert_eq!((scene.agent("main").script_steps, scene.agent("main.1").script_steps), (4, 4));
+        scene.take("main", goto("A.sh"));
+        assert_eq!(scene.agent("main").script_steps, 0);
+    }
 }

@@ -13,7 +13,7 @@ use crate::domain::program_execution::{
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::FailureCause;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 /// The inputs with which an execution begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Decisions on the answers to people's questions, and on those that come too late.
 
-use super::approval_answered;
 use crate::domain::agent::Agent;
+use crate::domain::decide::approval_answered;
 use crate::domain::event::{Event, QuestionAnswered, QuestionTimedOut};
-use crate::domain::id::{AgentId, StateName};
+use crate::domain::id::{AgentId, MessageId, StateName};
 use crate::domain::question::{Answer, AnswerCommand, InvalidAnswer, Question};
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -131,4 +131,15 @@ pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
             enters: late.state.clone(),
         })
     })
+}
+
+/// Returns the event of a message that a running turn has read; `None` if its turn is over, or if it is no message of a
+/// person that still waits.
+pub fn message_read(run: &Run, turn: &TurnId, message: &MessageId) -> Option<Event> {
+    let agent = run.agents.get(&turn.agent).filter(|agent| agent.turn_id() == *turn)?;
+    let is_read = |id: &MessageId| id == message;
+    let mut waiting = agent.orders.messages.iter().filter(|message| !message.is_taken);
+    waiting
+        .any(|waiting| waiting.id.as_ref().is_some_and(is_read))
+        .then(|| Event::MessagesTaken { turn: turn.clone(), message: Some(message.clone()) })
 }

@@ -21,7 +21,7 @@ use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::session::Session;
 use crate::domain::supervision::{OnExhausted, SupervisionOverrides, SupervisionPolicy};
 use crate::domain::transition::TagName;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 use crate::domain::usage::{ModelUse, UsageByModel};
 
 const NOW: Timestamp = Timestamp(100_000);

@@ -19,11 +19,11 @@ use crate::domain::graph_execution::{
 };
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::join::Join;
-use crate::domain::language_position::LanguagePosition;
+use crate::domain::program_execution::LanguagePosition;
 use crate::domain::program_execution::ProgramPosition;
 use crate::domain::question::Question;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnId;
-use crate::domain::turn_cost::TurnCost;
 
 /// The position that an advance has reached, by language, before it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use super::{Event, FinishedTask, NextAction, StoppedChild};
 use crate::domain::approval::PendingApproval;
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::question::Question;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnId;
-use crate::domain::turn_cost::TurnCost;
 
 /// The parts that an event has, of those that several events have.
 #[derive(Debug, Clone, Copy, Default)]

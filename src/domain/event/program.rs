@@ -14,8 +14,8 @@ use crate::domain::agent::AgentSpec;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
 use crate::domain::program_execution::{ProgramSource, RequestStatus, RoleRequest};
 use crate::domain::transition::Variables;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnId;
-use crate::domain::turn_cost::TurnCost;
 
 /// An execution of a program begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

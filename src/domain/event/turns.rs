@@ -12,8 +12,8 @@ use crate::domain::join::{Join, JoinOutcome, JoinTally};
 use crate::domain::question::Answer;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::turn_cost::TurnCost;
 
 /// An agent asked for a transition, and a turn of its state's evaluator comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

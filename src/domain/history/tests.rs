@@ -10,7 +10,7 @@ use crate::domain::apply::tests::scene::{
 use crate::domain::event::{AgentFailed, JoinFinished, StoppedChild, TurnRejected};
 use crate::domain::join::{JoinCondition, JoinOutcome, JoinTally};
 use crate::domain::transition::TagName;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 /// The session of each turn, and whether the turn has ended.
 type Turns = Vec<(String, bool)>;

@@ -11,7 +11,7 @@ use crate::domain::event::{
 };
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 use crate::domain::usage::UsageByModel;
 
 /// Applies events to a run, and counts them in a ledger.

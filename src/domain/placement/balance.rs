@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostTable;
 use crate::domain::admission::{AdmissionQueue, AgentMobility, HostActivity};
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::host::HostName;
 use crate::domain::id::AgentId;
 

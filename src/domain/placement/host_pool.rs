@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::known_host::{HostLoad, HostObstacle};
-use super::unplaced::Unplaced;
-use crate::domain::host::{HostLabel, HostName};
+use crate::domain::host::{HostLabel, HostName, PlacedAgent};
+use crate::domain::id::AgentId;
+use crate::domain::placement::known_host::{HostLoad, HostObstacle};
+use crate::domain::placement::unplaced::Unplaced;
+use crate::domain::session::Session;
+use crate::domain::working_dir::WorkingDir;
 
 /// The hosts with one label, or all hosts.
 #[derive(Debug, Default)]
@@ -74,5 +77,64 @@ impl HostPool {
                 Unplaced::Mixed { label, counts }
             }
         }
+    }
+}
+
+/// Returns whether an agent with this session for its next turn can go on at another host: an engine keeps the history that
+/// the turn continues, or it continues none.
+pub fn goes_on_elsewhere(session: &Session) -> bool {
+    session.history().is_none() || session.kept.is_some()
+}
+
+/// An agent whose host was lost, or has begun another epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostAgent {
+    /// The agent, and where it was.
+    pub placed: PlacedAgent,
+    /// It had begun something there.
+    pub has_begun: bool,
+    /// The group that it belonged to.
+    pub group: Option<PlacementGroup>,
+}
+
+/// The agents that share a directory which is on one host only.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PlacementGroup {
+    /// They work in the run's own directory.
+    RunDirectory,
+    /// They work in the worktree of this agent.
+    Worktree(AgentId),
+}
+
+impl PlacementGroup {
+    /// Returns the group of an agent in a directory. If all hosts share the run's directory, the agents in it are no
+    /// group.
+    pub fn of(working_dir: &WorkingDir, is_shared: bool) -> Option<Self> {
+        match &working_dir.tree {
+            Some(owner) => Some(Self::Worktree(owner.clone())),
+            None if is_shared => None,
+            None => Some(Self::RunDirectory),
+        }
+    }
+}
+
+#[cfg(test)]
+mod after_loss_tests {
+    use super::*;
+    use crate::domain::id::SessionId;
+    use crate::domain::kept_session::KeptSession;
+
+    #[test]
+    fn agent_goes_on_elsewhere_with_a_kept_session_or_a_fresh_one() {
+        let id = SessionId::new("a");
+        let fresh = Session::fresh(id.clone());
+        assert!(goes_on_elsewhere(&fresh));
+        let mut resumed = fresh.after_turn(None);
+        let retried = resumed.branched(SessionId::new("b"));
+        assert!(!goes_on_elsewhere(&resumed) && !goes_on_elsewhere(&retried));
+        resumed.note_kept(&KeptSession { session_id: id, manifest: "sha256:0".into() });
+        let retried = resumed.branched(SessionId::new("b"));
+        assert!(goes_on_elsewhere(&resumed) && goes_on_elsewhere(&retried));
+        assert!(!goes_on_elsewhere(&resumed.after_turn(None)), "the next turn is not kept");
     }
 }

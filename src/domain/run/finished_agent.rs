@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::activity::Activity;
 use crate::domain::agent::Agent;
+use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::money::Usd;
+use crate::domain::run::{PauseReason, Run};
 use crate::domain::transition::Variables;
 use crate::domain::turn::{FailureCause, TurnId};
 
@@ -98,4 +101,83 @@ pub enum AgentEnding {
     Result(String),
     /// With an error.
     Error(String),
+}
+
+impl Run {
+    /// Returns whether a change of a fact came before the run branched off another and after what both share.
+    pub fn hides(&self, change: &FactChange) -> bool {
+        self.branch.as_ref().is_some_and(|branch| branch.hides(change, &self.facts))
+    }
+
+    /// Returns a fact that held where the run branched off another and is gone since, until an agent of it takes it.
+    pub fn kept_fact(&self, activity: &Activity) -> Option<Fact> {
+        let Activity::Claim { label, key, seq } = activity else { return None };
+        let branch = self.branch.as_ref()?;
+        let fact = self.facts.get(label, Some(key)).filter(|fact| fact.seq == *seq)?;
+        branch.keeps(&fact).then_some(fact)
+    }
+}
+
+impl Run {
+    /// Returns the pause that is due when every live agent waits for a person or for one that does.
+    pub fn waiting(&self) -> Option<PauseReason> {
+        let is_still =
+            |agent: &Agent| agent.parked_reason().is_some() || agent.is_held() || agent.waits();
+        if !self.agents.all(is_still) {
+            return None;
+        }
+        let questions = self.agents.values().filter_map(Agent::question);
+        let approvals = self.agents.values().flat_map(Agent::open_approvals);
+        let questions = questions.map(|asked| asked.question.text.clone());
+        let mut texts = questions.chain(approvals.map(|asked| asked.request.summary()));
+        if let Some(first) = texts.next() {
+            return Some(PauseReason::Asking { questions: 1 + texts.count(), first });
+        }
+        let mut waits = self.external_waits();
+        if let Some(first) = waits.next() {
+            let first = first.awaiting.clone();
+            return Some(PauseReason::Waiting { programs: 1 + waits.count(), first });
+        }
+        let held = |agent: &Agent| {
+            let (id, run) = (&agent.id, &self.workflow_id);
+            let why = || format!("{id} is held; continue it with `raymond release {run} {id}`");
+            agent.is_held().then(why)
+        };
+        let reason = |agent: &Agent| {
+            let reason = agent.parked_reason().map(str::to_owned).or_else(|| held(agent));
+            reason.map(|reason| (agent.waits(), reason))
+        };
+        let mut parked: Vec<(bool, String)> = self.agents.values().filter_map(reason).collect();
+        // An agent that waits for others cannot go on before they do, so one that does not is named.
+        parked.sort_by_key(|(waits, _)| *waits);
+        let agents = parked.len();
+        let (_, reason) = parked.into_iter().next()?;
+        Some(PauseReason::Parked { agents, reason })
+    }
+}
+
+#[cfg(test)]
+mod waiting_tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, tag};
+    use crate::domain::join::JoinCondition;
+    use crate::domain::time::Timestamp;
+    use crate::domain::transition::TagName;
+
+    #[test]
+    fn pause_names_a_held_agent_that_waits_for_no_other() {
+        let mut scene = Scene::begin();
+        scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        scene.joins("main", JoinCondition::All);
+        for id in ["main", "main.1"] {
+            let mut agent = scene.agent(id).clone();
+            agent.orders.held_since = Some(Timestamp(1));
+            scene.run.agents.insert(agent);
+        }
+        let Some(PauseReason::Parked { agents, reason }) = scene.run.waiting() else {
+            panic!("{:?}", scene.run.waiting())
+        };
+        assert_eq!(agents, 2);
+        assert!(reason.starts_with("main.1 is held"), "{reason}");
+    }
 }

@@ -3,7 +3,7 @@
 use super::engine::PostgresEngine;
 use super::failure::{Failure, FailureKind};
 use super::step_statements::APPEND;
-use super::values::{number, numbers, stored, text, texts};
+use crate::engine::postgres::calls::{number, numbers, stored, text, texts};
 use crate::engine::shared_log::{LogLine, RunLease};
 use crate::engine::{Engine, EngineError};
 

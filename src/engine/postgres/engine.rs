@@ -1,23 +1,24 @@
 //! The engine as a value: its address, its connections, and what tells waiters of news.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io, thread};
 
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use super::calls::{CALL_LIMIT, LARGE_CALL_LIMIT};
-use super::failure::Failure;
-use super::links::Links;
-use super::listener::Listener;
-use super::received_mail::ReceivedMail;
-use super::runtime::EngineThread;
-use super::settings::PostgresSettings;
-use super::told_mail::ToldMail;
-use super::values::{Parameter, number, stored, text};
-use super::wakes::Wakes;
 use crate::domain::id::RunId;
 use crate::engine::host_registry::HostClaim;
+use crate::engine::postgres::calls::Links;
+use crate::engine::postgres::calls::{
+    CALL_LIMIT, LARGE_CALL_LIMIT, Parameter, number, stored, text,
+};
+use crate::engine::postgres::failure::Failure;
+use crate::engine::postgres::listener::Listener;
+use crate::engine::postgres::received_mail::{ReceivedMail, ToldMail};
+use crate::engine::postgres::settings::PostgresSettings;
+use crate::engine::postgres::wakes::Wakes;
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineAddress, EngineError};
 
@@ -165,5 +166,37 @@ impl PostgresEngine {
     /// Returns the error about a run that is not there.
     pub(super) fn no_such_run(&self, run: &RunId) -> EngineError {
         EngineError::NoSuchRun { engine: self.address().to_string(), run: run.clone() }
+    }
+}
+
+/// The thread. Callers drive their own statements on their own threads; it drives the sockets, the clock and the tasks.
+#[derive(Debug)]
+pub(super) struct EngineThread {
+    handle: Handle,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+impl EngineThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The error of the system if it has no thread or no descriptor left.
+    pub(super) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        thread::Builder::new().name("postgres".to_owned()).spawn(move || {
+            // An error says that the sender was dropped, which is the only message.
+            let _ = runtime.block_on(stopped);
+            // A name that is still looked up would hold the thread.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { handle, _stop: stop })
+    }
+
+    /// Returns the handle for tasks and for callers.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::engine::PostgresEngine;
 use super::failure::{Failure, FailureKind};
-use super::values::{number, stored, stored_limit, text};
 use super::wakes::Topic;
-use crate::engine::fact_log::{FactAppend, FactLog, FactLogEntry};
+use crate::engine::postgres::calls::{number, stored, stored_limit, text};
 use crate::engine::shared_log::RunLease;
+use crate::engine::shared_log::{FactAppend, FactLog, FactLogEntry};
 use crate::engine::{Engine, EngineError};
 
 /// Appends a change if `$1` is the last number.

@@ -4,11 +4,14 @@
 
 use std::time::Duration;
 
-use super::engine::PostgresEngine;
-use super::failure::Failure;
-use super::values::{number, stored, text};
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
+use crate::engine::host_mailbox::HostRequest;
+use crate::engine::host_questions::HostQuestions;
 use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
+use crate::engine::postgres::calls::{number, stored, text};
+use crate::engine::postgres::engine::PostgresEngine;
+use crate::engine::postgres::failure::Failure;
+use crate::engine::postgres::wakes::Topic;
 use crate::engine::{Engine, EngineError};
 
 const REGISTER: &str = "INSERT INTO raymond.host AS host (host, epoch, worker, standing, seen, report) \
@@ -117,5 +120,39 @@ impl PostgresEngine {
 
     fn damaged_host(&self, host: &str, why: &impl ToString) -> EngineError {
         Failure::damaged(self.address(), &format!("the host {host}"), why.to_string()).into()
+    }
+}
+
+/// Questions that nobody came back for, or whose hosts have gone on to another epoch, are deleted by the way.
+const ASK: &str = "WITH purged AS (DELETE FROM raymond.request AS old WHERE old.key LIKE '?%' \
+    AND (old.answered < clock_timestamp() - interval '10 minutes' OR NOT EXISTS \
+    (SELECT FROM raymond.host WHERE host.host = old.host AND host.epoch = old.host_epoch))), \
+    put AS (INSERT INTO raymond.request (key, run, host, host_epoch, body, state) \
+    SELECT $2, $1, $3, $4, $5, 'open' FROM raymond.run WHERE run = $1 ON CONFLICT (key) DO NOTHING) \
+    SELECT 1 FROM raymond.run WHERE run = $1";
+
+const QUESTION_REPLY: &str =
+    "SELECT reply FROM raymond.request WHERE key = $1 AND state = 'answered'";
+
+const END: &str = "DELETE FROM raymond.request WHERE key = $1 AND key LIKE '?%'";
+
+impl HostQuestions for PostgresEngine {
+    fn ask(&self, question: &HostRequest) -> Result<(), EngineError> {
+        let HostRequest { key, run, host, host_epoch, body } = question;
+        let (id, name, epoch) = (run.as_str(), host.as_str(), stored(host_epoch.0));
+        let parameters = [text(&id), text(&key), text(&name), number(&epoch), text(&body)];
+        self.row(ASK, &parameters)?.ok_or_else(|| self.no_such_run(run))?;
+        self.wakes.wake([Topic::Host(host)]);
+        Ok(())
+    }
+
+    fn question_reply(&self, key: &str) -> Result<Option<String>, EngineError> {
+        let rows = self.many_rows(QUESTION_REPLY, &[text(&key)])?;
+        Ok(rows.first().map_or(Ok(None), |row| self.column(row, 0))?)
+    }
+
+    fn end_question(&self, key: &str) -> Result<(), EngineError> {
+        self.many_rows(END, &[text(&key)])?;
+        Ok(())
     }
 }

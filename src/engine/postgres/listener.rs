@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_postgres::AsyncMessage;
 
-use super::connection;
 use super::failure::Failure;
-use super::links::Links;
+use crate::engine::postgres::calls;
+use crate::engine::postgres::calls::Links;
 
 /// The time until another connection is tried.
 const RETRY: Duration = Duration::from_secs(2);
@@ -149,7 +149,7 @@ async fn listen(links: Arc<Links>, shared: Arc<Shared>) {
 
 /// Listens on one connection until that ends.
 async fn listen_once(links: &Links, shared: &Arc<Shared>) -> Result<(), Failure> {
-    let (client, mut connection) = connection::connect(&links.settings, &links.address).await?;
+    let (client, mut connection) = calls::connect(&links.settings, &links.address).await?;
     let receiver = shared.clone();
     let mut reading = links.handle.spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::engine::PostgresEngine;
 use super::failure::Failure;
-use super::values::{number, numbers, seconds, stored, stored_limit, text, texts};
 use crate::domain::id::RunId;
+use crate::engine::postgres::calls::{number, numbers, seconds, stored, stored_limit, text, texts};
 use crate::engine::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
 use crate::engine::{Engine, EngineError};
 
@@ -120,7 +120,7 @@ impl SharedLog for PostgresEngine {
     }
 
     fn release_run(&self, lease: &RunLease, has_ended: bool) -> Result<(), EngineError> {
-        self.rows_of_run(lease, RELEASE, &[super::values::flag(&has_ended)]).map(drop)
+        self.rows_of_run(lease, RELEASE, &[super::calls::flag(&has_ended)]).map(drop)
     }
 
     fn append(&self, lease: &RunLease, lines: &[LogLine]) -> Result<(), EngineError> {

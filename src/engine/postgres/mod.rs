@@ -9,30 +9,21 @@
 
 #[macro_use]
 mod fence;
-#[macro_use]
-mod stored_statement;
-
 mod append;
 mod calls;
-mod connection;
 mod engine;
 mod facts;
 mod failure;
 mod hosts;
-mod links;
 mod listener;
 mod log;
 mod mailbox;
-mod questions;
 mod received_mail;
-mod runtime;
 mod schema;
 mod settings;
 mod space;
 mod step_statements;
 mod tls;
-mod told_mail;
-mod values;
 mod waiting;
 mod wakes;
 

@@ -7,7 +7,36 @@
 //! Rows that are named by their keys are found by these alone: `IS TRUE` keeps the planner from an index that has all rows of a
 //! run. A time that an index compares with is `statement_timestamp()`, since `clock_timestamp()` can change in a statement.
 
-use super::stored_statement::StoredStatement;
+/// Makes a [`StoredStatement`] of a name, the types of its parameters, these as `$1, …`, the columns of its rows, and its text.
+///
+/// It is planned for any values, and by its indexes: a table that has no statistics yet looks small.
+macro_rules! stored_statement {
+    ($name:literal, ($types:literal, $parameters:literal), $columns:literal, $body:expr) => {
+        StoredStatement {
+            definition: concat!(
+                "CREATE OR REPLACE FUNCTION raymond.",
+                $name,
+                "(",
+                $types,
+                ") RETURNS SETOF record LANGUAGE plpgsql ",
+                "SET search_path TO pg_catalog ",
+                "SET plan_cache_mode TO force_generic_plan SET enable_seqscan TO off ",
+                "AS $function$ BEGIN RETURN QUERY ",
+                $body,
+                "; END $function$;\n"
+            ),
+            call: concat!(
+                "SELECT * FROM raymond.",
+                $name,
+                "(",
+                $parameters,
+                ") AS answer (",
+                $columns,
+                ")"
+            ),
+        }
+    };
+}
 
 /// All of them.
 pub(super) const STEP_STATEMENTS: [StoredStatement; 7] =
@@ -130,3 +159,12 @@ pub(super) const FORGET: StoredStatement = stored_statement!(
          SELECT 1 FROM held"
     )
 );
+
+/// A statement as a function of the schema.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoredStatement {
+    /// The statement that makes the function, or replaces it.
+    pub(super) definition: &'static str,
+    /// The statement that calls it, with the same parameters.
+    pub(super) call: &'static str,
+}

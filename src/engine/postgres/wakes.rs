@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::calls::CALL_LIMIT;
-use super::links::Links;
-use super::values::texts;
 use crate::domain::host::HostName;
 use crate::domain::id::RunId;
+use crate::engine::postgres::calls::Links;
+use crate::engine::postgres::calls::texts;
 
 /// The time between two notifications, so that much news at once wakes the server's processes once.
 const PAUSE: Duration = Duration::from_millis(3);

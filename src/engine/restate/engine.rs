@@ -1,22 +1,24 @@
 //! The engine as a value: its address, and the way to its objects.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
-use super::client::{ClientThread, client};
-use super::failure::{damaged, refused, unreachable};
-use super::mail_looks::MailLooks;
-use super::objects::index_calls::{IndexAnswer, IndexLook};
-use super::objects::names::{ALL, INDEX, LOOK, RUN};
-use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
-use super::objects::version::VERSION;
-use super::open_waits::OpenWaits;
-use super::run_batches::{RunBatches, call_within};
-use super::seen_news::SeenNews;
-use super::sent_keys::SentKeys;
-use super::settings::RestateSettings;
+use tokio::task::JoinHandle;
+
 use crate::domain::id::RunId;
+use crate::engine::restate::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
+use crate::engine::restate::client::{ClientThread, RestateSettings, client};
+use crate::engine::restate::failure::{damaged, refused, unreachable};
+use crate::engine::restate::mail_looks::{MailLooks, ReceiverName, SeenNews};
+use crate::engine::restate::objects::index_calls::{IndexAnswer, IndexLook, VERSION};
+use crate::engine::restate::objects::names::{ALL, INDEX, LOOK, RUN};
+use crate::engine::restate::objects::run_calls::{
+    LeasedDeed, RunAnswer, RunCall, RunLook, SenderNumber,
+};
+use crate::engine::restate::run_batches::{RunBatches, call_within};
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineAddress, EngineError};
 
@@ -157,4 +159,95 @@ impl RestateEngine {
 /// Returns a time in milliseconds.
 pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A wait that is under way. It brings the number of the last news.
+pub(super) type OpenWait = JoinHandle<Result<u64, EngineError>>;
+
+/// The waits that are under way.
+#[derive(Debug, Default)]
+pub(super) struct OpenWaits(Mutex<HashMap<ReceiverName, OpenWait>>);
+
+impl OpenWaits {
+    /// Takes the wait of a receiver, if one is under way.
+    pub(super) fn take(&self, receiver: &ReceiverName) -> Option<OpenWait> {
+        self.lock().remove(receiver)
+    }
+
+    /// Keeps the wait of a receiver for the next caller.
+    pub(super) fn keep(&self, receiver: ReceiverName, wait: OpenWait) {
+        self.lock().insert(receiver, wait);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, OpenWait>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The number of keys after which the older ones are not known any more. The objects know fewer.
+const MOST: usize = 16_384;
+
+/// The hashes of the keys. Two keys with the same one cost no more than a longer look.
+#[derive(Debug, Default)]
+struct KnownHashes {
+    newer: HashSet<u64>,
+    older: HashSet<u64>,
+    number: u64,
+}
+
+/// The keys that were sent, and the name that the objects know this process by.
+#[derive(Debug)]
+pub(super) struct SentKeys {
+    sender: String,
+    hasher: RandomState,
+    known: Mutex<KnownHashes>,
+}
+
+impl Default for SentKeys {
+    fn default() -> Self {
+        // Its seeds are random, so no other process has the name.
+        let hasher = RandomState::new();
+        let sender = format!("{:016x}", hasher.hash_one("sender"));
+        Self { sender, hasher, known: Mutex::default() }
+    }
+}
+
+impl SentKeys {
+    /// Returns the number of a call that sends these keys, and whether one of them was sent before.
+    pub(super) fn send<'k>(&self, keys: impl Iterator<Item = &'k str>) -> (SenderNumber, bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_again = false;
+        for hash in keys.map(|key| self.hasher.hash_one(key)) {
+            let is_new = known.newer.insert(hash);
+            is_again |= !is_new || known.older.contains(&hash);
+            if known.newer.len() >= MOST {
+                known.older = std::mem::take(&mut known.newer);
+            }
+        }
+        known.number += 1;
+        (SenderNumber { sender: self.sender.clone(), number: known.number }, is_again)
+    }
+
+    /// Returns the number of a call that sends nothing.
+    pub(super) fn number(&self) -> SenderNumber {
+        self.send(std::iter::empty()).0
+    }
+}
+
+#[cfg(test)]
+mod sent_keys_tests {
+    use super::*;
+
+    #[test]
+    fn key_is_known_for_as_many_others_as_the_objects_know() {
+        let sent = SentKeys::default();
+        let is_again = |key: &str| sent.send([key].into_iter()).1;
+        assert_eq!((is_again("a"), is_again("b"), is_again("a")), (false, false, true));
+        for number in 0..MOST {
+            assert!(!is_again(&number.to_string()));
+        }
+        assert!(is_again("b"));
+        assert_eq!(sent.number().number, 4 + MOST as u64 + 1);
+        assert_eq!(sent.number().sender, sent.number().sender);
+    }
 }

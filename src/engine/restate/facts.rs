@@ -7,8 +7,8 @@ use super::engine::RestateEngine;
 use super::failure::damaged;
 use super::objects::names::{FACTS, LOOK, RUN};
 use super::objects::run_calls::{FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook};
-use crate::engine::fact_log::{FactAppend, FactLog, FactLogEntry};
 use crate::engine::shared_log::RunLease;
+use crate::engine::shared_log::{FactAppend, FactLog, FactLogEntry};
 use crate::engine::{Engine, EngineError};
 
 impl FactLog for RestateEngine {

@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::calls::{CALL_LIMIT, CalledHandler};
-use super::engine::{RestateEngine, millis};
-use super::failure::{damaged, refused};
-use super::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
-use super::objects::index_calls::{IndexAnswer, IndexLook};
-use super::objects::names::{CHANGE, HOST, LOOK};
-use super::objects::run_calls::RunCall;
 use crate::domain::host::{HostEpoch, HostName, HostReport, HostStanding};
 use crate::domain::id::RunId;
+use crate::engine::host_mailbox::HostRequest;
+use crate::engine::host_questions::HostQuestions;
 use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
+use crate::engine::restate::calls::{CALL_LIMIT, CalledHandler};
+use crate::engine::restate::engine::{RestateEngine, millis};
+use crate::engine::restate::failure::{damaged, refused};
+use crate::engine::restate::mailbox::run_of;
+use crate::engine::restate::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
+use crate::engine::restate::objects::index_calls::{IndexAnswer, IndexLook};
+use crate::engine::restate::objects::names::{CHANGE, HOST, LOOK};
+use crate::engine::restate::objects::run_calls::{CarriedRequest, RunAnswer, RunCall, RunLook};
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 
@@ -148,5 +151,35 @@ impl RestateEngine {
         serde_json::to_value(report).map_err(|error| {
             refused(self.address(), format!("the report is not valid JSON: {error}"))
         })
+    }
+}
+
+impl HostQuestions for RestateEngine {
+    fn ask(&self, question: &HostRequest) -> Result<(), EngineError> {
+        let carried = CarriedRequest {
+            key: question.key.clone(),
+            host: question.host.as_str().to_owned(),
+            host_epoch: question.host_epoch.0,
+            body: question.body.clone(),
+        };
+        self.run(&question.run, &RunCall::Ask { question: carried }).map(drop)
+    }
+
+    fn question_reply(&self, key: &str) -> Result<Option<String>, EngineError> {
+        let Some(run) = run_of(key) else { return Ok(None) };
+        match self.run_look(&run, &RunLook::QuestionReply { key: key.to_owned() }) {
+            Ok(RunAnswer::QuestionReply(reply)) => Ok(reply),
+            Ok(other) => Err(self.unexpected(&other)),
+            Err(EngineError::NoSuchRun { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn end_question(&self, key: &str) -> Result<(), EngineError> {
+        let Some(run) = run_of(key) else { return Ok(()) };
+        match self.run(&run, &RunCall::EndQuestion { key: key.to_owned() }) {
+            Ok(_) | Err(EngineError::NoSuchRun { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }

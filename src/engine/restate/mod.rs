@@ -9,7 +9,6 @@
 
 mod calls;
 mod client;
-mod clock;
 mod deployment;
 mod engine;
 mod facts;
@@ -19,13 +18,8 @@ mod log;
 mod mail_looks;
 mod mailbox;
 mod objects;
-mod open_waits;
-mod questions;
 mod run_batches;
-mod seen_news;
-mod sent_keys;
 pub(super) mod serving;
-mod settings;
 mod space;
 mod waiting;
 

@@ -9,14 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use super::calls::{CalledHandler, ObjectCaller};
 use super::client::{ClientThread, client};
-use super::clock::difference;
 use super::deployment::DeploymentAdmin;
 use super::failure::{refused, unreachable};
 use super::objects::endpoint::ObjectEndpoint;
 use super::objects::index_calls::{IndexAnswer, IndexLook};
 use super::objects::names::{ALL, INDEX, LOOK};
-use super::settings::RestateSettings;
-use crate::engine::serving::{ServedEngine, ServingOptions};
+use crate::engine::connect::{ServedEngine, ServingOptions};
+use crate::engine::restate::client::RestateSettings;
+use crate::engine::restate::client::difference;
 use crate::engine::{EngineAddress, EngineError};
 
 /// The time between two looks at whether somebody serves the objects.

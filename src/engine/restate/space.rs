@@ -16,7 +16,7 @@ use super::objects::run_calls::{
     CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook,
 };
 use crate::domain::id::RunId;
-use crate::engine::run_space::{RunSpace, SharedCommand, too_large};
+use crate::engine::connect::{RunSpace, SharedCommand, too_large};
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 

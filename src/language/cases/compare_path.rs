@@ -1,10 +1,10 @@
 //! Compares the path of a run with the states that are expected.
 
-use super::case_mismatch::{CaseMismatch, PathDifference};
-use super::expectation::PathOrder;
-use super::run_words::{no_agent, with_failures};
+use std::fmt::Write as _;
+
 use crate::domain::id::AgentId;
-use crate::domain::observed_run::ObservedRun;
+use crate::domain::observed_run::{ObservedEnding, ObservedRun};
+use crate::language::cases::expectation::PathOrder;
 use crate::language::position::SourcePlace;
 
 /// Returns the first difference of the path of an agent, or of all agents together.
@@ -82,4 +82,47 @@ fn step_mismatch(
         expected: wanted.map(|(_, state)| state.clone()),
     });
     Some(CaseMismatch { at: wanted.map_or(at, |(at, _)| *at), expected, found, path: difference })
+}
+
+/// An expectation that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseMismatch {
+    /// The place of the expectation.
+    pub at: SourcePlace,
+    /// The expectation, in words.
+    pub expected: String,
+    /// The run's own value, in words.
+    pub found: String,
+    /// The first difference of a path.
+    pub path: Option<PathDifference>,
+}
+
+/// The first step of a path that is not as expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathDifference {
+    /// The agent.
+    pub agent: AgentId,
+    /// The number of the step, from 0.
+    pub step: usize,
+    /// The state that was expected there, if there was to be one.
+    pub expected: Option<String>,
+}
+
+/// Adds the failures of agents and the reason of a pause to a text.
+pub(super) fn with_failures(mut text: String, run: &ObservedRun) -> String {
+    for (agent, ending) in &run.endings {
+        if let ObservedEnding::Failure { message, .. } = ending {
+            let _ = write!(text, "; {agent} has failed: {message}");
+        }
+    }
+    if let Some(pause) = &run.pause {
+        let _ = write!(text, "; it is paused: {pause}");
+    }
+    text
+}
+
+/// Returns the text that there is no such agent, and which there are.
+pub(super) fn no_agent(agent: &AgentId, run: &ObservedRun) -> String {
+    let names: Vec<&str> = run.agents.iter().map(AgentId::as_str).collect();
+    format!("no agent {agent}; the agents are {}", names.join(", "))
 }

@@ -1,12 +1,13 @@
 //! Reads a file of cases.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::case_setting::CaseSetting;
-use super::expectation::{self, PlacedExpectation};
-use super::fields::{FieldReader, below_the_case, items};
-use super::keys::{CASE, FACT, SETTINGS};
 use crate::domain::time::millis;
+use crate::language::cases::expectation::{self, PlacedExpectation};
+use crate::language::cases::expectation::{FieldReader, below_the_case, items};
+use crate::language::cases::keys::{CASE, CasePermission, FACT, SETTINGS};
 use crate::language::keys::KeySpec;
 use crate::language::position::SourcePlace;
 use crate::language::replies::{FilePath, ScriptedReplies};
@@ -313,4 +314,34 @@ fn settings(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseSetting> {
         }
     }
     settings
+}
+
+/// An option of `raymond run`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseSetting {
+    /// Its name, with underscores.
+    pub name: String,
+    /// The place of its value.
+    pub at: SourcePlace,
+    /// Its value; `None` for a switch.
+    pub value: Option<String>,
+}
+
+impl CaseSetting {
+    /// Returns what the setting permits, if it is a permission.
+    pub fn permission(&self) -> Option<CasePermission> {
+        SETTINGS.iter().find(|(name, _)| *name == self.name).and_then(|(_, permission)| *permission)
+    }
+}
+
+/// The texts of files that expectations are about, by path: of the working directory at the end, and of the files
+/// beside the case.
+#[derive(Debug, Clone, Default)]
+pub struct CaseTexts {
+    /// The files of the working directory that are there.
+    pub files: BTreeMap<String, String>,
+    /// The files beside the case that are there.
+    pub goldens: BTreeMap<String, String>,
+    /// The facts at the end, by label.
+    pub facts: BTreeMap<String, Vec<String>>,
 }

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::case_permission::CasePermission;
-use super::expected_status::ExpectedStatus;
 use crate::domain::turn::FailureCause;
+use crate::language::cases::expected_status::ExpectedStatus;
 use crate::language::keys::KeySpec;
 use crate::language::replies;
 use crate::language::schema::shape;
@@ -225,4 +224,15 @@ pub(in crate::language) fn file_shape() -> Value {
         case.remove("required");
     }
     case
+}
+
+/// What a setting permits, which only a person may do in a live run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CasePermission {
+    /// Graphs fetch from an address that is not public.
+    AllowAddress,
+    /// States use a tool without being asked.
+    AllowTools,
+    /// Claude Code asks for less.
+    PermissionMode,
 }

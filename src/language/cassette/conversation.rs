@@ -11,7 +11,7 @@ use crate::domain::cassette::{RecordedEnding, reply_text};
 use crate::domain::id::MessageId;
 use crate::domain::session::{Session, SessionOrigin};
 use crate::domain::turn::TurnId;
-use crate::language::checksum::checksum;
+use crate::language::source::checksum;
 
 /// The beginning of the message of a replayed turn.
 const REPLAYED: &str = "replayed:";

@@ -1,6 +1,6 @@
 //! The difference of two prompts, for people.
 
-use crate::language::line_difference::line_difference;
+use crate::language::diagnostic::line_difference;
 
 /// Returns the difference of a recorded prompt from the one that is asked now, as a unified diff.
 pub fn difference(recorded: &str, asked: &str) -> String {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
+use crate::language::graph::agents::{acts, literal};
 use crate::language::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ParallelAgents, ReferenceNode,
     ReferenceText, SpawnTask,
 };
-use crate::language::graph::spawned::{acts, literal};
-use crate::language::graph::ways::{GraphWayCase, flow_map, ways};
+use crate::language::graph::targets::{GraphWayCase, flow_map, ways};
 
 /// The id of the beginning; no node has such a name.
 const START: &str = "/start";

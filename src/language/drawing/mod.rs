@@ -1,6 +1,5 @@
 //! Drawings of workflows: the parts of a folder, a graph or a program, and three formats.
 
-mod condition_label;
 pub mod dot;
 pub mod folder;
 pub mod graph;

@@ -10,7 +10,6 @@ use super::token::RegexPattern;
 use super::value::{self, as_text, kind, whole};
 
 mod list;
-mod replacement;
 mod text;
 
 /// A method.

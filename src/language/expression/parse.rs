@@ -1,7 +1,6 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
 
 mod collection;
-mod parameter;
 mod row;
 mod statement;
 mod steps;

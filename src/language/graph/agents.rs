@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::checked_graph::{ActionKind, AgentSpawn, ReferenceNode, ReferenceText, SpawnTask};
-use super::contract;
-use super::parameters::GivenParameters;
-use super::profile::GraphProfile;
-use super::reader::GraphReader;
-use super::section::{section, titles};
-use crate::language::expression::ValueTemplate;
+use crate::domain::id::StateName;
+use crate::language::expression::{Fuel, NameScope, ValueTemplate};
+use crate::language::graph::checked_graph::{
+    ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, ReferenceNode, ReferenceText, SpawnTask,
+};
+use crate::language::graph::companions::{section, titles};
+use crate::language::graph::contract;
+use crate::language::graph::parameters::GivenParameters;
+use crate::language::graph::profile::GraphProfile;
+use crate::language::graph::reader::GraphReader;
 use crate::language::report::quoted;
 use crate::language::yaml::content::{YamlContent, YamlValue};
 
@@ -190,4 +193,77 @@ fn skill_of(path: &str) -> &str {
 
 fn nothing() -> Option<ValueTemplate> {
     ValueTemplate::parse(&Value::Object(Map::new())).ok()
+}
+
+/// Returns the states of the scope itself that agents are spawned in, each once, in the order of the nodes.
+pub fn spawned(program: &Graph) -> Vec<StateName> {
+    let mut states = Vec::new();
+    for task in tasks(program) {
+        if let SpawnTask::State { folder: None, state: Some(state), .. } = task
+            && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
+            && !states.contains(&state)
+        {
+            states.push(state);
+        }
+    }
+    states
+}
+
+/// Returns the tasks of all further agents, in the order of the nodes.
+pub fn tasks(program: &Graph) -> Vec<&SpawnTask> {
+    let mut tasks = Vec::new();
+    for node in program.nodes.values() {
+        tasks.extend(acts(node).into_iter().filter_map(|act| match act {
+            ActionKind::Spawn(spawn) => Some(&spawn.task),
+            _ => None,
+        }));
+        if let GraphNode::Parallel(node) = node {
+            tasks.extend(node.branches.iter().map(|branch| &branch.task));
+        }
+    }
+    tasks
+}
+
+/// Returns all actions of a node in order, including those in loops.
+pub fn acts(node: &GraphNode) -> Vec<&ActionKind> {
+    let mut acts = Vec::new();
+    match node {
+        GraphNode::Action { actions, .. } => collect(actions, &mut acts),
+        GraphNode::UserPrompt(prompt) => {
+            for response in prompt.responses.values() {
+                collect(&response.consequence, &mut acts);
+            }
+        }
+        GraphNode::Conditional { .. }
+        | GraphNode::ValidationGate { .. }
+        | GraphNode::Parallel(_)
+        | GraphNode::Reference { .. } => {}
+    }
+    acts
+}
+
+fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
+    for action in actions {
+        acts.push(&action.act);
+        if let ActionKind::ForEach { actions, .. } = &action.act {
+            collect(actions, acts);
+        }
+    }
+}
+
+/// Returns the text of a template that reads no variables.
+pub fn literal(template: &ValueTemplate) -> Option<String> {
+    struct Nothing;
+    impl NameScope for Nothing {
+        fn root(&self, _: &str) -> Option<&Value> {
+            None
+        }
+    }
+    if !template.reads().is_empty() {
+        return None;
+    }
+    match template.fill(&Nothing, &mut Fuel::default()) {
+        Ok(Value::String(text)) => Some(text),
+        _ => None,
+    }
 }

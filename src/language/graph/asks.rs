@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::checked_graph::{Graph, GraphNode, SpawnTask};
 use super::profile::GraphProfile;
 use super::read::read;
-use super::spawned::{literal, tasks};
 use super::vocabulary::GraphVocabulary;
 use crate::domain::id::{Folder, StateKind, StateName};
+use crate::language::graph::agents::{literal, tasks};
 use crate::language::program;
 use crate::language::source::WorkflowSource;
 

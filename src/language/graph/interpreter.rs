@@ -11,13 +11,10 @@
 mod actions;
 mod conditions;
 mod endings;
-mod history;
-mod intents;
 mod kept_result;
 mod leave;
 mod log;
 mod log_ends;
-mod log_text;
 mod nodes;
 mod operations;
 mod parallel;
@@ -36,7 +33,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use self::conditions::ConditionOutcome;
-use self::history::HISTORY;
+use self::leave::HISTORY;
 use self::scope::ROOTS;
 pub use self::suspended::SuspendedWalk;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
@@ -150,7 +147,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Begins an advance at an agent's saved state.
     pub fn resume(graph: &'graph Graph, around: GraphEnvironment, state: GraphState) -> Self {
-        let names = history::names(graph, &state);
+        let names = leave::names(graph, &state);
         Self::with_names(graph, around, state, names)
     }
 

@@ -340,3 +340,43 @@ fn responses() -> Value {
 fn context() -> Value {
     json!({ "anyOf": [{ "type": "object" }, placeholder()] })
 }
+
+/// The meaning of each code.
+pub const CODES: [(&str, &str); 33] = [
+    ("WF001", "the file cannot be read, is not YAML, or is too large"),
+    ("WF002", "a key is given twice"),
+    ("WF101", "a key is missing (some: warning)"),
+    ("WF102", "a value has the wrong type, or a key is unknown"),
+    ("WF103", "the name is not that of the directory (warning)"),
+    ("WF104", "a model has no known name (warning)"),
+    ("WF105", "an option of Claude Code is wrong"),
+    ("WF106", "the schema of an output is missing or wrong"),
+    ("WF107", "a node has a model or options, but asks nothing of Claude Code (warning)"),
+    ("WF201", "`start_node` is not a node"),
+    ("WF202", "a target of `on_success`, `on_failure`, `on_valid` or `on_invalid` does not exist"),
+    ("WF203", "a target of `branches` does not exist"),
+    ("WF204", "a target of `next_node` does not exist"),
+    ("WF205", "an option has no response"),
+    ("WF206", "a response is for no option (`other`: warning)"),
+    ("WF207", "a question has not 2 to 4 options (warning; without any: error)"),
+    ("WF208", "a header has more than 12 characters (warning)"),
+    ("WF209", "two options have one id"),
+    ("WF210", "unknown node type"),
+    ("WF211", "a node cannot be reached (warning)"),
+    ("WF212", "a node and an ending have one name"),
+    ("WF213", "no path leads from a node to an ending (warning)"),
+    ("WF214", "a state or a folder in which another agent begins does not exist"),
+    ("WF301", "unknown condition"),
+    ("WF302", "unknown action"),
+    ("WF303", "a parameter is missing, unknown or of the wrong kind"),
+    ("WF304", "a path leads out of the workspace (absolute: warning)"),
+    ("WF310", "an expression is wrong"),
+    ("WF311", "unknown function or method"),
+    (
+        "WF312",
+        "a text is prose, or shell or jq syntax, where an expression is expected (comments in a `compute`: warning)",
+    ),
+    ("WF320", "a document is missing, its path has `${…}`, or all are too large"),
+    ("WF321", "a document has no such section (warning)"),
+    ("WF330", "nothing writes a variable that is read (some: warning)"),
+];

@@ -1,22 +1,21 @@
 //! The parameters of a precondition or a consequence, checked against its table.
 
-mod expected;
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use self::expected::expected;
-use super::checked_graph::{GraphAction, GraphCondition};
-use super::prose;
-use super::reader::{GraphReader, MAX_DEPTH};
-use super::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::domain::operation::RecoveryClass;
 use crate::domain::value_path::ValuePath;
 use crate::language::expression::{Expression, ValueTemplate};
+use crate::language::graph::checked_graph::{GraphAction, GraphCondition};
+use crate::language::graph::parameters::expected::expected;
+use crate::language::graph::reader::{GraphReader, MAX_DEPTH};
+use crate::language::graph::vocabulary::{ParameterKind, TypeParameter, TypeRole};
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
-use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
+
+mod expected;
 
 /// The parameters that name the subject of an operation, the most specific first.
 const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
@@ -250,7 +249,7 @@ impl GraphReader<'_> {
             if let YamlContent::Text(text) = &node.value
                 && takes == ParameterKind::Expression
                 && kind == "compute"
-                && prose::is_comment(&text.text)
+                && is_comment(&text.text)
             {
                 return self.prose(node, text).map(ParameterValue::Prose);
             }
@@ -317,4 +316,24 @@ impl GraphReader<'_> {
         self.depth -= 1;
         read
     }
+}
+
+impl GraphReader<'_> {
+    /// Reads comments in the place of an expression, as the task of a turn of Claude Code.
+    pub(super) fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
+        let message = "this is prose, not an expression, so raymond asks Claude Code for the value; write an \
+                       expression, or use `spawn_agent` to make that explicit";
+        self.lenient(self.beginning(node.at, text), "WF312", message.to_owned());
+        let written = Value::String(text.text.to_string());
+        match ValueTemplate::parse(&written) {
+            Ok(_) => self.template(node),
+            Err(_) => ValueTemplate::parse(&Value::String(text.text.replace("${", "$${"))).ok(),
+        }
+    }
+}
+
+/// Returns whether a text is nothing but comments.
+pub(super) fn is_comment(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    lines.peek().is_some() && lines.all(|line| line.starts_with('#'))
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::begun_agent;
 use super::checked_graph::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
 use super::keys;
 use super::profile::GraphProfile;
@@ -15,14 +14,15 @@ use super::targets;
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
 use crate::domain::model::ModelName;
-use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::begun_states;
 use crate::language::manifest;
-use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
 use crate::language::report::FileDiagnostics;
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
+use crate::language::source::checksum;
+use crate::language::turn_options::model_hint;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use crate::language::yaml::tree::{self, YamlFileKind};
 
@@ -100,7 +100,7 @@ impl GraphReader<'_> {
         let description = self.optional(&top, "description");
         let model = self.model(&top);
         let max_steps = self.max_steps(&top);
-        for key in begun_agent::WORKTREE_KEYS {
+        for key in begun_states::WORKTREE_KEYS {
             let written = top.get(key);
             let wrong = written.filter(|one| !matches!(one.value.value, YamlContent::Bool(_)));
             if let Some(entry) = wrong {
@@ -231,7 +231,7 @@ impl GraphReader<'_> {
     }
 
     fn host_label(&mut self, top: &MappingFields<'_>) {
-        let Some(entry) = top.get(begun_agent::HOST_KEY) else { return };
+        let Some(entry) = top.get(begun_states::HOST_KEY) else { return };
         let label = self.word(entry).map(|word| manifest::host_label(&word.text));
         if let Some(Err(why)) = label {
             self.report.error(entry.value.at, "WF102", why);

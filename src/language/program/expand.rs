@@ -6,11 +6,11 @@ mod lists;
 
 use std::collections::BTreeMap;
 
-use super::brackets::MAX_DEPTH;
 use super::definitions::{DefinedBlock, ProgramDefinitions, is_taken};
 use super::form::{Form, FormContent};
 use super::vocabulary::ACTION;
 use crate::language::position::SourcePlace;
+use crate::language::program::syntax_fixes::MAX_DEPTH;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The largest size of the forms that definitions are replaced by: bytes of text, and [`FORM_COST`] a form.

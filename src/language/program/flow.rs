@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use super::checked_program::{Instruction, InstructionKind, LoopInstruction, Program};
-use super::quiet_ways::QuietWays;
 use super::walk::{blocks, has_break, instructions};
 use super::ways::{flow_map, ways};
 use super::{await_before_send, contradiction};
+use crate::language::program::ways::QuietWays;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.

@@ -14,7 +14,7 @@ use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
-use crate::language::state_files::is_state;
+use crate::language::source::is_state;
 
 impl ProgramReader<'_> {
     /// Reads the body of a state, a loop, or an arm.

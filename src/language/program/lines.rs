@@ -1,5 +1,7 @@
 //! Finds the places of a text's bytes quickly, even in long lines.
 
+use std::collections::BTreeSet;
+
 use crate::language::position::SourcePlace;
 
 /// The bytes between two points with precomputed character counts.
@@ -44,6 +46,22 @@ impl<'text> LineIndex<'text> {
 /// Returns the number of characters that begin in these bytes.
 fn beginnings(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+/// A text that the parser can read.
+pub(super) struct RecoveredText {
+    pub(super) fixed: String,
+    /// The byte offsets of the added brackets.
+    pub(super) added: Vec<usize>,
+    /// The byte offsets of invalid words in the text.
+    pub(super) wrong: BTreeSet<usize>,
+}
+
+impl RecoveredText {
+    /// Converts a byte offset in the fixed text to one in the original text.
+    pub(super) fn original(&self, at: usize) -> usize {
+        at - self.added.partition_point(|added| *added < at)
+    }
 }
 
 #[cfg(test)]

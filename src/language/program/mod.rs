@@ -2,9 +2,7 @@
 //!
 //! [`read`] makes a [`checked_program`] of a file's text, or reports everything that is wrong with it.
 
-mod answers;
 mod await_before_send;
-mod brackets;
 pub mod checked_program;
 pub mod codes;
 mod commands;
@@ -14,7 +12,6 @@ mod definitions;
 mod expand;
 mod fields;
 pub mod files;
-mod fixed_text;
 mod flow;
 mod form;
 mod instructions;
@@ -22,12 +19,10 @@ pub mod interpreter;
 mod lines;
 mod options;
 mod parse;
-mod quiet_ways;
 pub mod read;
 mod reader;
 mod requests;
 mod scopes;
-mod started_programs;
 mod starts;
 mod syntax_fixes;
 pub mod taken_ways;

@@ -3,9 +3,9 @@
 use pest::Parser;
 use pest::iterators::Pair;
 
-use super::fixed_text::RecoveredText;
 use super::form::{Form, FormContent};
 use super::lines::LineIndex;
+use crate::language::program::lines::RecoveredText;
 use crate::language::report::FileDiagnostics;
 
 /// The code that pest generates. It is used only in this file.

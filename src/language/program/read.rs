@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::checked_program::Program;
-use super::definitions::ProgramDefinitions;
-use super::expand::DefinitionExpander;
-use super::files::{LoadedForms, ProgramFiles};
-use super::form::Form;
-use super::lines::LineIndex;
-use super::reader::ProgramReader;
-use super::workflow::ProgramParts;
-use super::{answers, commands, files, flow, requests, scopes, started_programs, verdicts};
-use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::position::SourcePlace;
+use crate::language::program::checked_program::{
+    InstructionKind, Program, StartWorkflow, TextExpression,
+};
+use crate::language::program::definitions::ProgramDefinitions;
+use crate::language::program::expand::DefinitionExpander;
+use crate::language::program::files::{LoadedForms, ProgramFiles};
+use crate::language::program::form::Form;
+use crate::language::program::lines::LineIndex;
+use crate::language::program::reader::ProgramReader;
+use crate::language::program::walk::instructions;
+use crate::language::program::workflow::ProgramParts;
+use crate::language::program::{commands, files, flow, reader, requests, scopes, verdicts};
 use crate::language::report::{FileDiagnostics, quoted};
-use crate::language::source::WorkflowSource;
+use crate::language::source::{WorkflowSource, checksum};
 
 /// The outcome of reading a program.
 #[derive(Debug)]
@@ -88,7 +91,7 @@ fn read_and_check(
         })
     });
     if let Some(program) = &program {
-        answers::check(program, &answer_fields, &mut report);
+        reader::check(program, &answer_fields, &mut report);
         verdicts::check(program, &verdicts, &mut report);
         flow::check(program, &mut report);
         commands::check(program, &mut report);
@@ -96,7 +99,7 @@ fn read_and_check(
             let read = |path: &str, text: &str, source: &dyn WorkflowSource| {
                 read_alone(path, text, source).program
             };
-            started_programs::check(program, &state_keys, (source, read), &mut report);
+            check(program, &state_keys, (source, read), &mut report);
         }
     }
     let program = program.filter(|_| !report.has_errors());
@@ -140,4 +143,87 @@ fn read_workflow(reader: &mut ProgramReader<'_>, mut forms: Vec<Form>) -> Option
     let workflow = reader.workflow(&forms);
     reader.unbound();
     workflow
+}
+
+/// Returns the program of a file from its path and its text; `None` if it has errors.
+pub(super) type ProgramFileReader = fn(&str, &str, &dyn WorkflowSource) -> Option<Program>;
+
+/// Warns of each start that cannot end as the program expects. `awaited` are the keys of the states that it looks at.
+pub(super) fn check(
+    program: &Program,
+    awaited: &[TextExpression],
+    (source, read): (&dyn WorkflowSource, ProgramFileReader),
+    report: &mut FileDiagnostics,
+) {
+    for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
+        let InstructionKind::StartWorkflow(start) = &instruction.kind else { continue };
+        if let Some(started) = read_started(start, source, read) {
+            check_values(start, &started, instruction.at, report);
+            if !started.metadata.publish_state && awaited.iter().any(|key| is_of(key, start)) {
+                let why = format!(
+                    "{} does not publish its state, so nobody can wait for it; add `(metadata (publish-state true))` there",
+                    quoted(&start.program)
+                );
+                report.warning(instruction.at, "SX411", why);
+            }
+        }
+    }
+}
+
+/// Returns the program of a file; `None` if it is not there, or has errors of its own.
+fn read_started(
+    start: &StartWorkflow,
+    source: &dyn WorkflowSource,
+    read_program: ProgramFileReader,
+) -> Option<Program> {
+    let (folder, file) = start.file()?;
+    let read = |source: &dyn WorkflowSource| {
+        let text = source.read(&file).ok()?;
+        read_program(&source.path(&file), &text, source)
+    };
+    match folder {
+        Some(folder) => read(&*source.within(&folder).ok()?),
+        None => read(source),
+    }
+}
+
+fn check_values(
+    start: &StartWorkflow,
+    started: &Program,
+    at: SourcePlace,
+    report: &mut FileDiagnostics,
+) {
+    let is_given = |key: &str| start.context.iter().any(|(name, _)| name == key);
+    let missing: Vec<&str> =
+        started.context.iter().map(String::as_str).filter(|key| !is_given(key)).collect();
+    let mut needs: Vec<String> = missing.iter().map(|key| format!("@context/{key}")).collect();
+    let values: Vec<String> = missing.iter().map(|key| format!("{key} VALUE")).collect();
+    let mut fixes = Vec::new();
+    if !values.is_empty() {
+        fixes.push(format!("`:context ({})`", values.join(" ")));
+    }
+    if started.needs_branch && start.branch.is_none() {
+        needs.push("@branch".to_owned());
+        fixes.push("`:branch VALUE`".to_owned());
+    }
+    if !needs.is_empty() {
+        let (program, needs) = (quoted(&start.program), needs.join(", "));
+        let why = format!(
+            "{program} needs {needs}, so it cannot be started without; give it by {}",
+            fixes.join(" and ")
+        );
+        report.warning(at, "SX412", why);
+    }
+}
+
+/// Returns whether a key is that of the run that a start makes.
+fn is_of(key: &TextExpression, start: &StartWorkflow) -> bool {
+    match key {
+        TextExpression::Bound(name) => start.bind.as_ref() == Some(name),
+        TextExpression::Text(text) => start
+            .label
+            .as_ref()
+            .is_some_and(|label| label.arguments.is_empty() && label.pieces.concat() == **text),
+        _ => false,
+    }
 }

@@ -7,7 +7,7 @@ use super::reader::ProgramReader;
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run_origin::is_program_file;
-use crate::language::budget::budget;
+use crate::language::manifest::budget;
 use crate::language::report::quoted;
 
 /// The values of a start besides the run's id: `@NAME/error`.

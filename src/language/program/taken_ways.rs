@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checked_program::{Program, ProgramSymbol};
 use super::walk::{falls_through, instructions};
 use super::ways::ways;
-use crate::domain::observed_way::ProgramMove;
+use crate::domain::observed_run::ProgramMove;
 
 /// The most states that are passed in the search for the paths of one record.
 const MAX_STEPS: u32 = 10_000;

@@ -1,13 +1,13 @@
 //! Reads expressions whose value is a text, and the templates that contain them.
 
-use super::answers::AnswerField;
 use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression, TextTemplate};
 use super::fields::FormFields;
 use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
-use crate::domain::published_state::STATE_LABEL;
+use crate::domain::program_execution::STATE_LABEL;
 use crate::language::position::SourcePlace;
+use crate::language::program::reader::AnswerField;
 use crate::language::report::quoted;
 
 /// The placeholders that every program has.

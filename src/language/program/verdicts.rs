@@ -1,6 +1,5 @@
 //! Reads the words that an answer has to have, and the conditions about them.
 
-use super::answers::VerdictUse;
 use super::checked_program::{
     InstructionKind, Program, ProgramCondition, ProgramSymbol, TextExpression,
 };
@@ -11,6 +10,7 @@ use super::reader::ProgramReader;
 use super::vocabulary::CONDITION;
 use super::walk::instructions;
 use crate::language::position::SourcePlace;
+use crate::language::program::reader::VerdictUse;
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// Returns whether a form is a verdict without a word.

@@ -9,12 +9,12 @@ use super::reader::ProgramReader;
 use super::vocabulary::{FILE, METADATA, PART, ROLE_KEYWORDS};
 use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
-use crate::language::budget::budget;
+use crate::language::manifest::budget;
 use crate::language::manifest::model;
-use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::turn_options::WrittenOptions;
+use crate::language::turn_options::model_hint;
 
 /// The only kind of agent that a role may be.
 const AGENT_KIND: &str = "claude-code";

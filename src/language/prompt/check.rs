@@ -11,7 +11,6 @@ mod births;
 mod crossings;
 mod ends;
 mod entries;
-mod fan_out;
 mod files;
 mod folders;
 mod joins;

@@ -1,12 +1,9 @@
 //! The language of prompt folders: a state is a markdown file, its frontmatter is the policy.
 
-pub mod agent_terms;
 pub mod check;
 pub mod codes;
-pub mod context;
 pub mod document;
 pub mod evaluator;
-mod filled_entries;
 pub mod first_state;
 pub mod forking;
 pub mod frontmatter;
@@ -15,7 +12,6 @@ pub mod joins;
 pub mod judgement;
 pub mod kind;
 mod lost_frontmatter;
-mod mentioned;
 pub mod named;
 pub mod policy_entry;
 mod quoted;
@@ -23,6 +19,5 @@ pub mod scopes;
 pub mod script;
 pub mod state_error;
 pub mod step;
-pub mod survey;
 pub mod widenings;
 pub mod workflow_map;

@@ -6,8 +6,8 @@ use super::state_error::Error;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::operation::Operation;
 use crate::domain::transition::{TagName, Variables};
+use crate::language::source::is_state;
 use crate::language::source::{self, WorkflowSource};
-use crate::language::state_files::is_state;
 use crate::language::tag;
 use crate::language::tag::print::PRINT;
 

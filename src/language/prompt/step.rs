@@ -1,27 +1,28 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-pub use super::agent_terms::{agent_options, call_budget, child_options};
-pub use super::context::{JoinResults, PromptContext, RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
-use super::document::{self, ExaminedDocument, PromptDocument};
-use super::evaluator::{self, Evaluator};
-use super::frontmatter::Frontmatter;
-pub use super::state_error::Error;
-use super::{filled_entries, named, scopes};
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::PromptTask;
-use crate::domain::id::StateName;
+use crate::domain::id::{AgentId, RunId, ScopePath, StateName};
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
-use crate::domain::transition::{Transition, Variables};
+use crate::domain::transition::{ANY_LIST, Transition, Variables};
 use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::graph::begun_states::begun_agent_options;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
 use crate::language::position::SourcePlace;
+use crate::language::prompt::document::{self, ExaminedDocument, PromptDocument};
+use crate::language::prompt::evaluator::{self, Evaluator};
+use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
+pub use crate::language::prompt::state_error::Error;
+use crate::language::prompt::{named, scopes};
 use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::{OptionPlaces, embed_files};
 use crate::language::yaml::YamlErrors;
@@ -119,7 +120,7 @@ pub fn step_with(
         errors.or_else_first(document).map_err(wrong)?;
     frontmatter.resolve_names(source);
     let values = position.values();
-    let unfilled_of_entries = filled_entries::fill(&mut frontmatter, &values, &places);
+    let unfilled_of_entries = fill(&mut frontmatter, &values, &places);
     let output = contract(&frontmatter, &path, source)?;
     let mut options = frontmatter.options;
     let mut faults = YamlErrors::default();
@@ -302,5 +303,195 @@ pub fn check(
     }
 }
 
+/// Fills the entries. Returns the placeholders that nothing fills, with their lines.
+pub(super) fn fill(
+    frontmatter: &mut Frontmatter,
+    values: &Variables,
+    places: &FrontmatterPlaces,
+) -> Vec<(String, u64)> {
+    let mut unfilled = Vec::new();
+    for (index, entry) in frontmatter.transitions_mut().enumerate() {
+        let unknown = fill_entry(entry, values).into_iter();
+        // Each entry of an evaluator or an output is one of the policy, too.
+        if let Some(place) = places.entries.get(index) {
+            unfilled.extend(unknown.map(|name| (name, place.entry.line)));
+        }
+    }
+    unfilled
+}
+
+/// Fills an entry. Returns the placeholders that nothing fills.
+pub(super) fn fill_entry(entry: &mut Transition, values: &Variables) -> Vec<String> {
+    let mut unknown = Vec::new();
+    entry.change_texts(|text, is_variable| {
+        let filled = template::fill(text, |name| placeholder(values, name));
+        unknown.extend(filled.unknown.into_iter().map(|(name, _)| name));
+        *text = match filled.text.trim() {
+            free @ ("" | ANY_LIST) if !is_variable && text.contains("{{") => format!(" {free}"),
+            trimmed if !is_variable => trimmed.to_owned(),
+            _ => filled.text,
+        };
+    });
+    unknown
+}
+
+/// The placeholders that the runtime fills itself; no variable can take their names.
+pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
+
+/// The placeholder for the run's id; `workflow_id` is its older name.
+pub const RUN_ID: &str = "run_id";
+
+/// Adds the placeholders that the runtime fills itself. A workflow's own `run_id` comes first.
+pub fn add_own(values: &mut Variables, run: &RunId, agent: &AgentId, state: &StateName) {
+    if values.get(RUN_ID).is_none() {
+        values.insert(RUN_ID.to_owned(), run.to_string());
+    }
+    let own = [run.as_str(), agent.as_str(), state.as_str()];
+    values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+}
+
+/// The placeholder for the results of the agents that a state has waited for.
+pub const RESULTS: &str = "results";
+
+/// The placeholder for the path of the file with the results.
+pub const RESULTS_FILE: &str = "results_file";
+
+/// The results of the agents that a state has waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinResults {
+    /// The list itself, for `{{results}}`.
+    pub list: Arc<str>,
+    /// The path of the file with the list, for `{{results_file}}`.
+    pub file: String,
+}
+
+/// The state of an agent when it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptContext {
+    /// The run, for `{{run_id}}`.
+    pub workflow: RunId,
+    /// The agent, for `{{agent_id}}`.
+    pub agent: AgentId,
+    /// The state, for `{{state}}`.
+    pub state: StateName,
+    /// The agent's own variables, overridden by those the state was entered with.
+    pub variables: Variables,
+    /// The results of the agents that it has waited for.
+    pub results: Option<JoinResults>,
+    /// The values the run was started with; those of the agent come first.
+    pub run_variables: Variables,
+}
+
+impl PromptContext {
+    /// Returns all placeholders' values: the run's, then the agent's, then the runtime's. Later ones override.
+    pub fn values(&self) -> Variables {
+        let mut values = self.run_variables.clone();
+        values.extend(self.variables.clone());
+        if let Some(JoinResults { list, file }) = &self.results {
+            values.insert(RESULTS.to_owned(), list.to_string());
+            values.insert(RESULTS_FILE.to_owned(), file.clone());
+        }
+        add_own(&mut values, &self.workflow, &self.agent, &self.state);
+        values
+    }
+}
+
+/// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
+/// agent that starts there fails by itself, with the reason.
+pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
+    if state.is_graph() {
+        let text = source.read(state).unwrap_or_default();
+        return begun_agent_options(&text);
+    }
+    let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
+    let document = text.and_then(|text| document::parse(&text).ok());
+    document.map(|document| document.frontmatter.agent_options).unwrap_or_default()
+}
+
+/// Returns the options of the agent that a transition forks, or default options if it forks none.
+pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> AgentOptions {
+    match transition {
+        Transition::Fork { target, scope, .. } => agent_options_at(scope.as_ref(), target, source),
+        _ => AgentOptions::default(),
+    }
+}
+
+/// Returns the budget of the call that a transition makes, if it is a call and the called state gives one.
+pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
+    match transition {
+        Transition::Call { target, scope, .. } | Transition::Function { target, scope, .. } => {
+            agent_options_at(scope.as_ref(), target, source).budget_usd
+        }
+        Transition::Goto { .. }
+        | Transition::Reset { .. }
+        | Transition::Fork { .. }
+        | Transition::Ask { .. }
+        | Transition::Result { .. } => None,
+    }
+}
+
+/// Returns the options of an agent that begins in a state, which may be in another folder.
+pub fn agent_options_at(
+    scope: Option<&ScopePath>,
+    state: &StateName,
+    source: &dyn WorkflowSource,
+) -> AgentOptions {
+    match scope {
+        None => agent_options(state, source),
+        Some(path) => {
+            source.scope(path).map(|there| agent_options(state, &*there)).unwrap_or_default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod filled_entries_tests {
+    use super::*;
+    use crate::domain::transition::TagName;
+
+    fn filled(tag: TagName, attributes: &[(&str, &str)], body: &str) -> (Transition, Vec<String>) {
+        let owned = attributes.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let mut entry = Transition::from_parts(tag, owned, body).expect("an entry");
+        let values =
+            [("a", "x {{b}} \"y\""), ("b", ""), ("list", " any "), ("o", r#"{"n":[1,2]}"#)];
+        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let unknown = fill_entry(&mut entry, &values);
+        (entry, unknown)
+    }
+
+    #[test]
+    fn values_are_filled_once_and_unknown_placeholders_stay() {
+        let (entry, unknown) =
+            filled(TagName::Goto, &[("v", "-{{ a }}-"), ("w", "{{o.n[1]}}{{c}}")], "B.md");
+        let value = |name: &str| entry.variables()[name].as_str();
+        assert_eq!((value("v"), value("w")), ("-x {{b}} \"y\"-", "2{{c}}"));
+        assert_eq!(unknown, ["c"]);
+        assert_eq!(fill_entry(&mut entry.clone(), &Variables::new()), ["b", "c"]);
+    }
+
+    #[test]
+    fn filled_entry_leaves_no_more_to_the_agent() {
+        let (result, _) = filled(TagName::Result, &[], "{{b}}");
+        assert!(matches!(&result, Transition::Result { payload, .. } if payload == " "));
+        let (free, _) = filled(TagName::Result, &[], "");
+        assert!(matches!(&free, Transition::Result { payload, .. } if payload.is_empty()));
+        let list = |each: &str| match filled(
+            TagName::Fork,
+            &[("next", "N.md"), ("each", each), ("cwd", "{{a}}")],
+            "W.md",
+        )
+        .0
+        {
+            Transition::Fork { each: Some(each), cwd, .. } => {
+                (each.list, cwd.expect("a directory").to_string())
+            }
+            other => panic!("{other}"),
+        };
+        assert_eq!(list("{{list}}").0, " any");
+        assert_eq!(list("any").0, "any");
+        assert_eq!(list("{{o.n}}"), ("[1,2]".to_owned(), "{{a}}".to_owned()));
+    }
+}

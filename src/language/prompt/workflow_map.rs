@@ -6,7 +6,6 @@
 mod across;
 mod flow;
 mod prompt;
-mod script_text;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,12 +15,12 @@ use crate::domain::transition::Transition;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
-use crate::language::graph::spawned::spawned;
+use crate::language::graph::agents::spawned;
 use crate::language::program::checked_program::Program;
 use crate::language::program::read;
 use crate::language::program::walk::started;
+use crate::language::source::is_state;
 use crate::language::source::{self, WorkflowSource};
-use crate::language::state_files::is_state;
 
 /// A folder's states from the first one on.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use crate::domain::activity::Activity;
 use crate::domain::decide::TurnJudgement;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
-use crate::language::prompt::context::add_own;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::language::prompt::script::{self, PreparedScript};
+use crate::language::prompt::step::add_own;
 
 /// Resumes a script.
 pub(super) fn resume_script(

@@ -17,7 +17,6 @@ use crate::domain::id::{Folder, StateKind, StateName};
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::run::Run;
 use crate::domain::turn::{FailureCause, TurnFailure};
-use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::checked_graph::Graph;
 use crate::language::graph::profile::GraphProfile;
@@ -28,6 +27,7 @@ use crate::language::program::interpreter::sought_facts;
 use crate::language::program::read::read as read_program;
 use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::script::PreparedScript;
+use crate::language::source::checksum;
 use crate::language::source::{self, WorkflowSource};
 
 /// The most files that are kept. Beyond that all are forgotten, and those still in use are read again.

@@ -5,12 +5,12 @@
 
 use serde_json::{Map, Value};
 
-use super::values::{fault, scalar};
 use super::{OptionFault, OptionPlaces};
 use crate::domain::json_mistake::placed_mistake;
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
 use crate::language::position::SourcePlace;
 use crate::language::source::{WorkflowSource, stays_below};
+use crate::language::turn_options::lists::{fault, scalar};
 use crate::language::yaml::content::{YamlContent, YamlValue};
 
 /// The longest configuration, in bytes: it is passed as an argument.

@@ -2,20 +2,19 @@
 //!
 //! A number or a boolean is a text where the type wants one, just as it is written.
 
-use std::fmt;
-use std::slice;
+use std::marker::PhantomData;
+use std::{fmt, slice};
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
-    self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    self, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
     Unexpected, Visitor,
 };
-use serde::forward_to_deserialize_any;
+use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::content::{YamlContent, YamlEntry, YamlValue};
-use super::placed::PLACED;
 use crate::language::hint::closest;
 use crate::language::position::SourcePlace;
+use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
 /// A value that its type does not take.
 #[derive(Debug)]
@@ -272,5 +271,41 @@ impl<'tree> SeqAccess<'tree> for PlacedParts<'tree> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// The name that asks the reader of a tree for the place as well.
+pub(super) const PLACED: &str = "raymond::PlacedValue";
+
+/// A value and its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlacedValue<T> {
+    /// The value.
+    pub value: T,
+    /// Its place; for an alias, the place of what it stands for.
+    pub at: SourcePlace,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for PlacedValue<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(PLACED, PlacedVisitor(PhantomData))
+    }
+}
+
+struct PlacedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for PlacedVisitor<T> {
+    type Value = PlacedValue<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value with its place")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<PlacedValue<T>, A::Error> {
+        let absent = || A::Error::custom("a place has a line and a column");
+        let line = parts.next_element()?.ok_or_else(absent)?;
+        let column = parts.next_element()?.ok_or_else(absent)?;
+        let value = parts.next_element()?.ok_or_else(absent)?;
+        Ok(PlacedValue { value, at: SourcePlace { line, column } })
     }
 }

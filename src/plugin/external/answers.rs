@@ -3,7 +3,7 @@
 use super::pipe::PluginLine;
 use super::plugin_line::{PluginLineError, PluginLineErrorKind, read};
 use super::{ExternalPlugin, PluginStatus, send};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::consult::{ConsultVerdict, StopScope};
 use crate::domain::protocol::{HookPoint, HostMessage, PluginHello, PluginMessage};
 use actix::Context;

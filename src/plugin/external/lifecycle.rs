@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use super::pipe::{PluginLine, PluginOutbox, listen};
 use super::plugin_handle::{GRACE, PluginExit, SpawnedPlugin, accompany};
 use super::plugin_line::WarnOnce;
-use super::stderr_limiter::StderrLimiter;
 use super::{ExternalPlugin, PluginEnded, PluginLineReceived, PluginStatus, RunningPlugin, send};
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::protocol::{HostHello, HostMessage, VERSION};
 use crate::domain::restart::next_restart;
 use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, format_duration};
+use crate::plugin::external::plugin_handle::StderrLimiter;
 
 /// The time to wait for the last output of a program that has ended: another may hold its pipes.
 const PIPE_GRACE: Duration = Duration::from_millis(500);

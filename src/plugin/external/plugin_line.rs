@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use serde::Deserialize;
 
 use super::pipe::{MAX_LINE_BYTES, PluginLine};
-use super::stderr_limiter::start_of;
 use crate::domain::json_mistake::mistake;
 use crate::domain::protocol::{PluginMessage, VERSION};
+use crate::plugin::external::plugin_handle::start_of;
 
 /// The number of characters of a line that a warning shows.
 const MAX_SHOWN_CHARS: usize = 100;

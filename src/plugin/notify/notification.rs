@@ -3,15 +3,13 @@
 //! A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
 //! records come, so that the sum holds all costs.
 
-mod kind;
 mod pause;
-mod signal;
 
 use std::sync::Arc;
 
-pub use self::kind::NotificationKind;
+pub use self::pause::NotificationKind;
 use self::pause::paused;
-use self::signal::{awaited_signal, signal_command};
+use self::pause::{awaited_signal, signal_command};
 use crate::actor::message::Published;
 use crate::actor::registry::AgentActivity;
 use crate::domain::approval::PendingApproval;

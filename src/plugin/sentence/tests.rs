@@ -7,8 +7,8 @@ use crate::domain::money::Usd;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnId;
-use crate::domain::turn_cost::TurnCost;
 
 fn said(tag: TagName, attributes: &[(&str, &str)], body: &str) -> String {
     said_with(tag, attributes, body, cost(ToolRefusals::default()))

@@ -1,11 +1,15 @@
 //! The sentence for people on why an agent waits, or on why several of them do.
 
-use super::date;
+use std::collections::BTreeMap;
+
 use crate::domain::agent::Agent;
-use crate::domain::id::StateKind;
+use crate::domain::event::{GraphAdvanced, LanguageAdvanced, NextAction};
+use crate::domain::host::{HostName, PlacedAgent};
+use crate::domain::id::{Folder, StateKind};
 use crate::domain::printable::{flat, one_line};
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
+use crate::plugin::sentence::date;
 
 /// The maximum length of the reason why a person is waited for. Views of a fixed width cut it themselves.
 const MAX_REASON_BYTES: usize = 1000;
@@ -79,5 +83,92 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
         WaitReason::Request => "wait for a request of their program",
         WaitReason::RunPaused => "wait: the run is paused",
         WaitReason::RunInterrupted => "wait for the run to be resumed",
+    }
+}
+
+/// Returns the executed nodes and the next action.
+pub(super) fn advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
+    const MAX_SHOWN_NODES: usize = 4;
+    let agent = &event.turn.agent;
+    let nodes: Vec<String> =
+        event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
+    let skipped = nodes.len().saturating_sub(MAX_SHOWN_NODES);
+    let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
+    let way = nodes[skipped..].join(" → ");
+    let arrow = if way.is_empty() { "" } else { " → " };
+    let next = next_place(&event.node, &event.next_action);
+    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
+    let file = event.file.shown_in(folder);
+    format!("{agent}  {file}: {dots}{way}{arrow}{next}{paid}")
+}
+
+/// Returns the sentence: the hosts that were lost, and the number of agents that each host is given.
+pub(super) fn placed(placed: &[PlacedAgent], lost: &[HostName]) -> String {
+    let mut counts: BTreeMap<&HostName, usize> = BTreeMap::new();
+    for one in placed {
+        *counts.entry(&one.host).or_default() += 1;
+    }
+    let given = |(host, count): (&HostName, &usize)| match count {
+        1 => format!("1 agent on {host}"),
+        count => format!("{count} agents on {host}"),
+    };
+    let given: Vec<String> = counts.iter().map(|(host, count)| given((host, count))).collect();
+    let given = if given.is_empty() { "no agent is placed".to_owned() } else { given.join(", ") };
+    match lost {
+        [] => format!("placed: {given}"),
+        [host] => format!("host {host} was declared lost: {given}"),
+        hosts => {
+            let hosts: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
+            format!("hosts {} were declared lost: {given}", hosts.join(", "))
+        }
+    }
+}
+
+/// Returns the file of a state and the next action in it.
+pub(super) fn language_advanced(event: &LanguageAdvanced, folder: Option<&Folder>) -> String {
+    let agent = &event.turn.agent;
+    let next = next_place(event.file.shown_in(folder).as_str(), &event.next_action);
+    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
+    format!("{agent}  {next}{paid}")
+}
+
+/// Returns a place and the next action there.
+pub(super) fn next_place(place: &str, next: &NextAction) -> String {
+    match next {
+        NextAction::Walk | NextAction::Wait | NextAction::Nothing => place.to_owned(),
+        NextAction::Operation(kind) => format!("{place}: {kind}"),
+        NextAction::Task(_) => format!("{place}: a turn of Claude Code"),
+        NextAction::Question(question) => format!("{place}: asks: {}", one_line(&question.text)),
+        NextAction::Join(join) => format!("{place}: waits for {} of its agents", join.need),
+        NextAction::Agent { spec, background, joined } => {
+            let waits = if *background || *joined { "" } else { ", and waits for it" };
+            format!("{place}: starts an agent at {}{waits}", spec.shown_state())
+        }
+    }
+}
+
+#[cfg(test)]
+mod host_tests {
+    use super::*;
+    use crate::domain::host::HostEpoch;
+    use crate::domain::id::AgentId;
+
+    #[test]
+    fn sentence_counts_agents_by_host() {
+        let host = |name: &str| HostName::parse(name).expect("a name");
+        let at = |agent: u32, name: &str| PlacedAgent {
+            agent: AgentId::main().child(agent),
+            host: host(name),
+            epoch: HostEpoch(1),
+        };
+        assert_eq!(
+            placed(&[at(1, "b"), at(2, "a"), at(3, "b")], &[]),
+            "placed: 1 agent on a, 2 agents on b"
+        );
+        assert_eq!(placed(&[at(1, "b")], &[host("a")]), "host a was declared lost: 1 agent on b");
+        assert_eq!(
+            placed(&[], &[host("a"), host("b")]),
+            "hosts a, b were declared lost: no agent is placed"
+        );
     }
 }

@@ -21,11 +21,9 @@
 //! No prompt, reply, value, message or path is exported: names, numbers and kinds of failure only.
 
 pub mod actor;
-mod agent_spans;
 pub mod config;
 mod export;
 mod http;
-mod ids;
 mod meters;
 mod span;
 pub mod trace;

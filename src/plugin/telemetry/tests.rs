@@ -13,7 +13,7 @@ use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
 use crate::domain::turn::FailureCause;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// A scene whose records are told to a trace, and kept.

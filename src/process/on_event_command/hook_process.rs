@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin};
 use tokio::time::timeout;
 
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::child::group::ProcessGroup;
 use crate::process::child::subreaper::ProcessPurpose;
 use crate::process::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};

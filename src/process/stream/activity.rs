@@ -10,11 +10,11 @@ use serde::Deserialize;
 use super::SYNTHETIC;
 use super::background::{BackgroundTasks, TurnRemainder};
 use super::line::{ContentBlock, LineKind, PartialEvent, StreamLine, StreamMessage, get, text};
-use super::line_assembler::{AssembledLine, StreamLineAssembler};
 use super::refusals::reads_like_a_refusal;
 use crate::domain::printable::beginning;
 use crate::domain::refusal::subject;
 use crate::domain::turn_options::BackgroundWork;
+use crate::process::stream::long_line::{AssembledLine, StreamLineAssembler};
 
 /// The number of bytes that are kept of one item of the conversation.
 const MAX_ITEM_BYTES: usize = 4096;

@@ -1,13 +1,21 @@
 //! Reads the events of a stream into the state of the turn. Pure.
 
-use super::line::{
-    LineKind, RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, instant, text,
-};
-use super::{
-    AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
-    is_throttle, totals, whole,
-};
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use crate::domain::money::Usd;
+use crate::domain::usage::{ModelUse, ProcessSpending};
 use crate::process::message::{BASE_USAGE, FINAL_USAGE};
+use crate::process::stream::background::TurnRemainder;
+use crate::process::stream::line::{
+    ControlResponse, LineKind, ModelUsage, RateLimit, RawField, StreamLine, StreamMessage,
+    StreamTurnOrigin, UsageResponse, get, instant, text,
+};
+use crate::process::stream::{
+    AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
+    is_throttle, whole,
+};
 
 /// The reason for the end of a turn whose response was cut off.
 const CUT_OFF: &str = "aborted_streaming";
@@ -120,7 +128,7 @@ impl StreamParser {
     pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
         self.events += 1;
         self.results += 1;
-        self.meter.read_total(totals::of_result(event));
+        self.meter.read_total(of_result(event));
         self.cost.has_lost_answer = true;
     }
 
@@ -128,7 +136,7 @@ impl StreamParser {
     /// is.
     fn control_response(&mut self, event: &StreamLine<'_>) {
         self.answered_requests.take(event);
-        match totals::of_usage_response(event) {
+        match of_usage_response(event) {
             Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
             Some((request, total)) if request == FINAL_USAGE => {
                 self.meter.read_total(total);
@@ -145,7 +153,7 @@ impl StreamParser {
         let approvals = &self.approvals;
         self.refused.result(event, |call| approvals.is_unanswered(call));
         self.results += 1;
-        self.meter.read_total(totals::of_result(event));
+        self.meter.read_total(of_result(event));
         self.background.result(event);
         self.cost.lacks_a_response |= text(event.terminal_reason).as_deref() == Some(CUT_OFF)
             && event.model_usage_since_last_result.is_none();
@@ -218,5 +226,171 @@ impl StreamParser {
         let goes_on = get(info.on_extra_usage).unwrap_or(false);
         self.limit = (rejected && limited && !goes_on)
             .then(|| RateLimitRejection { resets_at: get(info.resets_at) });
+    }
+}
+
+/// Returns the totals of a result; a field that is missing or has another form counts as 0.
+pub(super) fn of_result(event: &StreamLine<'_>) -> ProcessSpending {
+    totals(event.total_cost_usd, event.model_usage)
+}
+
+/// Returns the totals of an answer to `get_usage`, with the id of the request.
+pub(super) fn of_usage_response(event: &StreamLine<'_>) -> Option<(String, ProcessSpending)> {
+    let answer: ControlResponse<'_> = get(event.response)?;
+    let UsageResponse { session } = get(answer.response)?;
+    session.total_cost_usd?;
+    Some((text(answer.request_id)?, totals(session.total_cost_usd, session.model_usage)))
+}
+
+fn totals(cost: RawField<'_>, model_usage: RawField<'_>) -> ProcessSpending {
+    let models: BTreeMap<String, &RawValue> = get(model_usage).unwrap_or_default();
+    let used = |(model, used): (String, &RawValue)| Some((model, model_use(&get(Some(used))?)));
+    ProcessSpending { cost: dollars(cost), usage: models.into_iter().filter_map(used).collect() }
+}
+
+fn model_use(reported: &ModelUsage<'_>) -> ModelUse {
+    ModelUse {
+        input_tokens: tokens(reported.input_tokens),
+        output_tokens: tokens(reported.output_tokens),
+        cache_read_tokens: tokens(reported.cache_read_input_tokens),
+        cache_write_tokens: tokens(reported.cache_creation_input_tokens),
+        cost_usd: dollars(reported.cost_usd),
+    }
+}
+
+fn tokens(field: RawField<'_>) -> u64 {
+    whole(get(field).unwrap_or(0.0))
+}
+
+fn dollars(field: RawField<'_>) -> Usd {
+    Usd::from_dollars(get(field).unwrap_or(0.0))
+}
+
+/// The moment at which a turn was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CutOff {
+    /// The model was at work.
+    was_at_work: bool,
+    /// The number of results by then.
+    results: u32,
+    /// The tasks that it waited for, for people.
+    tasks: Option<String>,
+}
+
+/// The completeness of the cost of a turn beyond its results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct CostCompleteness {
+    /// The cost was read when the turn was being ended.
+    pub(super) is_read_at_the_end: bool,
+    /// A response was cut off, and no total has it.
+    pub(super) lacks_a_response: bool,
+    /// A result came whose answer was too long to be held: the turn was over, and its total is known.
+    pub(super) has_lost_answer: bool,
+}
+
+impl StreamParser {
+    /// Marks the turn as cut off. If it waits for background work, which is ended now, it has no
+    /// answer, nor may one still come.
+    pub fn cut_off(&mut self) {
+        self.approvals.cut_off();
+        let (was_at_work, is_unfinished) = match self.remainder() {
+            None if self.cost.has_lost_answer => (false, true),
+            None => (true, self.background.has_awaited(self.background_work)),
+            Some(TurnRemainder::Turn) => (true, true),
+            Some(TurnRemainder::Announced | TurnRemainder::Tasks) => (false, true),
+            Some(TurnRemainder::Nothing) => (false, false),
+        };
+        let tasks = self.background.names().filter(|_| is_unfinished);
+        self.cut_off = Some(CutOff { was_at_work, results: self.results, tasks });
+        if is_unfinished {
+            self.result = None;
+            self.answer = AnswerState::Final;
+        }
+    }
+
+    /// Returns whether the cost of a turn that is cut off is known, including the cost of its last response.
+    pub fn has_settled(&self) -> bool {
+        self.cut_off.as_ref().is_some_and(|cut_off| {
+            let is_over = !cut_off.was_at_work || self.results > cut_off.results;
+            is_over && (self.cost.is_read_at_the_end || self.cost.has_lost_answer)
+        })
+    }
+
+    /// Returns the tasks that are known to run, or ran when the turn was cut off, for people.
+    pub fn awaited_tasks(&self) -> Option<String> {
+        let cut_off = self.cut_off.as_ref().and_then(|cut_off| cut_off.tasks.clone());
+        cut_off.or_else(|| self.background.names())
+    }
+
+    /// Returns whether the cost was read when the turn was being ended.
+    pub fn has_final_cost(&self) -> bool {
+        self.cost.is_read_at_the_end
+    }
+
+    /// Marks the stream of a process that was asked while the disk was full.
+    pub fn set_was_asked(&mut self) {
+        self.was_asked = true;
+    }
+
+    /// Returns whether the turn may have cost more than [`taken`](Self::taken) says: only newer versions report an
+    /// estimate for a response that is cut off.
+    pub fn has_unknown_cost(&self) -> bool {
+        let is_over =
+            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced))
+                || self.cost.has_lost_answer;
+        let is_known = if self.cut_off.is_some() { self.has_settled() } else { is_over };
+        let was_asked = self.message.is_some() || self.was_asked;
+        self.cost.lacks_a_response || (was_asked && !is_known)
+    }
+}
+
+#[cfg(test)]
+mod totals_tests {
+    use super::super::StreamParser;
+    use super::*;
+    use crate::domain::id::MessageId;
+    use crate::domain::usage::UsageByModel;
+
+    const LINE: &str = concat!(
+        r#"{"type":"result","total_cost_usd":0.25,"modelUsage":{"claude-opus-4-8":{"inputTokens":2000,"#,
+        r#""outputTokens":200,"cacheReadInputTokens":400,"cacheCreationInputTokens":600,"#,
+        r#""webSearchRequests":0,"costUSD":0.25,"contextWindow":200000,"maxOutputTokens":64000},"#,
+        r#""odd":{"inputTokens":"many","outputTokens":-1,"costUSD":null},"worse":7}}"#,
+        "\n"
+    );
+
+    fn opus(tokens: u64, dollars: f64) -> ProcessSpending {
+        let cost = Usd::from_dollars(dollars);
+        let used = ModelUse {
+            input_tokens: tokens * 10,
+            output_tokens: tokens,
+            cache_read_tokens: tokens * 2,
+            cache_write_tokens: tokens * 3,
+            cost_usd: cost,
+        };
+        ProcessSpending {
+            cost,
+            usage: UsageByModel::from_iter([("claude-opus-4-8".to_owned(), used)]),
+        }
+    }
+
+    #[test]
+    fn turn_spending_excludes_earlier_process_spending() {
+        for before in [ProcessSpending::default(), opus(150, 0.125)] {
+            let mut stream = StreamParser::answer_to(MessageId::new("m"), before.clone());
+            stream.feed(LINE.as_bytes()).expect("a short line");
+            assert_eq!(*stream.total(), opus(200, 0.25), "what is odd counts as nothing");
+            assert_eq!(*stream.taken(), opus(200, 0.25).since(&before));
+        }
+    }
+
+    #[test]
+    fn empty_or_invalid_model_usage_counts_as_zero() {
+        for usage in ["null", "7", "[]", "{}"] {
+            let mut stream = StreamParser::default();
+            let line = format!("{{\"type\":\"result\",\"modelUsage\":{usage}}}\n");
+            stream.feed(line.as_bytes()).expect("a short line");
+            assert_eq!(*stream.taken(), ProcessSpending::default());
+        }
     }
 }

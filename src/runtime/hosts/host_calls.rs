@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::host::{HostEpoch, HostName};
 use crate::domain::host_work::{HostAnswer, HostWork, TURN, request_key};
 use crate::domain::id::RunId;

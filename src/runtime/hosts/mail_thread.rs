@@ -1,25 +1,24 @@
 //! The thread that speaks with the engine for a supervisor: it sends requests, brings answers, and watches the hosts.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::host_calls::{HostCalls, Outgoing};
-use super::large_bodies::{answer_in, store_request};
-use super::thread_end::ThreadEnd;
-use crate::domain::home::Home;
-use crate::domain::host::{HostEpoch, HostStanding};
-use crate::domain::host_work::HostAnswer;
+use crate::domain::host::{Home, HostEpoch, HostStanding};
+use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
+use crate::engine::connect::RunSpace;
 use crate::engine::host_mailbox::{HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_registry::RegisteredHost;
 use crate::runtime::error::Error;
+use crate::runtime::hosts::host_calls::{HostCalls, Outgoing};
 use crate::runtime::sharing::{
-    CommandRole, EngineMirror, HeldRun, PageSize, SilentHosts, ToldError, sighting, until_mended,
-    until_reached,
+    CommandRole, EngineMirror, HeldRun, PageSize, SilentHosts, ToldError, fetch_mail, sighting,
+    store_if_large, until_mended, until_reached,
 };
 
 /// The most requests that are sent at a time.
@@ -325,5 +324,82 @@ impl MailSide {
         // A call to another home that was made meanwhile could still be begun.
         self.calls.lose(|home| over.contains(home), &HostAnswer::Lost { why });
         Ok(())
+    }
+}
+
+/// The end of some threads, which all share.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ThreadEnd(Arc<(Mutex<bool>, Condvar)>);
+
+impl ThreadEnd {
+    /// Tells the threads to end.
+    pub(super) fn tell(&self) {
+        let (is_told, wake) = &*self.0;
+        *is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        wake.notify_all();
+    }
+
+    /// Returns whether the threads are told to end.
+    pub(super) fn is_told(&self) -> bool {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pauses this thread, at most until it is told to end.
+    pub(super) fn pause(&self, longest: Duration) {
+        let (is_told, wake) = &*self.0;
+        let told = is_told.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(wake.wait_timeout_while(told, longest, |told| !*told));
+    }
+}
+
+/// Has the engine keep the body of a request that is too large, and names that content in its place.
+///
+/// # Errors
+/// [`EngineError`] if the engine cannot be reached, or refuses.
+pub(super) fn store_request(
+    space: &dyn RunSpace,
+    request: &mut HostRequest,
+) -> Result<(), EngineError> {
+    if let Some(mail) = store_if_large(space, &request.body)?
+        && let Ok(body) = serde_json::to_string(&HostWork::Stored { mail })
+    {
+        request.body = body;
+    }
+    Ok(())
+}
+
+/// Reads an answer, from a content of the engine if it is one.
+///
+/// # Errors
+/// [`EngineError`] if the engine cannot be reached, or refuses.
+pub(super) fn answer_in(space: &dyn RunSpace, body: &str) -> Result<HostAnswer, EngineError> {
+    let answer = read(body);
+    let HostAnswer::Stored { mail } = &answer else { return Ok(answer) };
+    Ok(match fetch_mail(space, mail)? {
+        Ok(body) => read(&body),
+        Err(why) => HostAnswer::Refused { why: format!("its answer cannot be fetched: {why}") },
+    })
+}
+
+fn read(body: &str) -> HostAnswer {
+    serde_json::from_str(body).unwrap_or_else(|error| HostAnswer::Refused {
+        why: format!("its answer cannot be read: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod thread_end_tests {
+    use super::*;
+
+    #[test]
+    fn pause_ends_with_the_threads() {
+        let end = ThreadEnd::default();
+        let other = end.clone();
+        let thread = std::thread::spawn(move || other.pause(Duration::from_hours(1)));
+        assert!(!end.is_told());
+        end.tell();
+        thread.join().expect("it is woken");
+        end.pause(Duration::from_hours(1));
+        assert!(end.is_told());
     }
 }

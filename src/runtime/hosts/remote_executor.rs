@@ -13,7 +13,7 @@ use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::body_command::CommandId;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;

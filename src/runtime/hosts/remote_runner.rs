@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::host_calls::HostCalls;
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, TURN};
 use crate::domain::id::AgentId;
 use crate::domain::kept_session::SessionKeeping;

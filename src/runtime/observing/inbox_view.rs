@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::agent::Agent;
 use crate::domain::apply::apply;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::agent_entries::{MonitoredRun, MonitoredTurn};
 use super::inbox_view::with_inbox;
-use crate::actor::clock::now;
+use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::event::Record;
 use crate::domain::id::AgentId;

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::run_engine::{HeldRun, store_error};
-use crate::engine::fact_log::FactAppend;
+use crate::engine::shared_log::FactAppend;
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 use crate::proof::ProofKey;
 use crate::store;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::shared_facts::{NumberedChange, SharedFacts};
+use crate::store::shared_copy::{NumberedChange, SharedFacts};
 
 /// The longest wait for changes of other machines.
 const FACT_WAIT: Duration = Duration::from_millis(500);

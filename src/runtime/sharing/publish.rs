@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::claimed_run::ClaimedRun;
-use super::contents::side_by_side;
 use super::run_engine::{HeldRun, LEASE_TIME, RunEngine};
-use super::shared_terms::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
 use crate::domain::event::Record;
-use crate::domain::home::PlacedAgent;
 use crate::domain::host::HostLabel;
+use crate::domain::host::PlacedAgent;
 use crate::domain::host_work::WIRE_VERSION;
 use crate::domain::id::AgentId;
 use crate::domain::placement::{HostSighting, HostTable, PlacementGroup};
@@ -17,8 +15,10 @@ use crate::domain::settings::AnswererKind;
 use crate::domain::working_dir::WorkingDir;
 use crate::engine::host_registry::RegisteredHost;
 use crate::engine::shared_log::{LogLine, NewSharedRun};
-use crate::language::checksum::checksum;
+use crate::language::source::checksum;
 use crate::runtime::error::Error;
+use crate::runtime::sharing::claimed_run::{CassetteBlobs, SharedTerms, TERMS_VERSION, blob_name};
+use crate::runtime::sharing::copy::side_by_side;
 use crate::store::capture::WorkflowCapture;
 use crate::store::cassette::CassetteFiles;
 use crate::store::record::encode;

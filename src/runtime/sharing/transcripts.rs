@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::large_mail::fetch_mail;
 use crate::domain::host::{HostName, HostStanding};
 use crate::domain::host_work::{HostAnswer, HostWork, WIRE_VERSION};
 use crate::domain::id::RunId;
 use crate::domain::turn::TurnId;
-use crate::domain::turn_texts::TurnTexts;
+use crate::domain::turn::TurnTexts;
 use crate::engine::host_mailbox::{HostRequest, MailReceiver};
 use crate::engine::host_questions::QUESTION;
 use crate::engine::host_registry::RegisteredHost;
 use crate::engine::{Engine, EngineError};
+use crate::runtime::sharing::commands::fetch_mail;
 
 /// The most bytes that are asked for at once.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use super::placed_results::place_results;
 use super::session_keeper::{ClaudePlaces, SessionKeeper};
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::domain::id::{AgentId, SessionId};
@@ -16,6 +15,7 @@ use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::process::session_files::{CONFIG_DIR, config_dir, find_session};
 use crate::process::working_dirs::WorkingDirs;
+use crate::runtime::worker::transcripts::place_results;
 
 /// The runner of the turns of a run at a host.
 pub(super) struct HostedRunner {

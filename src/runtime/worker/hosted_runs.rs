@@ -1,16 +1,17 @@
 //! The runs that a worker has: the place of each, and what it fetched of it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use tokio::sync::{Notify, OnceCell};
 use tokio::task::spawn_blocking;
 
-use super::hosted_run::{HostPlaces, HostedRun};
-use super::run_slot::RunSlot;
 use crate::domain::id::RunId;
 use crate::engine::Engine;
+use crate::runtime::worker::hosted_run::{HostPlaces, HostedRun};
 
 /// The runs that a worker has.
 pub(super) struct HostedRuns {
@@ -75,5 +76,48 @@ impl HostedRuns {
             self.remove(id, slot);
         }
         made
+    }
+}
+
+/// The place of a run, which is made for its first request.
+#[derive(Default)]
+pub(super) struct RunSlot {
+    pub(super) run: OnceCell<Result<Rc<HostedRun>, String>>,
+    /// True if its turns were told to stop. What is asked for later, by a supervisor that goes on, gets a place of its own.
+    pub(super) is_stopped: Cell<bool>,
+    /// The number of turns and activities that are performed in it.
+    pub(super) users: Cell<usize>,
+    pub(super) left: Notify,
+}
+
+impl RunSlot {
+    pub(super) fn enter(&self) {
+        self.users.set(self.users.get() + 1);
+    }
+
+    pub(super) fn leave(&self) {
+        self.users.set(self.users.get().saturating_sub(1));
+        self.left.notify_waiters();
+    }
+}
+
+/// A turn or an activity that counts as being performed, until its answer is in the engine.
+pub(super) struct BusyCount<'w> {
+    busy: &'w AtomicU32,
+    idle: &'w Notify,
+}
+
+impl<'w> BusyCount<'w> {
+    /// Counts one more in `busy`, until this is dropped. Then `idle` is told.
+    pub(super) fn new(busy: &'w AtomicU32, idle: &'w Notify) -> Self {
+        busy.fetch_add(1, Ordering::Relaxed);
+        Self { busy, idle }
+    }
+}
+
+impl Drop for BusyCount<'_> {
+    fn drop(&mut self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+        self.idle.notify_one();
     }
 }

@@ -1,21 +1,25 @@
 //! A host's way into service, and the reason why it has to leave it.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::options::WorkerOptions;
-use super::policy::CLAUDE;
-use crate::domain::host::{HostName, HostReport, HostStanding};
+use crate::domain::host::{HostLabel, HostName, HostReport, HostStanding};
 use crate::domain::host_work::WIRE_VERSION;
 use crate::engine::host_registry::{HOST_SILENCE, HostClaim, RegisteredHost};
 use crate::engine::{Engine, EngineError};
-use crate::process::claude_version::claude_version;
 use crate::process::helper_environment::{NamedVariables, passed_on};
+use crate::process::startup::claude_version;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
+use crate::runtime::worker::abandoned_runs::Takeover;
+use crate::runtime::worker::policy::{CLAUDE, HostPolicy};
+use crate::store::layout::RunsRoot;
+use crate::store::user_state::UserState;
 
 /// The pause before a host is asked for again that another worker serves.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -113,6 +117,29 @@ fn fence_reason(claim: &HostClaim, seen: &[RegisteredHost]) -> EngineError {
         Some(HostStanding::Active | HostStanding::Draining) => EngineError::HostRelieved { host },
         None => EngineError::HostRemoved { host },
     }
+}
+
+/// The options of a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// The name of the host.
+    pub host: HostName,
+    /// The number of turns that it runs at the same time.
+    pub slots: u32,
+    /// Its labels.
+    pub labels: BTreeSet<HostLabel>,
+    /// The directory of the runs that it hosts.
+    pub root: RunsRoot,
+    /// The directory that all hosts share.
+    pub shared_dir: Option<PathBuf>,
+    /// The permissions that it gives to runs.
+    pub policy: HostPolicy,
+    /// The user's own state.
+    pub state: UserState,
+    /// The silence after which the host counts as lost; `None` if a person decides.
+    pub timeout: Option<Duration>,
+    /// The takeover of runs whose supervisor is gone; `None` if it takes none.
+    pub takeover: Option<Takeover>,
 }
 
 #[cfg(test)]

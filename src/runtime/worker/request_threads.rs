@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::large_mail::open_request;
 use crate::domain::host::HostReport;
 use crate::engine::host_mailbox::{HostRequest, MailReceiver};
 use crate::engine::host_registry::HostClaim;
@@ -16,6 +15,7 @@ use crate::engine::{Engine, EngineError};
 use crate::process::host;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::PageSize;
+use crate::runtime::worker::mail_batches::open_request;
 
 /// The most requests that are taken at a time.
 const PAGE: usize = 200;

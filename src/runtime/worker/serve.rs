@@ -1,27 +1,14 @@
 //! The loop of a worker: requests in, answers out, each run in an environment of its own.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::{spawn_blocking, spawn_local};
 
-use super::abandoned_runs::AbandonedRuns;
-use super::busy_count::BusyCount;
-use super::hosted_run::HostPlaces;
-use super::hosted_runs::HostedRuns;
-use super::large_mail::stored_if_large;
-use super::mail_batches::MailBatches;
-use super::options::WorkerOptions;
-use super::registration::{drain, first_report, reason_to_end, take_into_service};
-use super::request_threads::{HostCounts, RequestThreads, WorkerMail};
-use super::session_keeper::SessionKeeper;
-use super::transcripts::transcript;
-use super::waiting_turns::WaitingTurns;
-use super::work::{begins_something, carried_out};
 use crate::actor::runner::StopLevel;
 use crate::domain::host_work::{HostAnswer, HostWork};
 use crate::domain::id::{AgentId, RunId};
@@ -31,7 +18,18 @@ use crate::engine::host_registry::HostClaim;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
-use crate::store::host_identity::HostIdentity;
+use crate::runtime::worker::abandoned_runs::AbandonedRuns;
+use crate::runtime::worker::hosted_run::HostPlaces;
+use crate::runtime::worker::hosted_runs::{BusyCount, HostedRuns};
+use crate::runtime::worker::mail_batches::{MailBatches, stored_if_large};
+use crate::runtime::worker::registration::{
+    WorkerOptions, drain, first_report, reason_to_end, take_into_service,
+};
+use crate::runtime::worker::request_threads::{HostCounts, RequestThreads, WorkerMail};
+use crate::runtime::worker::session_keeper::SessionKeeper;
+use crate::runtime::worker::transcripts::transcript;
+use crate::runtime::worker::work::{begins_something, carried_out};
+use crate::store::engine_note::HostIdentity;
 
 /// Serves a host until it is interrupted, or may do nothing more. Needs a running actix system.
 ///
@@ -311,5 +309,98 @@ impl HostWorker {
             Err(error) => return tracing::error!("an answer cannot be written: {error}"),
         };
         self.batches.reply(HostReply { key, body }).await;
+    }
+}
+
+/// A turn that waits.
+struct WaitingTurn {
+    run: RunId,
+    agent: AgentId,
+    /// `None` once it was told.
+    end: Option<oneshot::Sender<()>>,
+}
+
+/// The turns, by their numbers.
+#[derive(Default)]
+pub(super) struct WaitingTurns {
+    turns: RefCell<HashMap<u64, WaitingTurn>>,
+    next: Cell<u64>,
+}
+
+/// The place of a turn among those that wait, which it leaves when this is dropped.
+pub(super) struct WaitingPlace<'w> {
+    turns: &'w WaitingTurns,
+    number: u64,
+    end: oneshot::Receiver<()>,
+}
+
+impl WaitingTurns {
+    /// Adds a turn of an agent.
+    pub(super) fn enter(&self, run: &RunId, agent: &AgentId) -> WaitingPlace<'_> {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        let (end, ended) = oneshot::channel();
+        let turn = WaitingTurn { run: run.clone(), agent: agent.clone(), end: Some(end) };
+        self.turns.borrow_mut().insert(number, turn);
+        WaitingPlace { turns: self, number, end: ended }
+    }
+
+    /// Ends the turns of a run, or of one of its agents.
+    pub(super) fn end(&self, run: &RunId, agent: Option<&AgentId>) {
+        self.end_those(|turn| turn.run == *run && agent.is_none_or(|agent| turn.agent == *agent));
+    }
+
+    /// Ends all turns.
+    pub(super) fn end_all(&self) {
+        self.end_those(|_| true);
+    }
+
+    /// Returns whether each has an answer, or was left to another worker.
+    pub(super) fn is_empty(&self) -> bool {
+        self.turns.borrow().is_empty()
+    }
+
+    fn end_those(&self, is_meant: impl Fn(&WaitingTurn) -> bool) {
+        for turn in self.turns.borrow_mut().values_mut().filter(|turn| is_meant(turn)) {
+            // One that has a slot by now does not listen any more.
+            let _ = turn.end.take().map(|end| end.send(()));
+        }
+    }
+}
+
+impl WaitingPlace<'_> {
+    /// Waits until the turn is ended.
+    pub(super) async fn ended(&mut self) {
+        let _ = (&mut self.end).await;
+    }
+}
+
+impl Drop for WaitingPlace<'_> {
+    fn drop(&mut self) {
+        self.turns.turns.borrow_mut().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod waiting_turns_tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_ended_by_run_and_agent_unless_they_have_left() {
+        let turns = WaitingTurns::default();
+        let run = |name: &str| RunId::parse(name).expect("an id");
+        let main = AgentId::main();
+        let mut first = turns.enter(&run("a"), &main);
+        let mut second = turns.enter(&run("b"), &main);
+        drop(turns.enter(&run("a"), &main));
+        turns.end(&run("a"), Some(&main));
+        turns.end(&run("c"), None);
+        assert_eq!(first.end.try_recv(), Ok(()));
+        assert_eq!(second.end.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        turns.end_all();
+        assert_eq!(second.end.try_recv(), Ok(()));
+        assert!(!turns.is_empty(), "they have no answer yet");
+        drop((first, second));
+        assert!(turns.is_empty());
     }
 }

@@ -12,8 +12,8 @@ use crate::domain::kept_session::{
     KeptSession, MANIFEST_VERSION, MAX_KEPT_SESSION_BYTES, MAX_MANIFEST_BYTES,
     MAX_SESSION_PART_BYTES, SessionManifest, SessionPart, parts_to_keep,
 };
-use crate::engine::run_space::RunSpace;
-use crate::language::checksum::checksum;
+use crate::engine::connect::RunSpace;
+use crate::language::source::checksum;
 use crate::process::session_files::{find_session, open_session, session_path, write_session};
 use crate::runtime::sharing::{fetch_content, put_content};
 

@@ -1,14 +1,16 @@
 //! The texts of the turns that ran on this host, for whoever looks at the run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::task::spawn_blocking;
 
 use crate::domain::host_work::HostAnswer;
-use crate::domain::turn::TurnId;
-use crate::domain::turn_texts::{ScriptTexts, TurnTexts};
+use crate::domain::turn::{ScriptTexts, TurnId, TurnInput, TurnTexts};
+use crate::language::prompt::step::{RESULTS, RESULTS_FILE};
 use crate::process::turn_transcript::TurnTranscript;
-use crate::world::script_note::{ScriptOutput, script_output};
+use crate::store;
+use crate::store::files::{make_dir, replace};
+use crate::world::script::{ScriptOutput, script_output};
 
 /// The longest text that is given, in bytes.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
@@ -60,6 +62,26 @@ fn texts(steps: &std::path::Path, turn: TurnId) -> std::io::Result<TurnTexts> {
     Ok(TurnTexts { turn, prompt, answer, script, is_cut })
 }
 
+/// Writes the results that a turn has waited for into a file of this host. Its path takes the place of the one on the
+/// supervisor's machine, in the prompt and in the values.
+pub(super) fn place_results(input: &mut TurnInput, results: &Path) -> Result<(), store::Error> {
+    let (Some(elsewhere), Some(list)) =
+        (input.values.get(RESULTS_FILE).cloned(), input.values.get(RESULTS).cloned())
+    else {
+        return Ok(());
+    };
+    let Some(name) = Path::new(&elsewhere).file_name() else { return Ok(()) };
+    let path = results.join(name);
+    make_dir(results)?;
+    replace(&path, list.as_bytes())?;
+    let here = path.display().to_string();
+    if input.reads_results {
+        input.prompt = input.prompt.replace(&elsewhere, &here);
+    }
+    input.values.insert(RESULTS_FILE.to_owned(), here);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +118,33 @@ mod tests {
             (one[0].prompt.as_deref(), one[0].answer.as_deref()),
             (Some("short"), Some("yes"))
         );
+    }
+}
+
+#[cfg(test)]
+mod placed_results_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn prompt_names_the_file_of_this_host() {
+        let kept = tempfile::tempdir().expect("a folder");
+        let results = kept.path().join("results");
+        let elsewhere = "/supervisor/results/main-2.json";
+        let mut input: TurnInput = serde_json::from_value(json!({
+            "version": 1, "turn": { "agent": "main", "step": 2, "turn": 0 }, "state": "A.md",
+            "reads_results": true, "visit": 0,
+            "session": { "session_id": "a", "origin": "fresh" }, "model": null,
+            "limits": { "idle_timeout_ms": 1, "timeout_ms": 1, "shutdown_ms": 1 },
+            "prompt": format!("read {elsewhere}, all of {elsewhere}"),
+            "values": { "results": "[1]", "results_file": elsewhere },
+        }))
+        .expect("an input");
+        place_results(&mut input, &results).expect("placed");
+        let here = results.join("main-2.json").display().to_string();
+        assert_eq!(std::fs::read_to_string(&here).expect("it is there"), "[1]");
+        assert_eq!(input.prompt, format!("read {here}, all of {here}"));
+        assert_eq!(input.values.get(RESULTS_FILE), Some(&here));
     }
 }

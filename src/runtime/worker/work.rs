@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::hosted_run::HostedRun;
 use crate::actor::activity_executor::{ExchangeOutcome, LookupOutcome};
 use crate::actor::runner::StopLevel;
-use crate::domain::home::Home;
+use crate::domain::host::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
 
 /// The longest text of a file that a host gives, in bytes, whatever it is asked for.

@@ -5,10 +5,13 @@
 
 use std::path::Path;
 
-use super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
-use super::step::{DataspaceStep, refuse_link, remove};
-use super::{Dataspace, FactLookup};
+use crate::domain::fact::Fact;
 use crate::fault::point;
+use crate::store::dataspace::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
+use crate::store::dataspace::fact_file::{FactFile, LaterValue};
+use crate::store::dataspace::step::{DataspaceStep, refuse_link, remove};
+use crate::store::dataspace::writer::FactDecision;
+use crate::store::dataspace::{Dataspace, FACT, FactLookup, FactStatement, name};
 use crate::store::{Error, files};
 
 impl Dataspace {
@@ -83,4 +86,40 @@ fn put_into(path: &Path, fact: &ProvenFact) -> Result<(), Error> {
         .map_err(std::io::Error::other)
         .map_err(Error::io("write", path))?;
     files::replace_draft(path, &text)
+}
+
+/// The outcome of appending a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppendOutcome {
+    /// The fact that holds now.
+    pub fact: Fact,
+    /// The number of the values before the appended one.
+    pub before: usize,
+}
+
+impl Dataspace {
+    /// Appends a value to a fact: it holds once the values before it are taken. It is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for values that cannot be a fact, or if too many wait; [`Error::Io`].
+    pub fn append(&self, what: FactStatement) -> Result<AppendOutcome, Error> {
+        let FactStatement { label, key, value, source, at } = what;
+        let path = self.fact(label, key)?;
+        name::check_value(label, key, value)?;
+        self.carry_out(|writer| {
+            let (value, source, seq) = (value.to_owned(), source.to_owned(), writer.log.next);
+            let file = if let Ok(held) = self.proven(&path)? {
+                held.value.followed_by(LaterValue { value, seq, source, at })?
+            } else {
+                let (label, key) = (label.to_owned(), key.to_owned());
+                FactFile { label, key, value, seq, source, at, later: Vec::new() }
+            };
+            let outcome = AppendOutcome { fact: file.fact(), before: file.later.len() };
+            let fact = ProvenFact::new(file, self.key.as_ref(), FACT)
+                .map_err(std::io::Error::other)
+                .map_err(Error::io("write", &path))?;
+            let change = LoggedChange::Asserted { fact, step: None };
+            Ok(FactDecision::change(label, key, change, outcome))
+        })
+    }
 }

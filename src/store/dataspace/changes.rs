@@ -18,9 +18,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{ChangeLogEntry, LoggedChange};
-use super::{boot, is_unusable};
+use super::is_unusable;
 use crate::fault::point;
 use crate::plain_file;
+use crate::store::dataspace::step;
 use crate::store::{Error, files};
 
 /// The limit of the first line's length, in bytes.
@@ -80,12 +81,12 @@ pub(super) struct ChangeLog {
 impl ChangeLogHeader {
     /// Returns whether all changes behind it were made since the machine has started.
     pub(super) fn is_of_this_boot(&self) -> bool {
-        self.boot.is_some() && self.boot.as_deref() == boot::id()
+        self.boot.is_some() && self.boot.as_deref() == step::id()
     }
 
     /// Returns whether changes behind it may have been lost in a power cut. Without an id of the boot nobody knows.
     pub(super) fn is_of_other_boot(&self) -> bool {
-        boot::id().is_some_and(|boot| self.boot.as_deref().is_some_and(|own| own != boot))
+        step::id().is_some_and(|boot| self.boot.as_deref().is_some_and(|own| own != boot))
     }
 }
 
@@ -159,7 +160,7 @@ impl ChangeLog {
         let header = ChangeLogHeader {
             generation: format!("{:016x}{:016x}", random(), random()),
             from: next,
-            boot: boot::id().map(str::to_owned),
+            boot: step::id().map(str::to_owned),
             snapshot: snapshot.len() as u64,
         };
         let mut content = line(&header).map_err(Error::io("write", path))?;

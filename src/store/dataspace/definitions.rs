@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dataspace, entries, is_absent, name, proof};
+use super::{Dataspace, entries, is_absent, name};
 use crate::domain::json_mistake::placed_mistake;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::plain_file;
 use crate::store::capture::WorkflowCapture;
+use crate::store::dataspace::fact_file;
 use crate::store::{Error, contents, files, pinned};
 
 /// The longest file of a definition, in bytes.
@@ -62,7 +63,7 @@ impl Dataspace {
         super::step::remove(&contents)?;
         contents::save(&contents, folder)?;
         replace_copy(&copy, folder)?;
-        let text = proof::close(defined, self.key.as_ref(), DEFINITION)
+        let text = fact_file::close(defined, self.key.as_ref(), DEFINITION)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
         files::replace(&path, &text)
@@ -108,7 +109,7 @@ impl Dataspace {
     pub fn defined(&self, name: &str) -> Result<Option<DefinedProgram>, Error> {
         let path = self.definition(name)?;
         match plain_file::read(&path, MAX_LENGTH) {
-            Ok(bytes) => proof::open(&bytes, self.key.as_ref(), DEFINITION)
+            Ok(bytes) => fact_file::open(&bytes, self.key.as_ref(), DEFINITION)
                 .map(Some)
                 .map_err(std::io::Error::other)
                 .map_err(Error::io("read", &path)),

@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::fact_file::FactFile;
-use super::proof::ProvenValue;
 use super::step::{DataspaceStep, FactOperation, IdempotencyKey};
 use super::{FACT, name};
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
+use crate::store::dataspace::fact_file::ProvenValue;
 
 /// A fact as its file has it.
 pub(super) type ProvenFact = ProvenValue<FactFile>;

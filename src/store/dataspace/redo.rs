@@ -11,12 +11,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::changes::{self, ChangeLog, FIRST_SHARED, LastLine};
-use super::entry::{ChangeLogEntry, ProvenFact};
-use super::last_changes::LastChanges;
-use super::log_content::ChangeLogContent;
-use super::{Dataspace, is_unusable};
+use crate::domain::id::RunId;
 use crate::plain_file;
+use crate::store::dataspace::changes::{self, ChangeLog, FIRST_SHARED, LastLine};
+use crate::store::dataspace::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
+use crate::store::dataspace::log_content::ChangeLogContent;
+use crate::store::dataspace::step::{DataspaceStep, IdempotencyKey};
+use crate::store::dataspace::{Dataspace, is_unusable};
 use crate::store::{Error, files};
 
 /// The greatest number of files that are flushed one by one.
@@ -223,4 +224,59 @@ fn sync_file_system(path: &Path) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn sync_file_system(_: &Path) -> bool {
     false
+}
+
+/// The last change of each file.
+#[derive(Debug, Default)]
+pub(super) struct LastChanges {
+    /// The facts by label and key, with the number of the change; `None` for one that does not hold.
+    pub(super) facts: BTreeMap<(String, String), (u64, Option<ProvenFact>)>,
+    /// The marks, by agent.
+    pub(super) marks: BTreeMap<String, (DataspaceStep, IdempotencyKey)>,
+    /// The taken facts, by agent and step.
+    pub(super) claims: BTreeMap<String, BTreeMap<u64, (DataspaceStep, ProvenFact)>>,
+    /// The runs that have ended.
+    pub(super) ended: Vec<RunId>,
+}
+
+impl LastChanges {
+    /// Adds the change after those that were added before.
+    pub(super) fn add(&mut self, entry: &ChangeLogEntry) {
+        let ChangeLogEntry(seq, label, key, change) = entry;
+        if let Some(step) = entry.step() {
+            // A later step settles the earlier ones. A mark or a claim of a settled step may come back all the same,
+            // if it was the agent's last: it is garbage that the end of the run removes.
+            let agent = DataspaceStep::agent_file_stem(&step.run, &step.agent);
+            if let Some(claims) = self.claims.get_mut(&agent) {
+                *claims = claims.split_off(&step.step);
+            }
+            if let Some((step, mark)) = entry.mark() {
+                self.marks.insert(agent, (step.clone(), mark));
+            }
+        }
+        let name = (label.clone(), key.clone());
+        match change {
+            // An earlier raymond has changed it, and says nothing more.
+            None => drop(self.facts.remove(&name)),
+            Some(LoggedChange::Reread {}) => {}
+            Some(LoggedChange::Asserted { fact, .. }) => {
+                self.facts.insert(name, (*seq, Some(fact.clone())));
+            }
+            Some(LoggedChange::Retracted { .. }) => {
+                self.facts.insert(name, (*seq, None));
+            }
+            Some(LoggedChange::Claimed { fact, step, next }) => {
+                self.facts.insert(name, (*seq, next.clone()));
+                let agent = DataspaceStep::agent_file_stem(&step.run, &step.agent);
+                let claims = self.claims.entry(agent).or_default();
+                claims.insert(step.step, (step.clone(), fact.clone()));
+            }
+            Some(LoggedChange::RunEnded { run }) => {
+                let own = format!("{run}~");
+                self.marks.retain(|agent, _| !agent.starts_with(&own));
+                self.claims.retain(|agent, _| !agent.starts_with(&own));
+                self.ended.push(run.clone());
+            }
+        }
+    }
 }

@@ -10,12 +10,13 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::Dataspace;
 use crate::domain::id::{AgentId, RunId};
 use crate::plain_file;
+use crate::store::dataspace::Dataspace;
 use crate::store::{Error, files};
 
 /// The size limit of a mark, in bytes: a label and a key have names of 200 bytes at the most.
@@ -186,4 +187,17 @@ pub(super) fn refuse_link(folder: &Path) -> Result<(), Error> {
         return Err(Error::io("write into", folder)(error));
     }
     Ok(())
+}
+
+/// The longest id of a boot, in bytes.
+const MAX_BOOT_ID: u64 = 128;
+
+/// Returns the id of this boot; `None` where the system has none.
+pub(super) fn id() -> Option<&'static str> {
+    static ID: LazyLock<Option<String>> = LazyLock::new(|| {
+        let bytes = plain_file::read(Path::new("/proc/sys/kernel/random/boot_id"), MAX_BOOT_ID);
+        let id = String::from_utf8(bytes.ok()?).ok()?.trim().to_owned();
+        (!id.is_empty()).then_some(id)
+    });
+    ID.as_deref()
 }

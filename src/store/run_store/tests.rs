@@ -68,7 +68,7 @@ fn stored(records: u64) -> (tempfile::TempDir, RunsRoot) {
 
 /// Removes the note of the acknowledged bytes, which is not synced: a machine that dies may lose it.
 fn lose_note(root: &RunsRoot) {
-    let _ = std::fs::remove_file(acknowledged::beside(&root.run(&id()).journal()));
+    let _ = std::fs::remove_file(log::acknowledged_end(&root.run(&id()).journal()));
 }
 
 /// Opens the run. A child that another test starts has the lock too, until it has become its program.

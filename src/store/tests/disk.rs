@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::story::{Place, Story};
-use crate::store::acknowledged::AcknowledgedEnd;
+use crate::store::log::AcknowledgedEnd;
 use crate::store::log::{JournalStorage, LineBatch, LogFile};
 use crate::store::writer::{JournalTarget, JournalWriter, WriteOutcome};
 

@@ -1,9 +1,9 @@
 //! Begins the exchange of a new run: the commit that it begins at is pushed from the run's own repository.
 
-use super::remote::TRANSPORTS;
 use crate::domain::exchange_branches::{base_branch, run_branches};
 use crate::domain::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use crate::domain::id::Folder;
+use crate::world::exchange::fetch::TRANSPORTS;
 use crate::world::git::{ALLOWED_TRANSPORTS, Git, GitCall, NO_WORDS, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;

@@ -7,12 +7,12 @@ use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::remote::ExchangeRemote;
 use crate::domain::exchange_branches::{base_branch, work_branch};
 use crate::plain_file::replace::{FileReplacement, sync_directory};
 use crate::process::child::orphans;
 use crate::process::working_dirs::ExchangeCopy;
 use crate::world::context::blocking;
+use crate::world::exchange::fetch::ExchangeRemote;
 use crate::world::git::{Git, NO_WORDS, is_object};
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use super::remote::ExchangeRemote;
 use crate::domain::exchange_branches::work_branch;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::snapshot_ref;
 use crate::process::captured_output::ProcessOutput;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::world::context::complaint;
+use crate::world::exchange::fetch::ExchangeRemote;
 use crate::world::git::Git;
 use crate::world::outcome::{InspectionOutcome, OperationError};
 use crate::world::perform::WorkspaceExecutor;

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use crate::domain::worktree::backup_ref;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::world::context::blocking;
 use crate::world::git::{CEILING, Git, GitCall, NO_WORDS, copy_index, link, succeeded};

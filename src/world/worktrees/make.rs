@@ -6,18 +6,17 @@ use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use super::pushed_work::{PushedWork, pushed_work};
-use super::repository::GitRepository;
-use super::restore::{restore, snapshot_of};
-use super::{entries, is_entry_of, note, reason};
 use crate::domain::id::AgentId;
-use crate::domain::worktree::branch;
+use crate::domain::worktree::{branch, fetched_snapshot_ref};
 use crate::fault::point;
 use crate::process::child::orphans;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
 use crate::world::git::{Git, is_object, unless_missing};
 use crate::world::outcome::OperationError;
+use crate::world::worktrees::repository::GitRepository;
+use crate::world::worktrees::restore::{restore, snapshot_of};
+use crate::world::worktrees::{entries, is_entry_of, note, reason};
 
 /// The settings for it, which override all configurations.
 const SETTINGS: &str = "\
@@ -248,6 +247,38 @@ fn is_unborn(known: &Path, tree: &Path) -> bool {
     let number = known_as.strip_prefix(name);
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         && ["gitdir", "locked"].into_iter().all(|file| note(known, file).is_empty())
+}
+
+/// The work of an agent that another host has pushed.
+pub(super) struct PushedWork {
+    /// The last commit.
+    pub(super) commit: String,
+    /// The snapshot whose files the worktree had at that commit, if it was pushed, too.
+    pub(super) snapshot: Option<String>,
+}
+
+/// Returns the work of an agent that was fetched from the exchange, if there is any.
+pub(super) async fn pushed_work(
+    git: Git<'_>,
+    repository: &GitRepository,
+    agent: &AgentId,
+    branch: &str,
+) -> Result<Option<PushedWork>, OperationError> {
+    if git.shared.place.working_dirs.exchange().is_none() {
+        return Ok(None);
+    }
+    let at = git.at(&repository.at);
+    let fetched = format!("refs/remotes/{branch}");
+    let Some(commit) = at.commit(&fetched).await? else {
+        return Ok(None);
+    };
+    let name = fetched_snapshot_ref(&git.shared.place.marker.run, agent);
+    let head = at.commit(&format!("{name}^1")).await?;
+    let snapshot = match head.filter(|head| *head == commit) {
+        Some(_) => at.commit(&name).await?,
+        None => None,
+    };
+    Ok(Some(PushedWork { commit, snapshot }))
 }
 
 #[cfg(test)]

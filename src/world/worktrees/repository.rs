@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::domain::worktree::blocking_branches;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::world::git::{Git, NO_WORDS, succeeded};
 use crate::world::outcome::OperationError;
 

@@ -18,7 +18,7 @@ use crate::domain::turn::TurnId;
 use crate::domain::worktree::snapshot_ref;
 use crate::domain::worktree_snapshot::{ChangedFiles, SnapshotCommit};
 use crate::fault::point;
-use crate::process::child::exit::ProcessExit;
+use crate::process::child::group::ProcessExit;
 use crate::process::child::orphans;
 use crate::world::context::blocking;
 use crate::world::git::{Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded};

@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread;
 
+use raymond::engine::connect::ServingOptions;
 use raymond::engine::connect::{connect, serve};
-use raymond::engine::serving::ServingOptions;
 use raymond::engine::{EngineAddress, EngineError};
 
 use crate::restate::server::RestateServer;

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use raymond::engine::connect::ServingOptions;
 use raymond::engine::connect::{connect, serve};
-use raymond::engine::serving::ServingOptions;
 
 use crate::restate::server::RestateServer;
 use crate::support::{

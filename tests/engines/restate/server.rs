@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use raymond::engine::connect::{ServedEngine, ServingOptions};
 use raymond::engine::connect::{connect, serve};
-use raymond::engine::serving::{ServedEngine, ServingOptions};
 use raymond::engine::{Engine, EngineAddress};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use raymond::engine::fact_log::{FactAppend, FactLogEntry};
 use raymond::engine::shared_log::RunLease;
+use raymond::engine::shared_log::{FactAppend, FactLogEntry};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{WAIT_TIMEOUT, begun_run, new_run_id, take_over};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use raymond::engine::run_space::SharedCommand;
+use raymond::engine::connect::SharedCommand;
 use raymond::engine::{Engine, EngineError};
 use sha2::{Digest as _, Sha256};
 

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use raymond::engine::Engine;
+use raymond::engine::connect::SharedCommand;
 use raymond::engine::host_mailbox::MailReceiver;
-use raymond::engine::run_space::SharedCommand;
 
 use crate::support::{
     OneRequest as _, WAIT_TIMEOUT, begun_run, receive, reply, request, served_host,

@@ -121,7 +121,7 @@ fn prices_of_the_table_are_those_of_the_program() {
     machine.run(&[]).exits(0).prints(POSITIVE);
     for (step, model) in machine.records("step_finished").iter().zip(&models) {
         let cost = step["cost_usd"].as_f64().expect("a cost");
-        let listed = raymond::domain::price_table::input_cost(model, TOKENS).expect("listed");
+        let listed = raymond::domain::model::input_cost(model, TOKENS).expect("listed");
         assert!((listed.dollars() - cost).abs() < 1e-6, "{model}: {listed} in the table; {step:#}");
     }
     assert_eq!(machine.records("step_finished").len(), models.len());

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::local_commands::{LocalCommands, agent_in, run_in, text_in};
+use crate::actor::context::now;
 use crate::cli::exit::Error;
+use crate::cli::serve::actions::{LocalCommands, agent_in, run_in, text_in};
 use crate::cli::{answer as command, engine, questions};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::question::AnswerCommand;
+use crate::store::dataspace::FactStatement;
 use crate::store::view::load_view;
 
 /// Answers the question `node` of `agent` in `run` with `text`: the id of an option, or a text of one's own. With `asked_at`
@@ -42,4 +44,21 @@ fn step_of(
         ))
     };
     open.iter().find(is_meant).map(|one| one.step).ok_or_else(gone)
+}
+
+/// Asserts `label` with `key` and `value`, or with `retract` retracts it.
+pub(super) fn signal(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
+    let space = engine::dataspace(commands.dir(), commands.root())?;
+    let label = text_in(body, "label")?;
+    let key = body["key"].as_str().unwrap_or_default();
+    if body["retract"] == true {
+        let changed = space.retract(label, key, None)?;
+        return Ok(json!({ "label": label, "key": key, "changed": changed, "fact": null }));
+    }
+    let value = body["value"].as_str().unwrap_or_default();
+    let statement = FactStatement { label, key, value, source: "signal", at: now() };
+    let made = space.assert(statement, None)?;
+    Ok(json!({
+        "label": label, "key": key, "changed": made.is_new, "fact": made.fact, "replaced": made.replaced,
+    }))
 }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::local_commands::{LocalCommands, run_in, text_in};
 use crate::cli::agent_orders::put_order_as_json;
 use crate::cli::exit::Error;
+use crate::cli::serve::actions::{LocalCommands, run_in, text_in};
+use crate::cli::{engine, stop as command};
 use crate::domain::event::RunCommand;
 use crate::domain::id::AgentId;
 use crate::domain::person_command::{AgentFamily, AgentMessage};
@@ -38,4 +39,11 @@ pub(super) fn stop_agent(commands: &LocalCommands, body: &Value) -> Result<Value
 
 fn ordered(commands: &LocalCommands, body: &Value, order: &RunCommand) -> Result<Value, Error> {
     put_order_as_json((commands.root(), commands.dir()), &run_in(body)?, order)
+}
+
+/// Asks `run` to stop once its running turns have finished.
+pub(super) fn stop(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
+    let run = run_in(body)?;
+    engine::must_be_named(commands.dir(), commands.root(), &run)?;
+    command::request(commands.root(), &run)
 }

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::super::local_commands::{LocalCommands, text_in};
-use super::super::start_documents;
 use crate::cli::background::own_program;
 use crate::cli::exit::Error;
 use crate::cli::options::budget;
+use crate::cli::serve::actions::{LocalCommands, text_in};
+use crate::cli::serve::command_backend;
 use crate::runtime::Workflow;
 
 /// The most bytes of a value: the system takes no longer argument.
@@ -18,7 +18,7 @@ const MAX_VALUE_BYTES: usize = 120 * 1024;
 /// Starts the workflow in `folder`, one that the page offers, with the values in `inputs`, and perhaps `budget` and `model`.
 pub(super) fn start(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {
     let folder = text_in(body, "folder")?;
-    if !start_documents::folders(commands.root(), commands.cache())?.contains(folder) {
+    if !command_backend::folders(commands.root(), commands.cache())?.contains(folder) {
         return Err(Error::Usage(format!(
             "{folder} is neither trusted nor the workflow of an earlier run; trust it at a terminal: raymond trust {folder}"
         )));

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
-use crate::domain::call_budget::OpenCalls;
+use crate::domain::budget::OpenCalls;
 use crate::domain::event::AgentFailed;
 use crate::domain::fork::forked_count;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 /// Returns the cost of all agents, live and finished.
 fn cost_of_agents(run: &Run) -> Usd {

@@ -25,8 +25,8 @@ use crate::domain::settings::Settings;
 use crate::domain::supervision::{OnExhausted, RestartPolicy, SupervisionOverrides};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnFailure};
-use crate::domain::turn_cost::TurnCost;
 use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// Something that may happen next.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::run::PauseReason;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 /// Creates a run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {

@@ -17,8 +17,8 @@ use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition, Variables};
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::turn_cost::TurnCost;
 
 /// The cost of every turn of a scene, in dollars.
 pub(crate) const CENT: f64 = 0.01;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::event::TransitionProposed;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 #[test]
 fn turn_message_becomes_checkpoint_of_frame_and_branch() {

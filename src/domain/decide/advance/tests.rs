@@ -7,7 +7,7 @@ use crate::domain::agent::AgentExecution;
 use crate::domain::apply::tests::scene::{Scene, goto, session};
 use crate::domain::decide::{TurnJudgement, answer, decide};
 use crate::domain::graph_execution::WaitResult;
-use crate::domain::language_position::LanguagePosition;
+use crate::domain::program_execution::LanguagePosition;
 use crate::domain::question::{AnswerCommand, Question};
 use crate::domain::time::Timestamp;
 

@@ -7,7 +7,7 @@ use crate::domain::consult::{ConsultVerdict, StopScope};
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 fn guard_says(verdict: ConsultVerdict) -> Vec<PluginVerdict> {
     vec![PluginVerdict { by: "guard".to_owned(), verdict }]

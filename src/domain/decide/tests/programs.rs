@@ -16,7 +16,7 @@ use crate::domain::program_execution::{
 use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::session::SessionOrigin;
 use crate::domain::transition::Variables;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn_options::TurnOptions;
 
 const FILE: &str = "review.lisp";

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::kept_bodies;
-use super::mail_lists::{ANSWERED, set_list};
 use super::run_calls::ActingHost;
 use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::kept_bodies::{ANSWERED, set_list};
 
 /// The most replies that stay in the value when the supervisor has received them.
 const MOST_RECEIVED: usize = 128;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::mail_lists::{QueuedRequest, set_list};
 use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::kept_bodies::{QueuedRequest, set_list};
 
 /// The most requests of a list.
 const LIST: usize = 128;

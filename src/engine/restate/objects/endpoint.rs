@@ -1,20 +1,25 @@
 //! The endpoint that the Restate server dials, on a thread of its own.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
+use jsonwebtoken::crypto::{CryptoProvider, JwkUtils, JwtVerifier};
+use jsonwebtoken::errors::{self, ErrorKind};
+use jsonwebtoken::signature::{Error, Verifier};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use restate_sdk::endpoint::ServiceOptions;
 use restate_sdk::http_server::HttpServer;
 use restate_sdk::prelude::Endpoint;
 use restate_sdk::service::IntoServiceDefinition;
+use ring::signature::{ED25519, UnparsedPublicKey};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use super::identity;
-use super::services::{ContentObject, HostObject, IndexObject, RunObject};
+use crate::engine::restate::objects::services::{
+    ContentObject, HostObject, IndexObject, RunObject,
+};
 
 /// The connections that may wait to be accepted.
 const BACKLOG: u32 = 1_024;
@@ -69,7 +74,7 @@ fn endpoint(key: Option<&str>) -> Result<Endpoint, String> {
     };
     let mut builder = Endpoint::builder();
     if let Some(key) = key {
-        identity::install();
+        install();
         builder = builder.identity_key(key).map_err(|error| error.to_string())?;
     }
     Ok(builder
@@ -91,4 +96,42 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+static PROVIDER: CryptoProvider = CryptoProvider {
+    signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
+    verifier_factory,
+    jwk_utils: JwkUtils::new_unimplemented(),
+};
+
+/// Has signatures checked here, in the whole process.
+pub(super) fn install() {
+    // An error says that it was installed before.
+    let _ = PROVIDER.install_default();
+}
+
+/// The check of a signature of Ed25519, the only kind that the server makes.
+struct Ed25519Verifier(UnparsedPublicKey<Vec<u8>>);
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the provider has functions of this kind")]
+fn verifier_factory(
+    algorithm: &Algorithm,
+    key: &DecodingKey,
+) -> errors::Result<Box<dyn JwtVerifier>> {
+    if *algorithm != Algorithm::EdDSA || key.family() != AlgorithmFamily::Ed {
+        return Err(ErrorKind::InvalidAlgorithm.into());
+    }
+    Ok(Box::new(Ed25519Verifier(UnparsedPublicKey::new(&ED25519, key.as_bytes().to_vec()))))
+}
+
+impl Verifier<Vec<u8>> for Ed25519Verifier {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), Error> {
+        self.0.verify(message, signature).map_err(|_| Error::new())
+    }
+}
+
+impl JwtVerifier for Ed25519Verifier {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::EdDSA
+    }
 }

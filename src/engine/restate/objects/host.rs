@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::effect::ObjectEffect;
 use super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::index_calls::IndexCall;
 use super::run_calls::RunCall;
 use super::state::{ObjectState, Undecided};
 use super::waiters::NewsWaiters;
 use crate::domain::host::HostStanding;
+use crate::engine::restate::objects::state::ObjectEffect;
 
 const HEAD: &str = "head";
 

@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use super::answered_list::{AnsweredList, AnsweredRequest};
 use super::host_queue::HostQueue;
 use super::kept_bodies;
-use super::mail_lists::{ANSWERED, QueuedRequest, is_question, queue_key};
 use super::run_calls::{ActingHost, CarriedReply, OpenRequest, RunAnswer};
-use super::run_head::RunHead;
 use super::run_questions::keep_reply;
 use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::kept_bodies::{
+    ANSWERED, QueuedRequest, is_question, queue_key,
+};
+use crate::engine::restate::objects::run_log::RunHead;
 
 /// Returns requests that a host has not received.
 pub(super) fn requests(

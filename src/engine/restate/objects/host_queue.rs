@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::begun_lists::{BegunIndex, BegunLists};
 use super::kept_bodies;
-use super::mail_lists::{QueuedRequest, is_question, queue_key};
 use super::run_calls::CarriedRequest;
 use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::kept_bodies::{QueuedRequest, is_question, queue_key};
 
 /// The most begun requests that stay in the value.
 const MOST_BEGUN: usize = 64;

@@ -6,24 +6,16 @@
 
 mod answered_list;
 mod begun_lists;
-mod effect;
 pub(super) mod endpoint;
-mod forgotten_requests;
 mod host;
 pub(super) mod host_calls;
 mod host_mail;
 mod host_queue;
-mod identity;
-mod index;
 pub(super) mod index_calls;
 mod kept_bodies;
-mod mail_lists;
 pub(super) mod names;
 mod run;
 pub(super) mod run_calls;
-mod run_commands;
-mod run_head;
-mod run_lease;
 mod run_log;
 mod run_mail;
 mod run_questions;
@@ -32,6 +24,4 @@ mod shell;
 mod state;
 #[cfg(test)]
 mod tests;
-pub(super) mod version;
-pub(super) mod wait_calls;
-mod waiters;
+pub(super) mod waiters;

@@ -1,10 +1,18 @@
 //! The decisions of a run: each call, judged by the lease it comes with.
 
-use super::names::FACTS;
-use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
-use super::run_head::{RunHead, TERMS};
-use super::state::{ObjectState, Undecided};
-use super::{host_mail, run_commands, run_lease, run_log, run_mail, run_questions};
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::restate::objects::index_calls::{IndexCall, IndexedRun};
+use crate::engine::restate::objects::names::FACTS;
+use crate::engine::restate::objects::run_calls::{
+    CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
+};
+use crate::engine::restate::objects::run_log::{RunHead, TERMS};
+use crate::engine::restate::objects::state::{ObjectEffect, ObjectState, Undecided};
+use crate::engine::restate::objects::{host_mail, run_log, run_mail, run_questions};
 
 /// Changes a run by several calls, one after the other. What they lack is told at once: those behind one that lacks
 /// something mostly lack the same as behind one that is decided.
@@ -38,7 +46,7 @@ pub(super) fn decide(
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
     if let RunCall::Create { terms, holder, lease_ms, lines } = call {
-        return run_lease::create(run, (terms, lines), (holder, *lease_ms), state);
+        return create(run, (terms, lines), (holder, *lease_ms), state);
     }
     let is_facts = run == FACTS;
     let there = RunHead::load(state)?.or_else(|| is_facts.then(RunHead::default));
@@ -52,10 +60,10 @@ pub(super) fn decide(
         }
         RunCall::Create { .. } => RunAnswer::RunExists,
         RunCall::Claim { holder, lease_ms } => {
-            return run_lease::claim(run, (holder, *lease_ms), head, state);
+            return claim(run, (holder, *lease_ms), head, state);
         }
         RunCall::RunOut { lease } => {
-            run_lease::run_out(&mut head, *lease);
+            run_out(&mut head, *lease);
             RunAnswer::Done
         }
         RunCall::Leased { epoch, .. } if *epoch != head.epoch => return Ok(RunAnswer::TakenOver),
@@ -78,7 +86,7 @@ pub(super) fn decide(
             RunAnswer::Done
         }
         RunCall::LeaveCommand { command } => {
-            run_commands::leave(&mut head, command, state)?;
+            leave(&mut head, command, state)?;
             RunAnswer::Done
         }
         RunCall::Ask { question } => {
@@ -109,17 +117,17 @@ fn leased(
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
     match deed {
-        LeasedDeed::Renew { lease_ms } => run_lease::renew(head, *lease_ms, state),
-        LeasedDeed::Release { has_ended } => run_lease::release(run, head, *has_ended, state),
+        LeasedDeed::Renew { lease_ms } => renew(head, *lease_ms, state),
+        LeasedDeed::Release { has_ended } => release(run, head, *has_ended, state),
         LeasedDeed::Append { first, lines } => {
             let answer = run_log::append(head, *first, lines, state)?;
             if head.holder.is_none() && answer == RunAnswer::Done {
-                run_lease::index(run, run_lease::left(head), state);
+                index(run, left(head), state);
             }
             return Ok(answer);
         }
         LeasedDeed::SetTerms { terms } => state.set(TERMS, terms)?,
-        LeasedDeed::RemoveCommand { name } => run_commands::remove(name, state)?,
+        LeasedDeed::RemoveCommand { name } => remove(name, state)?,
         LeasedDeed::Send { requests, by, is_again } => {
             run_mail::send(run, head, (requests, by, *is_again), state)?;
         }
@@ -143,7 +151,7 @@ pub(super) fn look(look: &RunLook, state: &ObjectState<'_>) -> Result<RunAnswer,
     Ok(match look {
         RunLook::Lines { after, limit } => run_log::read(&head, *after, *limit, state)?,
         RunLook::Terms => RunAnswer::Terms(state.get_or_default(TERMS)?),
-        RunLook::Commands => run_commands::waiting(state)?,
+        RunLook::Commands => waiting(state)?,
         RunLook::Begun => RunAnswer::Keys(run_mail::begun(&head, state)?),
         RunLook::QuestionReply { key } => {
             RunAnswer::QuestionReply(run_questions::reply(key, state)?)
@@ -174,8 +182,8 @@ pub(super) fn to_wait(
 
 /// Returns the keys that a call needs for certain, so that they are loaded at once.
 pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
-    use super::mail_lists::{ANSWERED, WITHDRAWN, queue_key};
-    let mut keys = vec![super::run_head::HEAD.to_owned()];
+    use super::kept_bodies::{ANSWERED, WITHDRAWN, queue_key};
+    let mut keys = vec![super::run_log::HEAD.to_owned()];
     match call {
         RunCall::Leased { deed: LeasedDeed::Append { first, .. }, .. } => {
             keys.push(run_log::chunk_key(*first));
@@ -204,4 +212,153 @@ pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
         | RunCall::Watch { .. } => {}
     }
     keys
+}
+
+const COMMANDS: &str = "commands";
+
+/// The most names of removed commands that are known. A call that was cut off, and comes late, finds its name taken.
+const REMOVED: usize = 500;
+
+/// The names of commands.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct CommandNames {
+    waiting: BTreeSet<String>,
+    removed: VecDeque<String>,
+}
+
+fn key(name: &str) -> String {
+    format!("command/{name}")
+}
+
+/// Leaves a command, unless its name is or was taken.
+pub(super) fn leave(
+    head: &mut RunHead,
+    command: &CarriedCommand,
+    state: &mut ObjectState<'_>,
+) -> Result<(), Undecided> {
+    let mut names: CommandNames = state.get_or_default(COMMANDS)?;
+    if names.removed.contains(&command.name) || !names.waiting.insert(command.name.clone()) {
+        return Ok(());
+    }
+    state.set(&key(&command.name), &command.content)?;
+    state.set(COMMANDS, &names)?;
+    head.tell_mail(state);
+    Ok(())
+}
+
+/// Removes a command.
+pub(super) fn remove(name: &str, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+    let mut names: CommandNames = state.get_or_default(COMMANDS)?;
+    if names.waiting.remove(name) {
+        names.removed.push_back(name.to_owned());
+        if names.removed.len() > REMOVED {
+            names.removed.pop_front();
+        }
+        state.clear(&key(name));
+        state.set(COMMANDS, &names)?;
+    }
+    Ok(())
+}
+
+/// Returns the commands that wait, in the order of their names.
+pub(super) fn waiting(state: &ObjectState<'_>) -> Result<RunAnswer, Undecided> {
+    let names: CommandNames = state.get_or_default(COMMANDS)?;
+    state.need(names.waiting.iter().map(|name| key(name)))?;
+    let mut commands = Vec::new();
+    for name in names.waiting {
+        // It may have been removed since the names were read.
+        if let Some(content) = state.get::<CarriedContent>(&key(&name))? {
+            commands.push(CarriedCommand { name, content });
+        }
+    }
+    Ok(RunAnswer::Commands(commands))
+}
+
+/// Creates a run, or finds that this very call has created it already.
+pub(super) fn create(
+    run: &str,
+    (terms, lines): (&str, &[String]),
+    (holder, lease_ms): (&str, u64),
+    state: &mut ObjectState<'_>,
+) -> Result<RunAnswer, Undecided> {
+    if let Some(mut head) = RunHead::load(state)? {
+        let is_same = head.epoch == 1
+            && head.holder.as_deref() == Some(holder)
+            && state.get::<String>(TERMS)?.as_deref() == Some(terms)
+            && run_log::begins_with(lines, state)?;
+        if !is_same {
+            return Ok(RunAnswer::RunExists);
+        }
+        extend(&mut head, lease_ms, state);
+        head.save(state)?;
+        return Ok(RunAnswer::Epoch(1));
+    }
+    let mut head = RunHead { epoch: 1, holder: Some(holder.to_owned()), ..RunHead::default() };
+    index(run, IndexedRun::Held, state);
+    state.set(TERMS, &terms)?;
+    run_log::put(&mut head, lines, state)?;
+    extend(&mut head, lease_ms, state);
+    head.save(state)?;
+    Ok(RunAnswer::Epoch(1))
+}
+
+/// Gives the lease to a supervisor, unless another one has it.
+pub(super) fn claim(
+    run: &str,
+    (holder, lease_ms): (&str, u64),
+    mut head: RunHead,
+    state: &mut ObjectState<'_>,
+) -> Result<RunAnswer, Undecided> {
+    match &head.holder {
+        Some(other) if !head.has_run_out && other != holder => {
+            return Ok(RunAnswer::Supervised { holder: other.clone() });
+        }
+        Some(_) => {}
+        None => index(run, IndexedRun::Held, state),
+    }
+    head.epoch += 1;
+    head.holder = Some(holder.to_owned());
+    head.has_ended = false;
+    extend(&mut head, lease_ms, state);
+    head.save(state)?;
+    Ok(RunAnswer::Epoch(head.epoch))
+}
+
+/// Extends a lease. One that was given back stays so.
+pub(super) fn renew(head: &mut RunHead, lease_ms: u64, state: &mut ObjectState<'_>) {
+    if head.holder.is_some() {
+        extend(head, lease_ms, state);
+    }
+}
+
+/// Gives a lease back.
+pub(super) fn release(run: &str, head: &mut RunHead, has_ended: bool, state: &mut ObjectState<'_>) {
+    (head.holder, head.has_run_out, head.has_ended) = (None, false, has_ended);
+    head.lease += 1;
+    index(run, left(head), state);
+    head.lines.tell(head.lines.news + 1, state);
+}
+
+/// Ends a lease whose time is over.
+pub(super) fn run_out(head: &mut RunHead, lease: u64) {
+    head.has_run_out |= head.lease == lease && head.holder.is_some();
+}
+
+/// Returns a run as its index has it when nobody has its lease.
+pub(super) fn left(head: &RunHead) -> IndexedRun {
+    IndexedRun::Left { last: head.last, has_ended: head.has_ended }
+}
+
+pub(super) fn index(run: &str, indexed: IndexedRun, state: &mut ObjectState<'_>) {
+    let call = IndexCall::SetRun { run: run.to_owned(), state: indexed };
+    state.effect(ObjectEffect::Index(call));
+}
+
+fn extend(head: &mut RunHead, lease_ms: u64, state: &mut ObjectState<'_>) {
+    head.lease += 1;
+    head.has_run_out = lease_ms == 0;
+    if lease_ms > 0 {
+        let time = Duration::from_millis(lease_ms);
+        state.effect(ObjectEffect::OwnRunAfter(RunCall::RunOut { lease: head.lease }, time));
+    }
 }

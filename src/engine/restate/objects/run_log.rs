@@ -3,11 +3,15 @@
 //! The lines are in chunks of a fixed number of lines, so that the chunk of a record follows from its number, an append
 //! rewrites the last chunk alone, and no call loads more than it needs. A long line has a value of its own.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use serde::{Deserialize, Serialize};
 
-use super::run_calls::{FactChangeCall, RunAnswer};
-use super::run_head::RunHead;
-use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::run_calls::{
+    ActingHost, FactChangeCall, RunAnswer, SenderNumber,
+};
+use crate::engine::restate::objects::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::waiters::NewsWaiters;
 
 /// The lines of a chunk.
 const CHUNK: u64 = 64;
@@ -180,4 +184,152 @@ pub(super) fn read(
         }
     }
     Ok(RunAnswer::Lines { lines, last: head.last })
+}
+
+/// The key of the head.
+pub(super) const HEAD: &str = "head";
+/// The key of the terms.
+pub(super) const TERMS: &str = "terms";
+
+/// The head of a run. It is small: nearly every call reads and writes it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RunHead {
+    /// The number of times that it was taken over.
+    pub(super) epoch: u64,
+    /// The supervisor; `None` if the lease was given back.
+    pub(super) holder: Option<String>,
+    /// The number of the lease's last extension: the end of an earlier one does not count.
+    pub(super) lease: u64,
+    pub(super) has_run_out: bool,
+    pub(super) has_ended: bool,
+    /// The number of the last record.
+    pub(super) last: u64,
+    /// The hosts that know that they have requests of this run.
+    pub(super) told: BTreeSet<String>,
+    /// By host: the oldest epoch that is not over, as far as the run was told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) fences: BTreeMap<String, u64>,
+    /// The number of the next batch of bodies.
+    #[serde(default)]
+    pub(super) batches: u64,
+    #[serde(default, rename = "forgotten_requests")]
+    pub(super) forgotten: ForgottenRequests,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) newest_sending: Option<SenderNumber>,
+    pub(super) mail: NewsWaiters,
+    pub(super) lines: NewsWaiters,
+}
+
+impl RunHead {
+    /// Loads the head; `None` if there is no such run.
+    pub(super) fn load(state: &ObjectState<'_>) -> Result<Option<Self>, Undecided> {
+        state.get(HEAD)
+    }
+
+    pub(super) fn save(&self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+        state.set(HEAD, self)
+    }
+
+    /// Notes that the epochs of a host before this one are over.
+    pub(super) fn fence(&mut self, host: &str, oldest_valid: u64) {
+        let known = self.fences.entry(host.to_owned()).or_default();
+        *known = oldest_valid.max(*known);
+    }
+
+    /// Returns whether the epoch of a host is over, as far as the run was told.
+    pub(super) fn is_fenced(&self, by: &ActingHost) -> bool {
+        self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
+    }
+
+    /// Notes a sending. Returns whether it comes after a newer one, comes twice, or is the first one of its sender after those of
+    /// another.
+    pub(super) fn note_sending(&mut self, by: &SenderNumber) -> bool {
+        let newest = self.newest_sending.as_ref();
+        let of_same = newest.filter(|newest| newest.sender == by.sender);
+        let is_overtaken = of_same.is_some_and(|newest| by.number <= newest.number);
+        let is_late = is_overtaken || (newest.is_some() && of_same.is_none());
+        if !is_overtaken {
+            self.newest_sending = Some(by.clone());
+        }
+        is_late
+    }
+
+    /// Tells who waits for mail that there is some.
+    pub(super) fn tell_mail(&mut self, state: &mut ObjectState<'_>) {
+        self.mail.tell(self.mail.news + 1, state);
+    }
+}
+
+/// The fewest requests of a list that takes no more.
+const LIST: usize = 256;
+/// The most lists before the last one. They have the last 10,000 requests.
+const MOST: u64 = 40;
+
+/// A request that was forgotten.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ForgottenRequest {
+    #[serde(rename = "k")]
+    pub(super) key: String,
+    #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) was_begun: bool,
+}
+
+/// The lists, and who had something forgotten last.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ForgottenRequests {
+    first: u64,
+    last: u64,
+    by: Option<SenderNumber>,
+}
+
+fn list_key(number: u64) -> String {
+    format!("forgotten_requests/{number}")
+}
+
+impl ForgottenRequests {
+    /// Adds requests, and removes those that were forgotten long ago.
+    pub(super) fn add(
+        &mut self,
+        by: &SenderNumber,
+        forgotten: Vec<ForgottenRequest>,
+        state: &mut ObjectState<'_>,
+    ) -> Result<(), Undecided> {
+        let is_later = |by: &SenderNumber, last: &SenderNumber| {
+            by.sender != last.sender || by.number > last.number
+        };
+        if self.by.as_ref().is_none_or(|last| is_later(by, last)) {
+            self.by = Some(by.clone());
+        }
+        if forgotten.is_empty() {
+            return Ok(());
+        }
+        let key = list_key(self.last);
+        let mut list: Vec<ForgottenRequest> = state.get_or_default(&key)?;
+        list.extend(forgotten);
+        state.set(&key, &list)?;
+        if list.len() >= LIST {
+            self.last += 1;
+        }
+        while self.last - self.first > MOST {
+            state.clear(&list_key(self.first));
+            self.first += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a sending could have keys that were forgotten.
+    pub(super) fn concerns(&self, sending: &SenderNumber) -> bool {
+        self.by.as_ref().is_some_and(|by| by.sender != sending.sender || sending.number < by.number)
+    }
+
+    /// Returns all keys, and whether each had been begun.
+    pub(super) fn all(&self, state: &ObjectState<'_>) -> Result<HashMap<String, bool>, Undecided> {
+        state.need((self.first..=self.last).map(list_key))?;
+        let mut all = HashMap::new();
+        for number in self.first..=self.last {
+            let list: Vec<ForgottenRequest> = state.get_or_default(&list_key(number))?;
+            all.extend(list.into_iter().map(|one| (one.key, one.was_begun)));
+        }
+        Ok(all)
+    }
 }

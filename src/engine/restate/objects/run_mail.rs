@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::answered_list::AnsweredList;
-use super::effect::ObjectEffect;
-use super::forgotten_requests::ForgottenRequest;
 use super::host_calls::HostCall;
 use super::host_queue::HostQueue;
 use super::kept_bodies;
-use super::mail_lists::{
+use super::run_calls::{CarriedReply, CarriedRequest, RequestFate, RunAnswer, SenderNumber};
+use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::kept_bodies::{
     ANSWERED, QueuedRequest, WITHDRAWN, WithdrawnRequest, is_question, queue_key, set_list,
     withdrawn,
 };
-use super::run_calls::{CarriedReply, CarriedRequest, RequestFate, RunAnswer, SenderNumber};
-use super::run_head::RunHead;
-use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::run_log::ForgottenRequest;
+use crate::engine::restate::objects::run_log::RunHead;
+use crate::engine::restate::objects::state::ObjectEffect;
 
 /// Queues requests that are not known. What an earlier supervisor took back is open again: the run was stopped then, and
 /// goes on now.

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::host_queue::HostQueue;
-use super::mail_lists::{is_question, set_list};
 use super::run_calls::CarriedRequest;
-use super::run_head::RunHead;
 use super::run_mail::enqueue;
 use super::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::kept_bodies::{is_question, set_list};
+use crate::engine::restate::objects::run_log::RunHead;
 
 const QUESTIONS: &str = "questions";
 

@@ -1,20 +1,27 @@
 //! The objects as the server calls them. Their calls are bytes, so that one of another version is told apart.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use restate_sdk::prelude::*;
 
-use super::host_calls::{HostCall, HostLook};
-use super::index_calls::{IndexCall, IndexLook};
-use super::names::{HOST, RUN};
-use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
-use super::shell::{changed, changed_fact, looked, now, read, woken, written};
-use super::version::VersionedCall;
-use super::wait_calls::{LONGEST_WAIT_MS, WaitCall};
-use super::{host, index, run, run_head};
+use crate::engine::restate::objects::host_calls::{HostCall, HostLook};
+use crate::engine::restate::objects::index_calls::{
+    IndexAnswer, IndexCall, IndexLook, IndexedRun, VERSION, VersionedCall,
+};
+use crate::engine::restate::objects::names::{HOST, RUN};
+use crate::engine::restate::objects::run_calls::{
+    LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
+};
+use crate::engine::restate::objects::shell::{
+    changed, changed_fact, looked, now, read, woken, written,
+};
+use crate::engine::restate::objects::state::{ObjectState, Undecided};
+use crate::engine::restate::objects::waiters::{LONGEST_WAIT_MS, WaitCall};
+use crate::engine::restate::objects::{host, run, run_log};
 
 fn head() -> Vec<String> {
-    vec![run_head::HEAD.to_owned()]
+    vec![run_log::HEAD.to_owned()]
 }
 
 /// The object of a run.
@@ -136,7 +143,7 @@ impl IndexObject {
         call: Vec<u8>,
     ) -> Result<Vec<u8>, TerminalError> {
         let call: IndexCall = read(&call)?;
-        written(&changed(&ctx, Vec::new(), |state| index::decide(&call, state)).await?)
+        written(&changed(&ctx, Vec::new(), |state| decide(&call, state)).await?)
     }
 
     #[handler]
@@ -146,7 +153,7 @@ impl IndexObject {
         look: Vec<u8>,
     ) -> Result<Vec<u8>, TerminalError> {
         let look: IndexLook = read(&look)?;
-        written(&looked(&ctx, Vec::new(), |state| index::look(&look, state)).await?)
+        written(&looked(&ctx, Vec::new(), |state| looked_up(&look, state)).await?)
     }
 }
 
@@ -183,4 +190,39 @@ impl ContentObject {
 
 fn longest(longest_ms: u64) -> Duration {
     Duration::from_millis(longest_ms.min(LONGEST_WAIT_MS))
+}
+
+const RUNS: &str = "runs";
+const HOSTS: &str = "hosts";
+
+/// Changes the index.
+pub(super) fn decide(
+    call: &IndexCall,
+    state: &mut ObjectState<'_>,
+) -> Result<IndexAnswer, Undecided> {
+    match call {
+        IndexCall::SetRun { run, state: indexed } => {
+            let mut runs: BTreeMap<String, IndexedRun> = state.get_or_default(RUNS)?;
+            runs.insert(run.clone(), indexed.clone());
+            state.set(RUNS, &runs)?;
+        }
+        IndexCall::AddHost { host } => {
+            let mut hosts: BTreeSet<String> = state.get_or_default(HOSTS)?;
+            hosts.insert(host.clone());
+            state.set(HOSTS, &hosts)?;
+        }
+    }
+    Ok(IndexAnswer::Done)
+}
+
+/// Answers a question.
+pub(super) fn looked_up(
+    look: &IndexLook,
+    state: &ObjectState<'_>,
+) -> Result<IndexAnswer, Undecided> {
+    Ok(match look {
+        IndexLook::Version => IndexAnswer::Version(VERSION),
+        IndexLook::Runs => IndexAnswer::Runs(state.get_or_default(RUNS)?),
+        IndexLook::Hosts => IndexAnswer::Hosts(state.get_or_default(HOSTS)?),
+    })
 }

@@ -7,11 +7,13 @@ use restate_sdk::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::effect::ObjectEffect;
 use super::names::{ALL, CHANGE, FACTS, HOST, INDEX, RUN};
 use super::run_calls::{FactChangeCall, RunAnswer, RunCall};
 use super::state::{LoadedValues, ObjectState, StateChanges, Undecided};
-use super::version::{CallVersion, OTHER_VERSION, VERSION, VersionedCall};
+use crate::engine::restate::objects::index_calls::{
+    CallVersion, OTHER_VERSION, VERSION, VersionedCall,
+};
+use crate::engine::restate::objects::state::ObjectEffect;
 
 /// The status of an answer about what cannot be read.
 const DAMAGED: u16 = 422;

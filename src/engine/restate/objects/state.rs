@@ -4,11 +4,14 @@
 //! beginning, so that only what it needs is loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::effect::ObjectEffect;
+use crate::engine::restate::objects::host_calls::HostCall;
+use crate::engine::restate::objects::index_calls::IndexCall;
+use crate::engine::restate::objects::run_calls::RunCall;
 
 /// The values of an object that were loaded so far; `None` for one that is not there.
 pub(super) type LoadedValues = BTreeMap<String, Option<Vec<u8>>>;
@@ -133,3 +136,22 @@ pub(super) fn decided<A>(
         }
     }
 }
+
+/// Something that is done elsewhere when a decision was made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ObjectEffect {
+    /// The index changes before the answer is given.
+    Index(IndexCall),
+    /// A host changes before the answer is given. No host waits for a run, so there is no deadlock.
+    Host(String, HostCall),
+    /// A host is told soon.
+    HostSoon(String, HostCall),
+    /// A run is told soon.
+    RunSoon(String, RunCall),
+    /// The run itself is told after a while, by the timer of the server.
+    OwnRunAfter(RunCall, Duration),
+    /// Somebody who waits is woken, by the id of an awakeable and the number of the last news.
+    Wake(String, u64),
+}
+
+impl Eq for ObjectEffect {}

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::effect::ObjectEffect;
 use super::host_calls::HostCall;
 use super::index_calls::{IndexCall, IndexedRun};
 use super::names::FACTS;
@@ -13,6 +12,7 @@ use super::run_calls::{
     RunCall, RunLook, RunTopic, SenderNumber,
 };
 use super::state::decided;
+use crate::engine::restate::objects::state::ObjectEffect;
 
 mod answers;
 mod hosts;

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::ObjectEffect;
-use super::state::ObjectState;
+use crate::engine::restate::objects::run_calls::RunTopic;
+use crate::engine::restate::objects::state::ObjectEffect;
+use crate::engine::restate::objects::state::ObjectState;
 
 /// The most that are kept. The oldest is woken to look for itself: usually it has gone long ago.
 const MOST: usize = 32;
@@ -38,6 +39,18 @@ impl NewsWaiters {
             state.effect(ObjectEffect::Wake(awakeable, news));
         }
     }
+}
+
+/// The longest time that a wait takes on the server. Whoever waits longer asks again.
+pub(in crate::engine::restate) const LONGEST_WAIT_MS: u64 = 20_000;
+
+/// A wait for more than was seen. The answer is the number of the last news, or what was seen if the time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct WaitCall {
+    /// For a run; a host has only mail.
+    pub(in crate::engine::restate) topic: RunTopic,
+    pub(in crate::engine::restate) seen: u64,
+    pub(in crate::engine::restate) longest_ms: u64,
 }
 
 #[cfg(test)]

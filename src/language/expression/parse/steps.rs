@@ -5,7 +5,6 @@ use std::vec::IntoIter;
 
 use super::collection::inside;
 use super::grammar::Rule;
-use super::parameter::parameter;
 use super::statement::{LocalNames, block};
 use super::{RulePair, expression, expressions, primary, span};
 use crate::language::expression::argument::refusal;
@@ -16,6 +15,7 @@ use crate::language::expression::ast::{
 use crate::language::expression::call::{BuiltinFunction, NAMESPACES, function_names};
 use crate::language::expression::flaw::SyntaxError;
 use crate::language::expression::method::{BuiltinMethod, method_names, wrong_number};
+use crate::language::expression::parse::statement::parameter;
 use crate::language::expression::token;
 use crate::language::hint::closest;
 

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::super::table::table;
 use super::{GraphInterpreter, GraphYield};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::graph_execution::{GraphStateChange, LoopItems};
 use crate::language::expression::{ValueTemplate, as_text};
+use crate::language::graph::reader::table;
 
 /// The outcome of one action.
 pub(super) enum ActionOutcome {

@@ -17,8 +17,8 @@ use crate::language::graph::begun_states::FIRST_STATE;
 use crate::language::graph::checked_graph::{
     AgentSpawn, NodeTurn, ReferenceNode, ReferenceText, SpawnTask, UserPrompt,
 };
+use crate::language::graph::companions::section;
 use crate::language::graph::contract;
-use crate::language::graph::section::section;
 use crate::language::replies::branch_key;
 
 impl GraphInterpreter<'_> {

@@ -6,8 +6,8 @@ use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::body_command::{BodyCommand, CommandId};
 use crate::domain::operation::OperationResult;
+use crate::domain::operation::ShellCommand;
 use crate::domain::program_execution::ProgramWait;
-use crate::domain::shell_command::ShellCommand;
 
 impl ProgramInterpreter<'_> {
     /// Has a command run for the current body, which waits for it. One that runs already keeps its identity.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
-use crate::domain::shell_command::ShellCommand;
+use crate::domain::operation::ShellCommand;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{InstructionKind, ProgramCommand, RunRepetition};
 

@@ -7,10 +7,10 @@ use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::advance::AdvanceNext;
 use crate::domain::fact::Fact;
-use crate::domain::program_execution::{ProgramEnding, ProgramExecution};
-use crate::domain::published_state::{
+use crate::domain::program_execution::{
     COMPLETED, FAILED, INSTANCE_LABEL, STATE_LABEL, is_ending, running,
 };
+use crate::domain::program_execution::{ProgramEnding, ProgramExecution};
 use crate::language::program::checked_program::{ProgramCondition, TextExpression};
 
 /// The label of the facts that tell the programs that are defined.

@@ -8,7 +8,7 @@ use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::domain::activity::Activity;
 use crate::domain::advance::AdvanceNext;
 use crate::domain::program_execution::{RequestEntry, RequestStatus};
-use crate::domain::verdict::verdict;
+use crate::domain::reminder::verdict;
 use crate::language::output::field;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::{Program, TextExpression};

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::FolderDiagnostics;
-use super::fan_out::filled_by;
 use crate::domain::agent::OCCASIONAL_PLACEHOLDERS;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
-use crate::language::graph::spawned::spawned;
+use crate::language::graph::agents::spawned;
 use crate::language::output::RESULT;
 use crate::language::program::walk::started;
+use crate::language::prompt::check::joins::filled_by;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };

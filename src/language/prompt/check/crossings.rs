@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::FolderDiagnostics;
-use super::fan_out::filled_by;
 use super::shown_tags::unescaped;
 use crate::domain::id::{ScopePath, StateKind, StateName};
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Severity;
 use crate::language::position::SourcePlace;
+use crate::language::prompt::check::joins::filled_by;
 use crate::language::prompt::named::why_no_entry;
 use crate::language::prompt::scopes::{lacking_input, manifest_of};
 use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, ShownTag, WorkflowMap};

@@ -19,8 +19,8 @@ use crate::language::prompt::workflow_map::{
     FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
 };
 use crate::language::replies;
+use crate::language::source::is_state;
 use crate::language::source::{Error, WorkflowSource};
-use crate::language::state_files::is_state;
 use crate::language::yaml;
 
 impl FolderDiagnostics<'_> {

@@ -8,12 +8,12 @@ use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::command_prompt;
 use crate::language::manifest;
-use crate::language::model_hint::model_hint;
 use crate::language::position::SourcePlace;
 use crate::language::program::checked_program::InstructionKind;
 use crate::language::program::walk::instructions;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
 use crate::language::prompt::workflow_map::{FolderProgram, FolderState, WorkflowMap};
+use crate::language::turn_options::model_hint;
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
 impl FolderDiagnostics<'_> {

@@ -9,7 +9,7 @@ use crate::domain::id::StateName;
 use crate::domain::transition::{InvalidTransition, TagName, Transition};
 use crate::language::prompt::named;
 use crate::language::prompt::workflow_map::{FolderPrompt, ShownTag, WorkflowMap};
-use crate::language::state_files::is_state;
+use crate::language::source::is_state;
 
 impl FolderDiagnostics<'_> {
     /// Reports the tags in all texts that will be refused.

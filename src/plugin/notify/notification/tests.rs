@@ -13,8 +13,8 @@ use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
+use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::turn_cost::TurnCost;
 
 fn state(name: &str) -> StateName {
     StateName::parse(name).expect("a state")

@@ -16,7 +16,7 @@ use crate::domain::apply::tests::scene::{Scene, first, goto};
 use crate::domain::event::StepFinished;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 use crate::plugin::telemetry::tests::used;
 
 /// Keeps each number as a line: its name, its attributes, its value; of a histogram the sum.

@@ -5,7 +5,7 @@ use crate::domain::apply::tests::scene::{goto, result, session, state};
 use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{Event, StepFinished, TransitionProposed};
 use crate::domain::money::Usd;
-use crate::domain::turn_cost::TurnCost;
+use crate::domain::turn::TurnCost;
 
 #[test]
 fn evaluator_has_its_own_turn_span_within_the_step() {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::id::RunId;
 use crate::engine::EngineError;
-use crate::engine::run_space::SharedCommand;
+use crate::engine::connect::SharedCommand;
 use crate::engine::shared_log::RunLease;
 
 /// An engine that keeps contents in memory, until it has no room.

@@ -9,7 +9,7 @@ use crate::proof::ProofKey;
 use crate::store::Error;
 use crate::store::dataspace::{Dataspace, DataspaceStep};
 use crate::store::layout::RunsRoot;
-use crate::store::shared_facts::{NumberedChange, SharedFacts};
+use crate::store::shared_copy::{NumberedChange, SharedFacts};
 
 /// A log of changes in memory.
 #[derive(Debug, Default)]

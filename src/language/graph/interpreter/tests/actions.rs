@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::Stage;
 use crate::domain::operation::Operation;
-use crate::domain::shell_command::ShellCommand;
+use crate::domain::operation::ShellCommand;
 
 fn shell(command: &str) -> Operation {
     Operation::BashExec(ShellCommand::of(command))

@@ -94,8 +94,9 @@ impl PinnedFiles {
 
     /// Returns whether a file has the content it had when the run began.
     pub(super) fn is_as_pinned(&self, real: &Path) -> bool {
-        let in_copy = || Some(real.strip_prefix(&self.copy).ok()?.to_str()?.to_owned());
-        let below = self.below(real).or_else(in_copy);
+        // The copy may lie in the folder itself.
+        let in_copy = real.strip_prefix(&self.copy).ok().and_then(Path::to_str).map(str::to_owned);
+        let below = in_copy.or_else(|| self.below(real));
         let pin = below.and_then(|path| self.pins.files.get(&path));
         pin.zip(content_of(real)).is_some_and(|(pin, content)| pin.checksum == checksum(content))
     }

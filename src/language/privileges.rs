@@ -197,9 +197,9 @@ fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> SourcePlace {
 /// the workspace.
 fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
     let found = unreadable::operations(text);
-    let request = |(at, kind): (SourcePlace, String)| {
+    let request = |(at, kind, content): (SourcePlace, String, String)| {
         let (_, privilege) = PRIVILEGED.into_iter().find(|(name, _)| *name == kind)?;
-        Some(request(privilege, at, &kind))
+        Some(request(privilege, at, &format!("{kind}: {content}")))
     };
     found.into_iter().filter_map(request).collect()
 }
@@ -265,7 +265,10 @@ mod tests {
     #[test]
     fn invalid_graph_reports_privileges_by_action_type() {
         let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
-        let expected = ["g.yaml:12:21 Commands bash_exec", "g.yaml:13:17 Network web_fetch"];
+        let expected = [
+            r#"g.yaml:12:21 Commands bash_exec: {"type": "bash_exec", "command": "make ${item}"}"#,
+            r#"g.yaml:13:17 Network web_fetch: {"type": "web_fetch", "url": "https://example.org/x", "store_as": "page"}"#,
+        ];
         assert_eq!(found(&[("g.yaml", &broken)]), expected);
         let escaped = broken.replace("type: bash_exec", "type: \"\\x62ash_exec\"");
         assert_eq!(found(&[("g.yaml", &escaped)]).len(), 2);

@@ -3,7 +3,7 @@
 //! Its requests are found in its files before anything runs. The starter of the run gives the trust, for the files
 //! as they are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -11,20 +11,23 @@ use super::root_capture::capture_root;
 use super::settings::settings_of;
 use super::workflow::{Workflow, manifest_of};
 use crate::actor::context::now;
-use crate::domain::id::{Folder, StateName};
+use crate::domain::id::Folder;
+use crate::domain::privilege::Privilege;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
-use crate::domain::workflow_pins::WorkflowPins;
+use crate::domain::workflow_pins::{WorkflowPins, is_prompt_path};
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::language::source::checksum;
-use crate::language::trusted_form::trusted_form;
+use crate::language::trusted_form::{named_files, trusted_form, word_of};
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
-use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
+use crate::store::trust::{
+    self, ComparedContent, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum,
+};
 use crate::store::user_state::UserState;
 
 /// The longest part of a purpose that is shown in a line, in characters.
@@ -73,8 +76,8 @@ pub struct ExaminedFolder {
     needs_trust: bool,
     /// The files that trust is about.
     trusted_files: WorkflowPins,
-    /// The checksums of the parts of them that trust compares, where that is not the whole file.
-    forms: BTreeMap<String, String>,
+    /// What else trust compares.
+    compared: ComparedContent,
     /// Their checksum.
     pub checksum: String,
     /// The folder as the person named it.
@@ -135,27 +138,37 @@ pub fn examine(
     if let Some(program) = program {
         pins.replace(&entry, checksum(program));
     }
-    // A script may read what it names, so that is trusted with it.
-    let script_text = |one: &PrivilegeRequest| {
-        let name = one.file.rsplit('/').next().unwrap_or(&one.file);
-        let is_script = StateName::parse(name).is_ok_and(|name| name.is_script());
-        files.get(&one.file).filter(|_| is_script)
+    // A command, a hook or an agent may read what the file with it names, so that is trusted with it.
+    let texts = requesting.iter().filter_map(|path| Some((path, files.get(path)?)));
+    let in_texts: Vec<(&String, BTreeSet<String>)> =
+        texts.map(|(path, text)| (path, named_files(path, text))).collect();
+    let is_named = |path: &str| {
+        let name = word_of(path);
+        let is_in = |(of, named): &(&String, BTreeSet<String>)| {
+            *of != path && name.as_ref().is_some_and(|name| named.contains(name))
+        };
+        in_texts.iter().any(is_in) || requests.iter().any(|request| names(request, path))
     };
-    let is_named = |path: &&String| {
-        requests.iter().any(|one| {
-            names(&one.purpose, path) || script_text(one).is_some_and(|text| names(text, path))
-        })
-    };
-    let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
+    // What the manifest permits, all prompts may use.
+    let by_manifest =
+        requests.iter().any(|one| one.file == manifest && one.privilege == Privilege::Permissions);
+    let is_covered = |path: &&String| is_named(path) || by_manifest && is_prompt_path(path);
+    let covered: BTreeSet<String> = pins.files.keys().filter(is_covered).cloned().collect();
     let form = |path: &String| {
-        // A command may read all of a file that it names.
-        let text = files.get(path).filter(|_| !named.contains(path) && !executables.contains(path));
-        let form = trusted_form(path, text?, &requests, &usual)?;
+        let is_free =
+            requesting.contains(path) && !covered.contains(path) && !executables.contains(path);
+        let form = trusted_form(path, files.get(path).filter(|_| is_free)?)?;
         Some((path.clone(), checksum(form)))
     };
-    let requesting: BTreeSet<String> = requesting.iter().chain(&named).cloned().collect();
-    let trusted_files = pins.trusted_files(&requesting);
-    let forms = trusted_files.files.keys().filter_map(form).collect();
+    let trusted_files = pins.trusted_files(&requesting.union(&covered).cloned().collect());
+    let request = |one: &PrivilegeRequest| {
+        let PrivilegeRequest { file, privilege, purpose, .. } = one;
+        (checksum(format!("{file}\n{}\n{purpose}", privilege.name())), file.clone())
+    };
+    let compared = ComparedContent {
+        forms: trusted_files.files.keys().filter_map(form).collect(),
+        requests: requests.iter().map(request).collect(),
+    };
     let is_kept = !requests.is_empty();
     // The list also names requests beyond the options of this run, although trust does not cover them.
     let mut untrusted = settings.clone();
@@ -177,7 +190,7 @@ pub fn examine(
         is_kept,
         checksum: trust_checksum(&trusted_files),
         trusted_files,
-        forms,
+        compared,
         shown: workflow.root.shown().to_owned(),
         capture,
     })
@@ -195,8 +208,8 @@ impl ExaminedFolder {
     /// [`Error::Store`].
     pub fn remember(&self, state: &UserState, origin: TrustOrigin) -> Result<(), Error> {
         let (folder, checksum) = (self.folder.clone(), self.checksum.clone());
-        let (files, forms) = (Some(self.trusted_files.clone()), self.forms.clone());
-        let trusted = TrustedFolder { folder, checksum, at: now(), origin, files, forms };
+        let (files, compared) = (Some(self.trusted_files.clone()), self.compared.clone());
+        let trusted = TrustedFolder { folder, checksum, at: now(), origin, files, compared };
         Ok(trust::remember(state, &trusted)?)
     }
 
@@ -233,7 +246,7 @@ impl ExaminedFolder {
     /// # Errors
     /// [`Error::Store`].
     pub fn trust(&self, state: &UserState) -> Result<FolderTrust, Error> {
-        Ok(trust::find(state, &self.folder, &self.trusted_files, &self.forms)?)
+        Ok(trust::find(state, &self.folder, &self.trusted_files, &self.compared)?)
     }
 
     /// Returns a line for each request, with its place.
@@ -242,12 +255,19 @@ impl ExaminedFolder {
     }
 }
 
-/// Returns whether the purpose of a request names a file, or a folder that contains it. A command may execute a file
-/// that it names, and a plug-in of Claude Code is a folder.
-fn names(purpose: &str, path: &str) -> bool {
+/// Returns whether the purpose of a request names a file, or a folder that contains it, also as the file that asks sees
+/// them. A command may execute a file that it names, and a plug-in of Claude Code is a folder.
+fn names(request: &PrivilegeRequest, path: &str) -> bool {
+    let purpose = &request.purpose;
+    let folder = request.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let seen = path.strip_prefix(folder).map_or(path, |below| below.trim_start_matches('/'));
     let name = path.rsplit('/').next().unwrap_or_default();
-    let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
-    purpose.contains(name) || folders.into_iter().any(|folder| has_word(purpose, folder))
+    let folders = |path: &str| {
+        path.match_indices('/')
+            .any(|(end, _)| path.get(..end).is_some_and(|at| has_word(purpose, at)))
+    };
+    let whole = ["`.`", "`./`", "`..`", "`../`"].iter().any(|all| purpose.contains(all));
+    whole || purpose.contains(name) || folders(path) || folders(seen)
 }
 
 /// Returns whether a text contains a word that no letter, digit or dot continues.
@@ -285,13 +305,23 @@ pub fn folder_name(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::position::SourcePlace;
 
     #[test]
-    fn text_names_file_by_its_path_or_its_folder() {
-        assert!(names("sh tools/build.sh", "tools/build.sh"));
-        assert!(names("`plugin_dirs`: `helpers` is a plug-in", "helpers/skills/paint/SKILL.md"));
-        assert!(names("`plugin_dirs`: `./more/helpers`", "more/helpers/commands/a.md"));
-        assert!(!names("`plugin_dirs`: `helpers2`", "helpers/a.md"));
-        assert!(!names("make all", "docs/a.md"));
+    fn request_names_file_by_its_path_or_its_folder() {
+        let named = |file: &str, purpose: &str, path: &str| {
+            let (file, purpose) = (file.to_owned(), purpose.to_owned());
+            let place = SourcePlace::START;
+            let privilege = Privilege::Commands;
+            names(&PrivilegeRequest { file, place, privilege, purpose }, path)
+        };
+        assert!(named("g.yaml", "sh tools/build.sh", "tools/build.sh"));
+        let painter = "`plugin_dirs`: `helpers` is a plug-in";
+        assert!(named("A.md", painter, "helpers/skills/paint/SKILL.md"));
+        assert!(named("sub/A.md", painter, "sub/helpers/skills/paint/SKILL.md"));
+        assert!(named("A.md", "`plugin_dirs`: `./more/helpers`", "more/helpers/commands/a.md"));
+        assert!(named("A.md", "`plugin_dirs`: `.` is a plug-in", "commands/a.md"));
+        assert!(!named("A.md", "`plugin_dirs`: `helpers2`", "helpers/a.md"));
+        assert!(!named("A.md", "make all", "docs/a.md"));
     }
 }

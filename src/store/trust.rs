@@ -3,7 +3,7 @@
 //! Trust is stored outside of the folder and holds for its content. It is lost when a file changes that can do more
 //! than prompt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -58,9 +58,20 @@ pub struct TrustedFolder {
     /// The files that trust is about; an older raymond did not keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<WorkflowPins>,
+    /// What is compared of its files beside their checksums; an older raymond did not keep what they ask for.
+    #[serde(flatten)]
+    pub compared: ComparedContent,
+}
+
+/// What trust compares beside the checksums of files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComparedContent {
     /// The checksums of the parts of files that trust compares, where that is not the whole file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forms: BTreeMap<String, String>,
+    /// The privileges that the person was shown: a checksum each, with the file that asks.
+    #[serde(default)]
+    pub requests: BTreeMap<String, String>,
 }
 
 /// The trust of a folder in its current state.
@@ -94,8 +105,8 @@ pub fn remember(state: &UserState, trusted: &TrustedFolder) -> Result<(), Error>
     state.put(PURPOSE, &name(&trusted.folder), trusted)
 }
 
-/// Returns whether a folder is trusted with these files, of which `forms` has the checksums of the parts that are compared.
-/// Trust that was given with another key is lost.
+/// Returns whether a folder is trusted with these files, and what else is compared of them. A privilege that was not
+/// asked for before ends the trust, whichever file changed. Trust that was given with another key is lost.
 ///
 /// # Errors
 /// [`Error::Key`], [`Error::Io`].
@@ -103,14 +114,18 @@ pub fn find(
     state: &UserState,
     folder: &str,
     files: &WorkflowPins,
-    forms: &BTreeMap<String, String>,
+    compared: &ComparedContent,
 ) -> Result<FolderTrust, Error> {
     let known = match state.get::<TrustedFolder>(PURPOSE, &name(folder)) {
         Err(Error::Unproven { .. }) => return Ok(FolderTrust::OtherKey),
         known => known?.filter(|known| known.folder == folder),
     };
     let Some(known) = known else { return Ok(FolderTrust::Never) };
-    if known.checksum == trust_checksum(files) {
+    let is_new =
+        |(request, _): &(&String, &String)| !known.compared.requests.contains_key(*request);
+    let asking: BTreeSet<&String> =
+        compared.requests.iter().filter(is_new).map(|(_, file)| file).collect();
+    if asking.is_empty() && known.checksum == trust_checksum(files) {
         return Ok(FolderTrust::Trusted);
     }
     let Some(before) = known.files else { return Ok(FolderTrust::Lost(Vec::new())) };
@@ -118,16 +133,24 @@ pub fn find(
     let may_execute =
         |pins: &WorkflowPins, path: &str| pins.files.get(path).map(|file| file.is_executable);
     let is_reworded = |(path, _): &(String, PinDifference)| {
-        let form = known.forms.get(path);
+        let form = known.compared.forms.get(path);
         form.is_some()
-            && form == forms.get(path)
+            && form == compared.forms.get(path)
             && may_execute(&before, path) == may_execute(files, path)
     };
-    if differences.iter().all(is_reworded) {
+    if asking.is_empty() && differences.iter().all(is_reworded) {
         return Ok(FolderTrust::Reworded(differences.into_iter().map(|(path, _)| path).collect()));
     }
     let text = |(path, how): &(String, PinDifference)| format!("{path} {}", how.word());
-    Ok(FolderTrust::Lost(differences.iter().map(text).collect()))
+    let mut changes: Vec<String> = differences.iter().map(text).collect();
+    if known.compared.requests.is_empty() {
+        changes.push("an earlier raymond did not keep what its files ask for".to_owned());
+        return Ok(FolderTrust::Lost(changes));
+    }
+    let is_unchanged = |file: &&&String| differences.iter().all(|(path, _)| path != **file);
+    let further = asking.iter().filter(is_unchanged);
+    changes.extend(further.map(|file| format!("{file} asks for more")));
+    Ok(FolderTrust::Lost(changes))
 }
 
 /// Forgets that a folder is trusted; returns whether it was.
@@ -175,6 +198,17 @@ mod tests {
         pins
     }
 
+    fn compared(form: &str, requests: &[&str]) -> ComparedContent {
+        let request = |one: &&str| {
+            let (key, file) = one.split_once(' ').expect("two words");
+            (key.to_owned(), file.to_owned())
+        };
+        ComparedContent {
+            forms: BTreeMap::from([("a.yaml".to_owned(), form.to_owned())]),
+            requests: requests.iter().map(request).collect(),
+        }
+    }
+
     #[test]
     fn folder_is_trusted_until_changed_or_forgotten() {
         let place = tempfile::tempdir().expect("a directory");
@@ -185,10 +219,11 @@ mod tests {
             at: Timestamp(0),
             origin: TrustOrigin::Command,
             files: Some(files.clone()),
-            forms: BTreeMap::from([("a.yaml".to_owned(), "same".to_owned())]),
+            compared: compared("same", &["1 run.sh"]),
         };
-        let found =
-            |files: &WorkflowPins| find(&state, "/w", files, &BTreeMap::new()).expect("looked");
+        let found = |files: &WorkflowPins| {
+            find(&state, "/w", files, &ComparedContent::default()).expect("looked")
+        };
         let (one, other) = (pins(&[("a.yaml", "1"), ("b.sh", "1")]), pins(&[("a.yaml", "2")]));
         assert_eq!(found(&one), FolderTrust::Never);
         remember(&state, &folder("/w", &one)).expect("remembered");
@@ -199,11 +234,17 @@ mod tests {
         let reworded = pins(&[("a.yaml", "2"), ("b.sh", "1")]);
         assert_eq!(found(&reworded), FolderTrust::Lost(vec!["a.yaml changed".to_owned()]));
         let with = |form: &str| {
-            let forms = BTreeMap::from([("a.yaml".to_owned(), form.to_owned())]);
-            find(&state, "/w", &reworded, &forms).expect("looked")
+            find(&state, "/w", &reworded, &compared(form, &["1 run.sh"])).expect("looked")
         };
         assert_eq!(with("same"), FolderTrust::Reworded(vec!["a.yaml".to_owned()]));
         assert_eq!(with("other"), FolderTrust::Lost(vec!["a.yaml changed".to_owned()]));
+        let asks_more = |files: &WorkflowPins, file: &str| {
+            let compared = compared("same", &["1 run.sh", file]);
+            find(&state, "/w", files, &compared).expect("looked")
+        };
+        let more = |text: &str| FolderTrust::Lost(vec![text.to_owned()]);
+        assert_eq!(asks_more(&one, "2 b.sh"), more("b.sh asks for more"));
+        assert_eq!(asks_more(&reworded, "2 a.yaml"), more("a.yaml changed"));
         let (listed, _) = list(&state).expect("listed");
         assert_eq!(listed, [folder("/v", &one), folder("/w", &one)]);
         assert!(forget(&state, "/w").expect("forgotten") && !forget(&state, "/w").expect("gone"));

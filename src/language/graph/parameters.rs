@@ -53,13 +53,15 @@ impl<'t> GivenParameters<'t> {
         self.node(name).and_then(YamlValue::text).map_or("", |text| &text.text)
     }
 
-    /// Returns the parameter that names the subject of an operation, as it is written.
+    /// Returns the parameter that names the subject of an operation, as it is written, with the test that goes before it.
     pub(super) fn subject(&self) -> String {
-        let found = SUBJECTS.iter().find_map(|name| self.nodes.get(name));
-        found.map_or_else(String::new, |node| match node.json() {
+        let text = |node: &&YamlValue| match node.json() {
             Value::String(text) => text,
             other => other.to_string(),
-        })
+        };
+        let found = SUBJECTS.iter().find_map(|name| self.nodes.get(name)).map(text);
+        let test = self.nodes.get("unless").map(|test| format!(", unless: {}", text(test)));
+        found.unwrap_or_default() + &test.unwrap_or_default()
     }
 
     /// Returns the path of the file that an operation is about, as it is written.

@@ -57,6 +57,7 @@ pub fn examine(text: &str) -> ExaminedDocument {
 /// Splits a file into its YAML, the prompt, and the line the prompt begins at. Empty lines replace what precedes
 /// the YAML, so that its lines count as the file's.
 pub(in crate::language) fn split(text: &str) -> Result<(String, &str, u64), yaml::Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n').peekable();
     let (mut blank, mut end) = (0, 0);
     while let Some(line) = lines.next_if(|line| line.trim().is_empty()) {

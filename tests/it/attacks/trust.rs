@@ -132,26 +132,80 @@ fn terminal_shows_requests_and_asks_for_trust() {
 #[test]
 fn changed_text_keeps_trust_at_terminal_and_changed_command_asks() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
-    let prompt = "---\nallowed_tools: [\"Bash(cargo test:*)\"]\n---\nTest it.";
-    let test = folder(&[("flow.yaml", &command), ("MORE.md", prompt)]);
+    let test = folder(&[("flow.yaml", &command)]);
     test.raymond(&["trust", "."]).ok();
-    let write = |name: &str, text: &str| {
-        std::fs::write(test.flow().join(name), text).expect("written");
-    };
-    write("flow.yaml", &format!("# Why it is so.\n{command}"));
-    write("MORE.md", &format!("{prompt} Twice."));
-    let told = "texts in it have changed since you trusted it (MORE.md, flow.yaml)";
+    write(&test, "flow.yaml", &format!("# Why it is so.\n{command}"));
+    let told = "texts in it have changed since you trusted it (flow.yaml)";
     test.run(&["START.md", "--id", "a"]).code(77).stderr_has(told);
     test.raymond(&["trust", ".", "--show"]).ok().stderr_has("only texts have changed since");
     let mut screen = test.on_screen(&["run", "--id", "b", "START.md"], (30, 120));
-    screen.wait_for(&["keeps your trust: only texts have changed, in MORE.md, flow.yaml"]);
+    screen.wait_for(&["keeps your trust: only texts have changed, in flow.yaml"]);
     assert_eq!(screen.wait_for_exit(), Some(0), "it does not ask");
     test.run(&["START.md", "--id", "c"]).ok();
-    write("flow.yaml", &command.replace("touch ran", "touch pwned"));
+    write(&test, "flow.yaml", &command.replace("touch ran", "touch pwned"));
     let mut screen = test.on_screen(&["run", "--id", "d", "START.md"], (30, 120));
     screen.wait_for(&["flow.yaml changed", "touch pwned", "Type yes"]);
     screen.keys("no\r");
     assert_eq!(screen.wait_for_exit(), Some(77));
+}
+
+fn write(test: &Test, name: &str, text: &str) {
+    std::fs::write(test.flow().join(name), text).expect("written");
+}
+
+/// Each edit changes what a trusted folder runs, or what is given to it.
+#[test]
+fn edit_that_reaches_a_privileged_act_asks_again() {
+    let command = |command: &str| graph(&json!({"type": "bash_exec", "command": command}));
+    let imported = |file: &str| {
+        let graph = command("${imports.cfg.description}");
+        graph.replacen('{', &format!("{{\"imports\": {{\"cfg\": \"{file}\"}},"), 1)
+    };
+    let (data, text) = (imported("d.yaml"), imported("d.txt"));
+    let tested = graph(&json!({"type": "bash_exec", "command": "true", "unless": "sh check.txt"}));
+    let wide = "---\nallowed_tools: [Bash]\n---\nGo.";
+    let plain = "<result>x</result>";
+    let edits: Vec<(&str, Vec<(&str, &str)>, &str, &str)> = vec![
+        ("an import", vec![("g.yaml", &*data)], "d.yaml", "description: echo"),
+        ("a text", vec![("g.yaml", &*text)], "d.txt", "description: echo"),
+        ("a test", vec![("g.yaml", &*tested)], "check.txt", "true"),
+        ("a prompt with tools", vec![], "MORE.md", wide),
+        ("its mark", vec![], "MORE.md", "\u{feff}---\nallowed_tools: [Bash]\n---\nGo."),
+        ("a pattern", vec![], "MORE.md", "---\nallowed_tools: [\"Bash(*a*)\"]\n---\nGo."),
+        ("the manifest's", vec![("raymond.yaml", "allowed_tools: [Bash]")], "MORE.md", plain),
+        (
+            "a system prompt",
+            vec![("A.md", "---\nallowed_tools: [Bash]\nsystem_prompt_file: s.md\n---\nGo.")],
+            "s.md",
+            "Be kind.",
+        ),
+        (
+            "a plug-in",
+            vec![("sub/A.md", "---\nplugin_dirs: [helpers]\n---\nGo.")],
+            "sub/helpers/commands/c.md",
+            "Say x.",
+        ),
+    ];
+    for (what, others, file, text) in edits {
+        let mut files = others;
+        files.push((file, text));
+        let test = folder(&files);
+        test.raymond(&["trust", "."]).ok();
+        test.raymond(&["trust", ".", "--show"]).ok().stderr_has("is trusted");
+        write(&test, file, &format!("{text} evil"));
+        let shown = test.raymond(&["trust", ".", "--show"]);
+        assert!(shown.stderr.contains(&format!("{file} changed")), "{what}: {}", shown.stderr);
+        test.run(&["START.md", "--id", "a"]).code(77);
+    }
+}
+
+#[test]
+fn plain_prompt_that_makes_a_script_a_state_asks_for_it() {
+    let command = graph(&json!({"type": "bash_exec", "command": "true"}));
+    let test = folder(&[("g.yaml", &command), ("cleanup.sh", "touch pwned")]);
+    test.raymond(&["trust", "."]).ok();
+    write(&test, "START.md", "Say <goto>cleanup.sh</goto>");
+    test.run(&["START.md", "--id", "a"]).code(77).stderr_has("(cleanup.sh asks for more)");
 }
 
 #[test]
@@ -302,4 +356,14 @@ fn trust_variable_accepts_only_boolean_words() {
     with("on").ok();
     let listed = test.raymond(&["trust", "--list", "--json"]).ok().json();
     assert_eq!(listed[0]["origin"], "environment");
+}
+
+#[test]
+fn runs_in_the_workflow_folder_itself_keep_what_it_was_trusted_for() {
+    let wide = "---\nallowed_tools: [\"Bash(ls:*)\"]\n---\nGo.";
+    let test = folder(&[("START.md", wide)]);
+    let runs = test.flow().join("runs");
+    test.run(&["START.md", "--trust", "--dir", &runs.display().to_string()])
+        .ok()
+        .ended("main", "ok");
 }

@@ -3,7 +3,7 @@
 //! Its requests are found in its files before anything runs. The starter of the run gives the trust, for the files
 //! as they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -138,22 +138,28 @@ pub fn examine(
     if let Some(program) = program {
         pins.replace(&entry, checksum(program));
     }
-    // A command, a hook or an agent may read what the file with it names, so that is trusted with it.
-    let texts = requesting.iter().filter_map(|path| Some((path, files.get(path)?)));
-    let in_texts: Vec<(&String, BTreeSet<String>)> =
-        texts.map(|(path, text)| (path, named_files(path, text))).collect();
-    let is_named = |path: &str| {
-        let name = word_of(path);
-        let is_in = |(of, named): &(&String, BTreeSet<String>)| {
-            *of != path && name.as_ref().is_some_and(|name| named.contains(name))
-        };
-        in_texts.iter().any(is_in) || requests.iter().any(|request| names(request, path))
-    };
     // What the manifest permits, all prompts may use.
     let by_manifest =
         requests.iter().any(|one| one.file == manifest && one.privilege == Privilege::Permissions);
-    let is_covered = |path: &&String| is_named(path) || by_manifest && is_prompt_path(path);
-    let covered: BTreeSet<String> = pins.files.keys().filter(is_covered).cloned().collect();
+    let is_covered = |path: &&String| {
+        requests.iter().any(|request| names(request, path)) || by_manifest && is_prompt_path(path)
+    };
+    let mut covered: BTreeSet<String> = pins.files.keys().filter(is_covered).cloned().collect();
+    let mut by_word: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+    for path in pins.files.keys() {
+        by_word.entry(word_of(path).unwrap_or_default()).or_default().push(path);
+    }
+    // A command, a hook or an agent may read what the file with it names, and what that one names.
+    let mut readers: Vec<String> = requesting.union(&covered).cloned().collect();
+    while let Some(reader) = readers.pop() {
+        let words = files.get(&reader).map(|text| named_files(&reader, text)).unwrap_or_default();
+        let named = words.iter().filter_map(|word| by_word.get(word)).flatten().copied();
+        for path in named.filter(|path| **path != reader) {
+            if covered.insert(path.clone()) && !requesting.contains(path) {
+                readers.push(path.clone());
+            }
+        }
+    }
     let form = |path: &String| {
         let is_free =
             requesting.contains(path) && !covered.contains(path) && !executables.contains(path);

@@ -60,8 +60,8 @@ impl<'t> GivenParameters<'t> {
             other => other.to_string(),
         };
         let found = SUBJECTS.iter().find_map(|name| self.nodes.get(name)).map(text);
-        let test = self.nodes.get("unless").map(|test| format!(", unless: {}", text(test)));
-        found.unwrap_or_default() + &test.unwrap_or_default()
+        let unless = self.nodes.get("unless").map(|node| format!(", unless: {}", text(node)));
+        found.unwrap_or_default() + &unless.unwrap_or_default()
     }
 
     /// Returns the path of the file that an operation is about, as it is written.

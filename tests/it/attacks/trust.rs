@@ -134,7 +134,7 @@ fn changed_text_keeps_trust_at_terminal_and_changed_command_asks() {
     let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
     let test = folder(&[("flow.yaml", &command)]);
     test.raymond(&["trust", "."]).ok();
-    write(&test, "flow.yaml", &format!("# Why it is so.\n{command}"));
+    write_file(&test, "flow.yaml", &format!("# Why it is so.\n{command}"));
     let told = "texts in it have changed since you trusted it (flow.yaml)";
     test.run(&["START.md", "--id", "a"]).code(77).stderr_has(told);
     test.raymond(&["trust", ".", "--show"]).ok().stderr_has("only texts have changed since");
@@ -142,15 +142,15 @@ fn changed_text_keeps_trust_at_terminal_and_changed_command_asks() {
     screen.wait_for(&["keeps your trust: only texts have changed, in flow.yaml"]);
     assert_eq!(screen.wait_for_exit(), Some(0), "it does not ask");
     test.run(&["START.md", "--id", "c"]).ok();
-    write(&test, "flow.yaml", &command.replace("touch ran", "touch pwned"));
+    write_file(&test, "flow.yaml", &command.replace("touch ran", "touch pwned"));
     let mut screen = test.on_screen(&["run", "--id", "d", "START.md"], (30, 120));
     screen.wait_for(&["flow.yaml changed", "touch pwned", "Type yes"]);
     screen.keys("no\r");
     assert_eq!(screen.wait_for_exit(), Some(77));
 }
 
-fn write(test: &Test, name: &str, text: &str) {
-    std::fs::write(test.flow().join(name), text).expect("written");
+fn write_file(test: &Test, name: &str, content: &str) {
+    std::fs::write(test.flow().join(name), content).expect("written");
 }
 
 /// Each edit changes what a trusted folder runs, or what is given to it.
@@ -161,18 +161,25 @@ fn edit_that_reaches_a_privileged_act_asks_again() {
         let graph = command("${imports.cfg.description}");
         graph.replacen('{', &format!("{{\"imports\": {{\"cfg\": \"{file}\"}},"), 1)
     };
-    let (data, text) = (imported("d.yaml"), imported("d.txt"));
-    let tested = graph(&json!({"type": "bash_exec", "command": "true", "unless": "sh check.txt"}));
+    let (data, words) = (imported("d.yaml"), imported("d.txt"));
+    let guarded = graph(&json!({"type": "bash_exec", "command": "true", "unless": "sh check.txt"}));
+    let hooked = command("sh hook.txt");
     let wide = "---\nallowed_tools: [Bash]\n---\nGo.";
     let plain = "<result>x</result>";
     let edits: Vec<(&str, Vec<(&str, &str)>, &str, &str)> = vec![
         ("an import", vec![("g.yaml", &*data)], "d.yaml", "description: echo"),
-        ("a text", vec![("g.yaml", &*text)], "d.txt", "description: echo"),
-        ("a test", vec![("g.yaml", &*tested)], "check.txt", "true"),
+        ("a text", vec![("g.yaml", &*words)], "d.txt", "description: echo"),
+        ("a test", vec![("g.yaml", &*guarded)], "check.txt", "true"),
         ("a prompt with tools", vec![], "MORE.md", wide),
         ("its mark", vec![], "MORE.md", "\u{feff}---\nallowed_tools: [Bash]\n---\nGo."),
         ("a pattern", vec![], "MORE.md", "---\nallowed_tools: [\"Bash(*a*)\"]\n---\nGo."),
         ("the manifest's", vec![("raymond.yaml", "allowed_tools: [Bash]")], "MORE.md", plain),
+        (
+            "what a named file names",
+            vec![("g.yaml", &*hooked), ("hook.txt", "sh ./next.txt")],
+            "next.txt",
+            "true",
+        ),
         (
             "a system prompt",
             vec![("A.md", "---\nallowed_tools: [Bash]\nsystem_prompt_file: s.md\n---\nGo.")],
@@ -192,7 +199,7 @@ fn edit_that_reaches_a_privileged_act_asks_again() {
         let test = folder(&files);
         test.raymond(&["trust", "."]).ok();
         test.raymond(&["trust", ".", "--show"]).ok().stderr_has("is trusted");
-        write(&test, file, &format!("{text} evil"));
+        write_file(&test, file, &format!("{text} evil"));
         let shown = test.raymond(&["trust", ".", "--show"]);
         assert!(shown.stderr.contains(&format!("{file} changed")), "{what}: {}", shown.stderr);
         test.run(&["START.md", "--id", "a"]).code(77);
@@ -204,7 +211,7 @@ fn plain_prompt_that_makes_a_script_a_state_asks_for_it() {
     let command = graph(&json!({"type": "bash_exec", "command": "true"}));
     let test = folder(&[("g.yaml", &command), ("cleanup.sh", "touch pwned")]);
     test.raymond(&["trust", "."]).ok();
-    write(&test, "START.md", "Say <goto>cleanup.sh</goto>");
+    write_file(&test, "START.md", "Say <goto>cleanup.sh</goto>");
     test.run(&["START.md", "--id", "a"]).code(77).stderr_has("(cleanup.sh asks for more)");
 }
 

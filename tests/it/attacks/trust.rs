@@ -166,7 +166,7 @@ fn edit_that_reaches_a_privileged_act_asks_again() {
     let hooked = command("sh hook.txt");
     let wide = "---\nallowed_tools: [Bash]\n---\nGo.";
     let plain = "<result>x</result>";
-    let edits: Vec<(&str, Vec<(&str, &str)>, &str, &str)> = vec![
+    let edits = [
         ("an import", vec![("g.yaml", &*data)], "d.yaml", "description: echo"),
         ("a text", vec![("g.yaml", &*words)], "d.txt", "description: echo"),
         ("a test", vec![("g.yaml", &*guarded)], "check.txt", "true"),

@@ -51,7 +51,7 @@
 //! that it has seen ([`domain::fact`]).
 //!
 //! One record can fork many agents: [`language::fork_plan`] reads the list of a fork, the agent plans the children,
-//! and [`domain::fork`] is what the record says of them. An agent in a state with a join waits as data, without an actor
+//! and [`domain::settings`] is what the record says of them. An agent in a state with a join waits as data, without an actor
 //! ([`domain::join`]). Each end of a child is counted as it happens, and when the join is decided, one record resumes
 //! the agent with the outcomes. An agent has one [working directory](domain::working_dir) for its whole life:
 //! [`process::working_dirs`] knows its path, and [`world::worktrees`] makes its worktree.

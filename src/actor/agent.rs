@@ -7,7 +7,6 @@ mod consult;
 
 mod before_turn;
 mod fork;
-mod snapshot;
 mod turn_end;
 
 use std::rc::Rc;

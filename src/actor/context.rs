@@ -20,8 +20,8 @@ use crate::actor::message::{
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::StepRunner;
 use crate::domain::agent::Agent;
-use crate::domain::fork::ForkSettings;
 use crate::domain::id::Folder;
+use crate::domain::settings::ForkSettings;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::widening::PermissionCeiling;

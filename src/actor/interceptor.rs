@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::message::Consult;
 use crate::domain::consult::{ConsultVerdict, Consultation, PluginVerdict, StopScope};
-use crate::domain::plugin::DEFAULT_DEADLINE_MS;
+use crate::domain::settings::DEFAULT_DEADLINE_MS;
 use crate::domain::time::format_duration;
 
 /// The default deadline of a plug-in's answer.

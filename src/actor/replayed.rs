@@ -20,9 +20,9 @@ use crate::language::cassette::conversation::replayed_message;
 use crate::language::cassette::difference::difference;
 use crate::language::cassette::portable::PortableMarks;
 use crate::language::cassette::{Cassette, MatchKind, PlayableTurn, ReplayRequest};
-use crate::process::cancellation::CancellationTokens;
 use crate::process::host;
 use crate::process::scripted_stream::ScriptedStream;
+use crate::process::worker_process::CancellationTokens;
 use crate::world::recorded_files::{ReplaySite, make_again};
 
 /// A cassette, as a run uses it.

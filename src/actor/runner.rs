@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
-pub use crate::process::cancellation::StopLevel;
 use crate::process::claude::ClaudeRunner;
-pub use crate::process::turn_news::TurnNews;
-pub use crate::process::warnings::TurnNotice;
+pub use crate::process::claude::TurnNotice;
+pub use crate::process::follow::TurnNews;
+pub use crate::process::worker_process::StopLevel;
 
 /// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;

@@ -21,10 +21,10 @@ use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutc
 use crate::language::output::placeholder;
 use crate::language::replies::{FilePath, ReplyRequest, ScriptedReplies, ScriptedReply, key_of};
 use crate::language::template;
-use crate::process::cancellation::CancellationTokens;
 use crate::process::host;
 use crate::process::scripted_stream::ScriptedStream;
 use crate::process::scripted_stream::TakenReplies;
+use crate::process::worker_process::CancellationTokens;
 use crate::process::working_dirs::WorkingDirs;
 use crate::world::scripted_files::ScriptedFiles;
 

@@ -13,10 +13,10 @@ mod stage;
 use std::rc::Rc;
 
 use self::stage::{Player, Stage, ended, files, says, settings};
+use crate::domain::admission::TurnOrder;
 use crate::domain::event::Event;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
-use crate::domain::turn_order::TurnOrder;
 use crate::store::view;
 
 /// `A.md` forks three workers, one after the other, and calls a subroutine in between.

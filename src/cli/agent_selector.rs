@@ -1,9 +1,9 @@
 //! The selection of records by agent: `main.2`, or `main.2.*` for its descendants too.
 
 use super::exit::Error;
+use crate::domain::event::AgentFamily;
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, InvalidName};
-use crate::domain::person_command::AgentFamily;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 

@@ -9,9 +9,9 @@ use super::args::orders::VisitArgs;
 use super::exit::{CliExitCode, Error};
 use super::visited_agent::{OrderState, VisitedAgent};
 use crate::domain::agent::Agent;
+use crate::domain::event::AttachedSession;
 use crate::domain::event::RunCommand;
 use crate::domain::id::SessionId;
-use crate::domain::person_command::AttachedSession;
 use crate::runtime::attachment::SessionAttachment;
 use crate::runtime::directories;
 

@@ -21,7 +21,7 @@ use crate::language::turn_options::HINT_CODES;
 use crate::plain_file;
 use crate::plain_file::replace::FileReplacement;
 use crate::runtime::check::has_gateway;
-use crate::runtime::workflow_errors::WorkflowErrors;
+use crate::runtime::error::WorkflowErrors;
 use crate::store::dataspace::Dataspace;
 use crate::store::workflow::WorkflowDir;
 

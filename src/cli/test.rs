@@ -31,8 +31,8 @@ use super::args::cases::TestArgs;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
-use crate::process::cancellation::StopLevel;
 use crate::process::host;
+use crate::process::worker_process::StopLevel;
 
 /// The settings that the runs of all cases share.
 #[derive(Debug)]

@@ -23,6 +23,24 @@
 //! hosts take turns. Money is checked over all hosts. A run on this machine alone has one host, without a name, whose
 //! permits are those of the run.
 
+use std::collections::{HashMap, HashSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::admission::held_permits::{HeldPermit, HeldPermits};
+use crate::domain::admission::hosted_waiters::HostedWaiters;
+use crate::domain::admission::queue_hosts::{HostIndex, QueueHosts};
+pub use crate::domain::admission::request::{
+    AdmissionLimits, AdmittedTurn, AgentMobility, HostActivity, NO_OTHER_HOSTS, PermitRequest,
+};
+use crate::domain::admission::set_aside::SetAside;
+use crate::domain::admission::waiting_lines::{LinePlace, WaitingLineKind};
+use crate::domain::budget::{Budget, BudgetScope};
+use crate::domain::host::HostName;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::time::Timestamp;
+
 mod admit;
 mod held_permits;
 mod hosted_waiters;
@@ -31,22 +49,6 @@ mod request;
 mod set_aside;
 mod waiting_lines;
 mod waiting_place;
-
-use std::collections::{HashMap, HashSet};
-
-use self::held_permits::{HeldPermit, HeldPermits};
-use self::hosted_waiters::HostedWaiters;
-use self::queue_hosts::{HostIndex, QueueHosts};
-pub use self::request::{
-    AdmissionLimits, AdmittedTurn, AgentMobility, HostActivity, NO_OTHER_HOSTS, PermitRequest,
-};
-use self::set_aside::SetAside;
-use self::waiting_lines::{LinePlace, WaitingLineKind};
-use super::budget::{Budget, BudgetScope};
-use super::host::HostName;
-use super::id::{AgentId, StateName};
-use super::time::Timestamp;
-use super::turn_order::{PATIENCE_MS, TurnOrder};
 
 /// The permits of a run and the agents that wait for one.
 #[derive(Debug)]
@@ -266,6 +268,30 @@ impl AdmissionQueue {
     ) -> impl Iterator<Item = (&AgentId, &HostName)> {
         let agents = self.movable.in_order(mobility);
         agents.filter_map(|(agent, host)| Some((agent, self.hosts.get(host)?.name.as_ref()?)))
+    }
+}
+
+/// The time in milliseconds after which an agent that is next of its line is overdue.
+pub const PATIENCE_MS: u64 = 10 * 60 * 1000;
+
+/// The order in which waiting agents get permits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOrder {
+    /// Agents that have begun come first, so that each is soon finished.
+    #[default]
+    Depth,
+    /// First come, first served.
+    Breadth,
+}
+
+impl TurnOrder {
+    /// All orders, by name.
+    pub const ALL: [(&'static str, Self); 2] = [("depth", Self::Depth), ("breadth", Self::Breadth)];
+
+    /// Returns whether it is the order that a run has by default.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Depth
     }
 }
 

@@ -78,11 +78,11 @@ mod tests {
     use super::*;
     use crate::domain::agent::TurnHold;
     use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::event::AgentFamily;
     use crate::domain::event::{Event, RunCommand};
     use crate::domain::host::{HostLabel, HostName};
     use crate::domain::id::AgentId;
     use crate::domain::join::{JoinCondition, PendingJoin};
-    use crate::domain::person_command::AgentFamily;
     use crate::domain::run::PauseReason;
     use crate::domain::transition::TagName;
 

@@ -3,6 +3,40 @@
 //! Live runs and replay share this one path. It checks first and changes after, so a refused event leaves the run
 //! as it was. It never panics, whatever the event.
 
+use std::collections::BTreeMap;
+
+use crate::domain::agent::{Agent, AgentSpec};
+use crate::domain::apply::advance::advanced;
+use crate::domain::apply::approvals::{approval_answered, approval_asked, turn_suspended};
+use crate::domain::apply::branch::run_branched;
+use crate::domain::apply::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
+use crate::domain::apply::join::{join_begun, join_finished};
+use crate::domain::apply::money::{EstimateUpdate, begin_share, spend};
+use crate::domain::apply::orders::{command_received, messages_taken};
+use crate::domain::apply::program::{
+    facts_seen, program_defined, program_started, release, role_delegated, role_requested,
+    role_responded,
+};
+use crate::domain::apply::questions::{
+    limit_reached, question_answered, question_timed_out, run_paused, run_resumed,
+};
+use crate::domain::apply::retry::agents_retried;
+use crate::domain::apply::transitions::{TransitionEffect, take_transition};
+use crate::domain::apply::turns::{
+    agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected,
+};
+use crate::domain::approval::ApprovalVerdict;
+use crate::domain::event::{Event, Record, RunStarted, StepFinished};
+use crate::domain::fact::KnownFacts;
+use crate::domain::host::PlacedAgent;
+use crate::domain::id::{AgentId, InvalidName, MessageId, StepMode};
+use crate::domain::money::Usd;
+use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals};
+use crate::domain::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Transition;
+use crate::domain::turn::TurnId;
+
 mod advance;
 mod approvals;
 mod branch;
@@ -16,38 +50,6 @@ mod questions;
 mod retry;
 mod transitions;
 mod turns;
-
-use std::collections::BTreeMap;
-
-use self::advance::advanced;
-use self::approvals::{approval_answered, approval_asked, turn_suspended};
-use self::branch::run_branched;
-use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
-
-use self::join::{join_begun, join_finished};
-use self::money::{EstimateUpdate, begin_share, spend};
-use self::orders::{command_received, messages_taken};
-use self::program::{
-    facts_seen, program_defined, program_started, release, role_delegated, role_requested,
-    role_responded,
-};
-use self::questions::{limit_reached, run_paused, run_resumed};
-use self::questions::{question_answered, question_timed_out};
-use self::retry::agents_retried;
-use self::transitions::{TransitionEffect, take_transition};
-use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
-use super::agent::{Agent, AgentSpec};
-use super::effect::Effect;
-use super::event::{Event, Record, RunStarted, StepFinished};
-use super::fact::KnownFacts;
-use super::id::{AgentId, InvalidName, StepMode};
-use super::money::Usd;
-use super::refusal::{NAMED_PER_RUN, ToolRefusals};
-use super::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
-use super::time::Timestamp;
-use super::transition::Transition;
-use super::turn::TurnId;
-use crate::domain::host::PlacedAgent;
 
 /// The reason an event cannot happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -317,3 +319,55 @@ fn step_finished(
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// An action of the supervisor once a record is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Make sure that this agent has an actor, and let it take its next turn.
+    Proceed(AgentId),
+    /// This agent waits for a person's answer.
+    Ask(AgentId),
+    /// The turn of this agent was ended, and goes on after a person has approved its calls.
+    AwaitApproval(AgentId),
+    /// Tell a running turn whether a tool call may run, or that a person is asked about it.
+    TellApproval {
+        /// The agent whose turn runs.
+        agent: AgentId,
+        /// The id of the call.
+        call: String,
+        /// The answer; `None` if a person is asked.
+        verdict: Option<ApprovalVerdict>,
+    },
+    /// Tell the turn of an agent something, if it runs. Otherwise its next prompt does.
+    TellMessage {
+        /// The agent.
+        agent: AgentId,
+        /// The id by which the turn shows that it has read it.
+        id: MessageId,
+        /// The text, as the model gets it.
+        text: String,
+    },
+    /// This agent has ended: stop its actor.
+    Retire(AgentId),
+    /// This agent was ended early: stop its processes and its actor.
+    Discard(AgentId),
+    /// A person ends this agent: stop what runs of it, and then record its end.
+    StopAgent(AgentId),
+    /// Warn people.
+    Warn {
+        /// The agent it is about.
+        agent: AgentId,
+        /// The warning: the event, and the reason it is probably a mistake.
+        text: String,
+    },
+    /// The run is paused: start no turn, let running ones finish.
+    Hold,
+    /// A pause was requested: as above, and turns that still run after a while are cancelled.
+    Stop,
+    /// No turn starts before the usage limit resets.
+    AwaitLimit,
+    /// All agents have ended because one failed: cancel what still runs.
+    Abort,
+    /// The last agent has ended.
+    End,
+}

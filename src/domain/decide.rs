@@ -39,10 +39,8 @@ use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
 use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
-use super::fork::ForkGroup;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
-use super::kept_session::KeptSession;
 use super::money::Usd;
 use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
@@ -53,6 +51,8 @@ use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
 use super::worktree_snapshot::WorktreeSnapshot;
+use crate::domain::session::KeptSession;
+use crate::domain::settings::ForkGroup;
 use crate::domain::turn::TurnCost;
 
 /// The report of an agent to the supervisor at the end of a turn.

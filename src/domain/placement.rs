@@ -21,18 +21,17 @@ mod balance;
 mod host_pool;
 mod known_host;
 mod membership;
-mod unplaced;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use self::balance::{AgentMove, balance};
 use self::host_pool::HostPool;
+pub use self::host_pool::Unplaced;
 pub use self::host_pool::goes_on_elsewhere;
 pub use self::host_pool::{LostAgent, PlacementGroup};
 pub use self::known_host::{HostObstacle, HostSighting};
 use self::known_host::{KnownHost, sent_ahead};
 use self::membership::{GroupHomes, Placement};
-pub use self::unplaced::Unplaced;
 use super::admission::AgentMobility;
 use super::host::{HostLabel, HostName, HostStanding};
 use super::id::AgentId;

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allowed_address::AllowedAddress;
-use super::fork::ForkSettings;
-use super::git_exchange::GitExchange;
-use super::model::ModelName;
-use super::money::Usd;
-use super::permission::{RunPermission, StarterConsent};
-use super::plugin::PlugIn;
-use super::run_origin::RunOrigin;
-use super::supervision::SupervisionPolicy;
-use super::transition::Variables;
-use super::turn_options::{OnDenied, TurnOptions};
-use super::turn_order::{PATIENCE_MS, TurnOrder};
+use crate::domain::admission::{PATIENCE_MS, TurnOrder};
+use crate::domain::agent::AgentOptions;
+use crate::domain::allowed_address::AllowedAddress;
+use crate::domain::git_exchange::GitExchange;
+use crate::domain::id::{Folder, ScopePath, SessionId, StateName, TagTarget};
+use crate::domain::model::ModelName;
+use crate::domain::money::Usd;
+use crate::domain::permission::{RunPermission, StarterConsent};
+use crate::domain::run_origin::RunOrigin;
+use crate::domain::supervision::{SupervisionOverrides, SupervisionPolicy};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::domain::turn_options::{OnDenied, TurnOptions};
 
 /// The answerer of the prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -306,6 +307,177 @@ fn five_minutes() -> u64 {
     5 * 60 * 1000
 }
 
+/// The default time limit of a plug-in's answer, in milliseconds.
+pub const DEFAULT_DEADLINE_MS: u64 = 2000;
+
+/// The longest name of a plug-in, in bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+/// A program that watches a run and may decide on its steps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlugIn {
+    /// The plug-in's name, unique in a run.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// True if the workflow asked for it, and not the person who runs the workflow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_workflow: bool,
+    /// True if the run pauses when the plug-in has failed or does not answer in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    /// The time limit of its answer, in milliseconds.
+    pub deadline_ms: u64,
+    /// The points in which its restarts differ from the default of agents.
+    #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
+    pub supervision: SupervisionOverrides,
+}
+
+impl PlugIn {
+    /// Creates a plug-in that the run can do without, with the usual options.
+    pub fn new(command: Vec<String>) -> Self {
+        Self {
+            name: name_of(&command),
+            command,
+            by_workflow: false,
+            required: false,
+            deadline_ms: DEFAULT_DEADLINE_MS,
+            supervision: SupervisionOverrides::default(),
+        }
+    }
+
+    /// Returns the policy by which it is restarted.
+    pub fn supervision(&self) -> SupervisionPolicy {
+        SupervisionPolicy::default().with(&self.supervision)
+    }
+}
+
+/// Returns whether a text can be the name of a plug-in. The name appears in messages, in records and in the
+/// program's environment.
+pub fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+/// Numbers each plug-in that has the same name as one before it.
+pub fn tell_apart(plugins: &mut [PlugIn]) {
+    for at in 1..plugins.len() {
+        let (before, rest) = plugins.split_at_mut(at);
+        let taken = |name: &str| before.iter().any(|other| other.name == name);
+        let name = &mut rest[0].name;
+        if taken(name) {
+            let numbered = (2..).map(|number| format!("{name}-{number}"));
+            *name = { numbered }.find(|name| !taken(name)).unwrap_or_default();
+        }
+    }
+}
+
+/// Returns the default name of a command: `budget` for `python3 -u plugins/budget.py 0.50`. It is the first
+/// word that names a file by a path or an ending, else the program.
+fn name_of(command: &[String]) -> String {
+    let is_file = |word: &&String| {
+        let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let has_ending =
+            !ending.is_empty() && ending.starts_with(|first: char| first.is_ascii_alphabetic());
+        !word.starts_with('-') && (word.contains('/') || has_ending)
+    };
+    let script = command.iter().skip(1).find(|word| is_file(word));
+    let program = command.first().filter(|program| is_file(program) && !is_interpreter(program));
+    let word = program.or(script).or(command.first()).map_or("", String::as_str);
+    let file = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
+    let plain = stem.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+    let name: String = plain.take(MAX_NAME_BYTES / 4).collect();
+    if name.is_empty() { "plug-in".to_owned() } else { name }
+}
+
+/// Returns whether a program runs scripts; then the script gives the name.
+fn is_interpreter(program: &str) -> bool {
+    const KNOWN: [&str; 10] =
+        ["bash", "bun", "deno", "env", "node", "perl", "python", "ruby", "sh", "uv"];
+    let file = program.rsplit('/').next().unwrap_or_default();
+    KNOWN.contains(&file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// The limits on forks in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ForkSettings {
+    /// The maximum number of agents that one reply may fork, unless the state sets its own.
+    pub max_fan_out: u32,
+    /// The maximum number of agents alive at the same time.
+    pub max_agents: u32,
+    /// The head start, in milliseconds, of the first of several agents that one reply forks, unless the
+    /// state sets its own.
+    pub stagger_ms: u64,
+}
+
+impl Default for ForkSettings {
+    fn default() -> Self {
+        Self { max_fan_out: 1_000, max_agents: 10_000, stagger_ms: 3_000 }
+    }
+}
+
+/// A state's own limits on the agents that are forked in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ForkRules {
+    /// The maximum number of agents that one reply may fork.
+    pub max_fan_out: Option<u32>,
+    /// The head start of the first of them, in milliseconds.
+    pub stagger_ms: Option<u64>,
+}
+
+/// Agents that are forked together into one state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForkGroup {
+    /// The first state of these agents.
+    pub state: StateName,
+    /// The other folder that has the state, if it is in another one than the agent that forks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopePath>,
+    /// The options of these agents.
+    #[serde(flatten)]
+    pub options: AgentOptions,
+    /// The commit their worktrees begin at, if they get worktrees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The time before which only the first of them may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The agents.
+    pub agents: Vec<ChildSpec>,
+}
+
+impl ForkGroup {
+    /// Returns the first state of these agents, as a tag names it.
+    pub fn target(&self) -> TagTarget {
+        TagTarget { scope: self.scope.clone(), state: self.state.clone() }
+    }
+}
+
+/// One agent of a [`ForkGroup`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChildSpec {
+    /// The session of its first turn.
+    pub session: SessionId,
+    /// The directory its turns run in, below that of its parent; `None` for the parent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Folder>,
+    /// The values of its first state's placeholders.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub variables: Variables,
+}
+
+/// Returns the number of agents that a step with these groups forks. Without groups, it is the one of a plain fork; a
+/// fork over an empty list has a group without agents.
+pub fn forked_count(groups: &[ForkGroup]) -> usize {
+    if groups.is_empty() { 1 } else { agent_count(groups) }
+}
+
+/// Returns the number of agents in all groups together.
+pub fn agent_count(groups: &[ForkGroup]) -> usize {
+    groups.iter().map(|group| group.agents.len()).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,5 +489,46 @@ mod tests {
         assert_eq!(read("8"), Some(MaxProcs::Count(8)));
         let written = |procs| serde_json::to_string(&procs).expect("written");
         assert_eq!([written(MaxProcs::Auto), written(MaxProcs::Count(8))], ["\"auto\"", "8"]);
+    }
+}
+
+#[cfg(test)]
+mod plugin_tests {
+    use super::*;
+
+    fn named(command: &str) -> String {
+        PlugIn::new(command.split(' ').map(str::to_owned).collect()).name
+    }
+
+    #[test]
+    fn plugin_is_named_after_script_or_program() {
+        let table = [
+            ("python3 budget.py 2", "budget"),
+            ("python3.11 -u plugins/budget.py 0.50", "budget"),
+            ("/usr/bin/python3 ./log.tar.py", "log"),
+            ("./log.sh steps.log", "log"),
+            ("my-plugin --limit 0.50", "my-plugin"),
+            ("watch", "watch"),
+            ("/", "plug-in"),
+        ];
+        for (command, name) in table {
+            assert_eq!(named(command), name, "{command}");
+        }
+    }
+
+    #[test]
+    fn duplicate_plugin_names_get_number_suffix() {
+        let mut plugins = ["a.py", "b.py", "./a.py", "x/a.py"]
+            .map(|command| PlugIn::new(vec!["python3".into(), command.into()]));
+        tell_apart(&mut plugins);
+        assert_eq!(plugins.map(|plugin| plugin.name), ["a", "b", "a-2", "a-3"]);
+    }
+
+    #[test]
+    fn unset_plugin_options_are_omitted_from_json() {
+        let plugin = PlugIn::new(vec!["x".into()]);
+        let json = serde_json::to_string(&plugin).expect("written");
+        assert_eq!(json, r#"{"name":"x","command":["x"],"deadline_ms":2000}"#);
+        assert_eq!(serde_json::from_str::<PlugIn>(&json).expect("it reads back"), plugin);
     }
 }

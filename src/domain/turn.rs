@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, VariantArray};
 
 use crate::domain::id::{AgentId, Folder, MessageId, StateName};
-use crate::domain::kept_session::SessionKeeping;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::refusal::{ToolRefusals, closing_line};
 use crate::domain::session::Session;
+use crate::domain::session::SessionKeeping;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;

@@ -4,18 +4,16 @@
 //! names the line that it breaks.
 
 mod compare;
-mod compare_path;
 mod expectation;
-mod expected_status;
 mod file;
 mod keys;
 
 pub use self::compare::mismatches;
-pub use self::compare_path::{CaseMismatch, PathDifference};
+pub use self::compare::{CaseMismatch, PathDifference};
 pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};
-pub use self::expected_status::ExpectedStatus;
 pub use self::file::CaseSetting;
 pub use self::file::CaseTexts;
 pub use self::file::{CaseCassette, CaseFact, CaseReplies, TestCase, read};
 pub use self::keys::CasePermission;
+pub use self::keys::ExpectedStatus;
 pub(in crate::language) use self::keys::file_shape;

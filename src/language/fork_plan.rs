@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::domain::agent::AgentOptions;
-use crate::domain::fork::{ChildSpec, ForkGroup, agent_count};
 use crate::domain::id::{Folder, SessionId, StateName};
 use crate::domain::json_mistake::mistake;
+use crate::domain::settings::{ChildSpec, ForkGroup, agent_count};
 use crate::domain::transition::{ForkList, ForkTag, Transition, Variables};
 use crate::language::output::placeholder;
 use crate::language::template;

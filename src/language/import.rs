@@ -15,7 +15,7 @@ use super::schema::FileSchema;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{self, Error, PlacedValue};
 use crate::domain::id::{StateKind, StateName};
-use crate::domain::obeyed_name::obeyed_name;
+use crate::domain::privilege::obeyed_name;
 use crate::domain::supervision::SupervisionPolicy;
 
 /// The code of the mistakes in a file that is imported.

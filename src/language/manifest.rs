@@ -8,7 +8,7 @@ use crate::domain::host::HostLabel;
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::domain::plugin::PlugIn;
+use crate::domain::settings::PlugIn;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::time::millis;

@@ -18,7 +18,6 @@
 
 mod coverage;
 mod key;
-mod ordered;
 mod rule;
 mod schema;
 
@@ -26,9 +25,9 @@ use serde_json::Value;
 
 pub use self::coverage::RuleGaps;
 pub(in crate::language) use self::key::schema_of;
-pub use self::ordered::OrderedJson;
 pub use self::rule::{FieldTest, OutputRule, RuleComparison, ValueTest};
 pub use self::rule::{divisions, field, placeholder};
+pub use self::schema::OrderedJson;
 pub use self::schema::{OutputSchema, SchemaField};
 use super::position::SourcePlace;
 use super::source::WorkflowSource;

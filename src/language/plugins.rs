@@ -25,7 +25,7 @@ use super::schema::shape;
 use super::shell_words::{with_program, words};
 use super::supervision::{self, RawBackoff, some_time};
 use super::yaml::{Error, PlacedValue, value};
-use crate::domain::plugin::{PlugIn, is_name};
+use crate::domain::settings::{PlugIn, is_name};
 use crate::domain::supervision::RestartPolicy;
 
 /// A plug-in entry of the manifest.
@@ -192,7 +192,7 @@ impl<'de> Deserialize<'de> for RawCommand {
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::plugin::PlugIn;
+    use crate::domain::settings::PlugIn;
     use crate::domain::supervision::{RestartPolicy, SupervisionOverrides};
     use crate::language::manifest::parse;
 

@@ -20,8 +20,8 @@ use super::program;
 use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use super::prompt::workflow_map::FolderPrompt;
 use crate::domain::id::{StateKind, StateName};
-use crate::domain::plugin::PlugIn;
 use crate::domain::privilege::{PRIVILEGED, Privilege};
+use crate::domain::settings::PlugIn;
 use crate::domain::widening::PermissionCeiling;
 
 /// A privilege that a file asks for.

@@ -4,7 +4,6 @@
 
 pub(in crate::language) mod content;
 mod deserialize;
-pub(in crate::language) mod scalar;
 pub(in crate::language) mod tree;
 
 use serde::Deserialize;

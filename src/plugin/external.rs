@@ -26,8 +26,8 @@ use crate::actor::message::{Consult, FinishPublishing, Published};
 use crate::domain::consult::{ConsultVerdict, Consultation};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
-use crate::domain::plugin::PlugIn;
 use crate::domain::protocol::{HostMessage, PluginHello};
+use crate::domain::settings::PlugIn;
 use crate::domain::time::Timestamp;
 
 /// The actor of a program.

@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
 use super::launch::WorkerLaunch;
 use super::session_recap::has_lost_writes;
@@ -29,6 +28,7 @@ use crate::domain::usage::ProcessSpending;
 use crate::domain::widening::effective_permission;
 use crate::fault::point;
 use crate::process::launch::unwritable;
+use crate::process::worker_process::{StopLevel, stopped};
 
 type StopReceiver = watch::Receiver<StopLevel>;
 

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::protected::ProtectedFolders;
 use super::turn_arguments::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::model::ModelName;
@@ -13,6 +12,7 @@ use crate::domain::permission::RunPermission;
 use crate::domain::session::{Session, SessionOrigin};
 use crate::domain::settings::Settings;
 use crate::domain::turn_options::PermissionMode;
+use crate::process::turn_arguments::ProtectedFolders;
 
 /// The flag with the spending limit of a process over all its turns, at which they end with an error.
 const BUDGET_FLAG: &str = "--max-budget-usd";

@@ -15,7 +15,6 @@ pub mod background;
 pub(super) mod line;
 pub mod long_line;
 pub(super) mod refusals;
-mod steering;
 mod turn_state;
 
 use serde_json::value::RawValue;
@@ -26,10 +25,10 @@ pub use self::long_line::{LineTooLong, MAX_LINE_BYTES};
 use self::refusals::RefusedTools;
 
 use self::answer::AnswerTraces;
+use self::answer::SteeringMessages;
 use self::approvals::AnsweredRequests;
 use self::approvals::ApprovalCalls;
 use self::background::{BackgroundTasks, TurnRemainder};
-use self::steering::SteeringMessages;
 use self::turn_state::{CostCompleteness, CutOff};
 use crate::domain::id::MessageId;
 use crate::domain::time::Timestamp;

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::cancellation::{StopLevel, stopped};
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::follow::FollowEnd;
 use super::host::is_disk_full;
@@ -26,7 +25,8 @@ use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
-use crate::process::warnings::TurnNotice;
+use crate::process::claude::TurnNotice;
+use crate::process::worker_process::{StopLevel, stopped};
 
 /// The longest time to wait for the cost of a turn that is cut off.
 const COST_TIMEOUT: Duration = Duration::from_secs(2);

@@ -21,7 +21,6 @@ use crate::domain::option_switch::{ProcessOptions, ProcessSwitch};
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
 use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
-use crate::process::cancellation::{StopLevel, stopped};
 use crate::process::child::cgroup::ProcessCgroup;
 use crate::process::child::group::ProcessGroup;
 use crate::process::child::{orphans, subreaper};
@@ -30,6 +29,7 @@ use crate::process::stream::StreamParser;
 use crate::process::stream::background::BackgroundTasks;
 use crate::process::transcript::{ProcessFiles, StreamFollower};
 use crate::process::worker_process::{ShutdownMode, WorkerProcess};
+use crate::process::worker_process::{StopLevel, stopped};
 use crate::process::worker_slot::WorkerSlot;
 use crate::process::{captured_output, message, partial_message_removal};
 

@@ -4,11 +4,9 @@
 //! it was started with, with the named ones as they are now.
 
 use super::branch_draft::{BranchWorkflow, branch_workflow, branched_run};
-use super::branch_error::BranchError;
 use super::branch_point::FoundBranch;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::prepared_run::PreparedRun;
 use super::seals;
 use super::trust::RunStarter;
 use crate::actor::supervisor::SupervisorStart;
@@ -22,6 +20,8 @@ use crate::domain::time::Timestamp;
 use crate::proof::ProofKey;
 use crate::runtime::branch_draft::BranchRequest;
 use crate::runtime::branch_draft::keep_snapshots;
+use crate::runtime::create::PreparedRun;
+use crate::runtime::error::BranchError;
 use crate::runtime::run_facts::publish_label;
 use crate::store::Error as StoreError;
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::branch_error::BranchError;
 use super::error::Error;
 use crate::domain::causal_cut::CutSeed;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
+use crate::runtime::error::BranchError;
 use crate::store::Error as StoreError;
 use crate::store::journal_cut::{CutSearch, JournalCut, find_causal_cut, find_cut};
 use crate::store::layout::{RunDir, RunsRoot};

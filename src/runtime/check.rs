@@ -11,7 +11,6 @@ use super::graphs::GraphSetup;
 use super::reachable_errors::{SCRIPT, UNKNOWN_STATE, errors_from, found_from};
 use super::request::RunRequest;
 use super::workflow::Workflow;
-use super::workflow_errors::{RefusalScope, WorkflowErrors};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::Diagnostic;
@@ -20,6 +19,7 @@ use crate::language::prompt::step;
 use crate::language::replies;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
+use crate::runtime::error::{RefusalScope, WorkflowErrors};
 use crate::store::workflow::WorkflowDir;
 
 /// The variables that send requests to a gateway, which may know other models.

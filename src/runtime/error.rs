@@ -3,14 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::domain::id::{AgentId, InvalidName, RunId};
+use crate::domain::id::{AgentId, InvalidName, RunId, SessionId, StateName};
 use crate::engine::EngineError;
-use crate::language::diagnostic::{Diagnostic, shown};
+use crate::language::diagnostic::{Diagnostic, excerpt_in, shown};
 use crate::language::graph::vocabulary::TypeNameTaken;
 use crate::language::interface::FolderInput;
+use crate::language::source::WorkflowSource;
 use crate::language::{prompt, replies, yaml};
-use crate::runtime::branch_error::BranchError;
-use crate::runtime::workflow_errors::WorkflowErrors;
 use crate::store;
 use crate::store::engine_note::IdentityError;
 use crate::store::trust::FolderTrust;
@@ -362,6 +361,226 @@ pub enum VisitError {
     },
 }
 
+/// The advice that a start gives beside that to mend the errors.
+pub const NO_CHECK_ADVICE: &str = ", or start the workflow as it is: --no-check";
+
+/// The errors of a workflow that was not started because of them.
+#[derive(Debug, thiserror::Error)]
+#[error("{}\n{}", .errors.iter().zip(.excerpts).map(|(error, excerpt)| with_excerpt(error.to_string(), excerpt.as_deref())).collect::<Vec<_>>().join("\n"), self.advice())]
+pub struct WorkflowErrors {
+    /// The path of the first state.
+    pub(super) entry: String,
+    /// The errors, in the order of the files.
+    pub errors: Vec<Diagnostic>,
+    /// The line of each that stands in a program, with a caret under the place.
+    pub excerpts: Vec<Option<String>>,
+    /// The files that these are the errors of.
+    scope: RefusalScope,
+}
+
+/// The files whose errors stopped a run from being started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusalScope {
+    /// All files that the first state leads to; the run may be started all the same.
+    Workflow,
+    /// All files that a state leads to which agents of a run continue with.
+    Continued,
+    /// The same, and a file that has to be readable.
+    ContinuedWith(&'static str),
+    /// The first state alone, which has to be readable.
+    FirstState,
+    /// A file that has to be readable, and all files that the first state leads to.
+    WithRequired(&'static str),
+}
+
+impl WorkflowErrors {
+    /// Returns the errors of the workflow that begins with `entry`, or `None` if there are none.
+    pub(super) fn new(
+        source: &dyn WorkflowSource,
+        entry: &StateName,
+        errors: Vec<Diagnostic>,
+        scope: RefusalScope,
+    ) -> Option<Self> {
+        if errors.is_empty() {
+            return None;
+        }
+        let excerpts = errors.iter().map(|one| excerpt_in(one, source)).collect();
+        Some(Self { entry: source.path(entry), errors, excerpts, scope })
+    }
+
+    /// Returns the closing line: the number of errors, and what to do.
+    pub fn advice(&self) -> String {
+        let (errors, them) = match self.errors.len() {
+            1 => ("an error".to_owned(), "it"),
+            more => (format!("{more} errors"), "them"),
+        };
+        let entry = &self.entry;
+        let (files, or_else) = match self.scope {
+            RefusalScope::Workflow => {
+                (format!("the files that {entry} leads to"), NO_CHECK_ADVICE.to_owned())
+            }
+            RefusalScope::Continued => (format!("the files that {entry} leads to"), String::new()),
+            RefusalScope::ContinuedWith(file) => {
+                (format!("{file} and the files that {entry} leads to"), String::new())
+            }
+            RefusalScope::FirstState => (
+                entry.clone(),
+                ": the first state of a workflow has to be readable, also with --no-check"
+                    .to_owned(),
+            ),
+            RefusalScope::WithRequired(file) => (
+                format!("{file} and the files that {entry} leads to"),
+                format!(": {file} has to be readable, also with --no-check"),
+            ),
+        };
+        format!("{errors} in {files}, and nothing was started; fix {them}{or_else}")
+    }
+}
+
+/// Returns the line of an error, followed by that of the program, if it has one.
+fn with_excerpt(line: String, excerpt: Option<&str>) -> String {
+    match excerpt {
+        Some(excerpt) => format!("{line}\n  {}", excerpt.replace('\n', "\n  ")),
+        None => line,
+    }
+}
+
+/// The reason why a run cannot branch off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name the fields")]
+pub enum BranchError {
+    /// There is no such record.
+    #[error(
+        "{run} has no record {seq}; its last one is {last}: `raymond log {run} --json` shows them with their numbers"
+    )]
+    NoRecord {
+        run: RunId,
+        /// The number that was asked for.
+        seq: u64,
+        /// The number of the last record.
+        last: u64,
+    },
+    /// The record is one of several that were written together.
+    #[error(
+        "record {seq} of {run} and the one after it were written together; branch off after record {after}, or before them"
+    )]
+    WithinStep {
+        run: RunId,
+        /// The number that was asked for.
+        seq: u64,
+        /// The number of the last of these records.
+        after: u64,
+    },
+    /// The run never had the agent.
+    #[error("{run} has no agent {agent}: `raymond tree {run} --all` shows its agents")]
+    NoAgent { run: RunId, agent: AgentId },
+    /// The agent never came to the step, or passed it within records that were written together.
+    #[error(
+        "{agent} of {run} never came to step {step}, or took it together with the one before; `raymond show {run} {agent}` shows its steps"
+    )]
+    NoStep {
+        run: RunId,
+        agent: AgentId,
+        /// The step that was asked for.
+        step: u64,
+    },
+    /// No agent was in the state.
+    #[error("{agents} in {states}; say where to branch off: --at RECORD, or --at AGENT#STEP")]
+    NoState {
+        /// The run, and the agent if one was chosen: `no agent of t was`.
+        agents: String,
+        states: String,
+    },
+    /// A record that does not follow from the cut cannot happen without those that do.
+    #[error(
+        "record {seq} of {run} cannot be told from what follows from the cut ({why}); name a record instead, where the whole run is cut"
+    )]
+    Refused {
+        run: RunId,
+        /// The number of the record.
+        seq: u64,
+        why: String,
+    },
+    /// The step takes no turn of Claude Code whose reply could be given.
+    #[error(
+        "{agent}#{step} of {run} is not the turn of a prompt that a reply could replace: it executes a file, serves a graph or a program, or waits for an answer"
+    )]
+    NoTurn { run: RunId, agent: AgentId, step: u64 },
+    /// A reply is given, but the run does not branch off before a step.
+    #[error("--reply is the reply of one step; name it: --at AGENT#STEP")]
+    ReplyWithoutStep,
+    /// Another run is to take the place of a run that is live.
+    #[error(
+        "{run} is running, and a rewound run takes its place; stop it first: raymond stop {run} --wait"
+    )]
+    StillLive { run: RunId },
+    /// The reply would not be accepted.
+    #[error("the reply for {agent}#{step} of {run} would not be accepted: {why}")]
+    WrongReply { run: RunId, agent: AgentId, step: u64, why: String },
+    /// No agent lived there.
+    #[error(
+        "no agent of {run} is live after record {seq}; name an earlier record, or a step of an agent: AGENT#STEP"
+    )]
+    NothingLives { run: RunId, seq: u64 },
+    /// Claude Code has no file of a session any more.
+    #[error(
+        "the session {session} of {agent} is gone from {folder}, where Claude Code keeps sessions for a while only{}; branch off before the agent's first turn, or start a new run", also(*.more)
+    )]
+    SessionGone {
+        agent: AgentId,
+        session: SessionId,
+        folder: String,
+        /// The number of further sessions that are gone.
+        more: usize,
+    },
+    /// Other files than those that are named differ from those that the run was started with.
+    #[error(
+        "{} in {folder} {} from what {run} was started with, too; {}",
+        names(.changed, .removed), if .changed.len() + .removed.len() == 1 { "differs" } else { "differ" },
+        remedy(.changed, .removed)
+    )]
+    OtherChanges {
+        /// The files that have changed.
+        changed: Vec<String>,
+        /// The files that are gone.
+        removed: Vec<String>,
+        folder: String,
+        run: RunId,
+    },
+    /// A worktree cannot begin with its snapshot.
+    #[error("{why}; branch at another point")]
+    Worktree { why: String },
+    /// The workflow has no such file.
+    #[error(
+        "{file}: there is no such file in the workflow's folder {folder}; name it by its path below that folder"
+    )]
+    NoFile { file: String, folder: String },
+}
+
+/// Returns the words about further sessions.
+fn also(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and so are {more} more sessions") }
+}
+
+/// Returns the names of files that differ.
+fn names(changed: &[String], removed: &[String]) -> String {
+    let gone = removed.iter().map(|file| format!("{file} (removed)"));
+    changed.iter().cloned().chain(gone).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what to do about files that differ: a removed one cannot be taken as it is now.
+fn remedy(changed: &[String], removed: &[String]) -> String {
+    let edits: Vec<String> = changed.iter().map(|file| format!("--edit {file}")).collect();
+    let edits = edits.join(" ");
+    match (changed.is_empty(), removed.is_empty()) {
+        (true, _) => "restore it".to_owned(),
+        (false, true) => format!("name the edited files ({edits}), or restore them"),
+        (false, false) => {
+            format!("restore the removed files, and name the edited ones ({edits})")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,6 +606,45 @@ mod tests {
         assert_eq!(
             graph.to_string(),
             "p.lisp:1:1: SX304 unknown state `b`\nerror: p.lisp:2:3: SX304 unknown state `b`"
+        );
+    }
+}
+
+#[cfg(test)]
+mod workflow_errors_tests {
+    use super::*;
+    use crate::language::diagnostic::Severity;
+
+    #[test]
+    fn advice_names_no_check_only_where_it_helps() {
+        let found = |line| Diagnostic {
+            path: "START.md".into(),
+            line,
+            column: 1,
+            code: "RF002",
+            severity: Severity::Error,
+            message: "unknown key `modle`".into(),
+        };
+        let advice = |scope, errors: &[Diagnostic]| {
+            let excerpts = vec![None; errors.len()];
+            let errors = errors.to_vec();
+            WorkflowErrors { entry: "START.md".into(), errors, excerpts, scope }.advice()
+        };
+        assert_eq!(
+            advice(RefusalScope::Workflow, &[found(1), found(2)]),
+            "2 errors in the files that START.md leads to, and nothing was started; fix them, or start the workflow as it is: --no-check"
+        );
+        assert_eq!(
+            advice(RefusalScope::Continued, &[found(1)]),
+            "an error in the files that START.md leads to, and nothing was started; fix it"
+        );
+        assert_eq!(
+            advice(RefusalScope::FirstState, &[found(1)]),
+            "an error in START.md, and nothing was started; fix it: the first state of a workflow has to be readable, also with --no-check"
+        );
+        assert_eq!(
+            advice(RefusalScope::WithRequired("raymond.yaml"), &[found(1)]),
+            "an error in raymond.yaml and the files that START.md leads to, and nothing was started; fix it: raymond.yaml has to be readable, also with --no-check"
         );
     }
 }

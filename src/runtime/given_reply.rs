@@ -20,7 +20,7 @@ use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::language::resume::{ResumeEnvironment, given_reply};
 use crate::language::source::WorkflowSource;
 use crate::process::working_dirs::WorkingDirs;
-use crate::runtime::branch_error::BranchError;
+use crate::runtime::error::BranchError;
 use crate::runtime::error::Error;
 use crate::runtime::error::VisitError;
 use crate::runtime::supervise::pinned_scope;

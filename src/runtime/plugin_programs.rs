@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use super::error::Error;
 use super::plugins::{PlugIns, PluginOptions};
-use crate::domain::plugin::{PlugIn, tell_apart};
 use crate::domain::settings::Settings;
+use crate::domain::settings::{PlugIn, tell_apart};
 use crate::plugin::external::{
     ExternalPlugin, PluginExit, PluginHandle, PluginSpawner, RunPosition, SpawnedPlugin,
 };

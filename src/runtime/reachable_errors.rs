@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::error::Error;
-use super::workflow_errors::{RefusalScope, WorkflowErrors};
 use crate::domain::id::StateName;
 use crate::domain::settings::Settings;
 use crate::language::diagnostic::{Diagnostic, Severity};
@@ -15,6 +14,7 @@ use crate::language::position::SourcePlace;
 use crate::language::prompt::check::{CheckSubject, beginning, check};
 use crate::language::prompt::workflow_map::FolderGraph;
 use crate::language::source::{self, WorkflowSource};
+use crate::runtime::error::{RefusalScope, WorkflowErrors};
 use crate::store::workflow::WorkflowDir;
 
 /// The code of mistakes in `replies.yaml`. They stop only a run that takes its answers from there.

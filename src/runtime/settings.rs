@@ -2,8 +2,8 @@
 
 use super::plugin_programs::asked_for;
 use super::workflow::Workflow;
-use crate::domain::fork::ForkSettings;
 use crate::domain::permission::{RunPermission, StarterConsent};
+use crate::domain::settings::ForkSettings;
 use crate::domain::settings::Settings;
 
 /// Returns the settings of a new run of a workflow.

@@ -18,12 +18,12 @@ use super::trust::RunStarter;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::permission::StarterConsent;
-use crate::domain::plugin::PlugIn;
 use crate::domain::program_execution::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::run_origin::{
     MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, StartedRun, WorkflowStart, budget_of_started,
     is_program_file, narrower,
 };
+use crate::domain::settings::PlugIn;
 use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::workflow_pins::WorkflowPins;

@@ -15,7 +15,6 @@ use super::agent_feed;
 use super::backend::{CommandBackend, CommandQuery};
 use super::cost_times;
 use super::feed_hub::{FeedHub, FeedSubject};
-use super::log_lines::{self, LogRange};
 use super::openapi;
 use super::reply::{self, PageReply};
 use super::routes::{PageRoute, parameter};
@@ -26,6 +25,7 @@ use crate::serve::access::RequestHead;
 use crate::serve::agent_feed::agents;
 use crate::serve::feed::FeedPosition;
 use crate::serve::routes::PAGE;
+use crate::serve::run_feed::{self, LogRange};
 use crate::store;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::no_such_run;
@@ -142,7 +142,7 @@ impl PageHandler {
                 let after = parameter(query, "after").and_then(|id| AgentId::parse(&id).ok());
                 self.of_run(&run, |dir| agents(dir, after.as_ref(), limit(query)))
             }
-            PageRoute::Log(run) => self.of_run(&run, |dir| log_lines::read(dir, &range(query))),
+            PageRoute::Log(run) => self.of_run(&run, |dir| run_feed::read(dir, &range(query))),
             PageRoute::Timeline(run) => self.of_run(&run, timeline::read),
             PageRoute::CostTimes(run) => self.of_run(&run, cost_times::read),
             PageRoute::Turn(run, turn) => {

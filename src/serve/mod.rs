@@ -13,7 +13,6 @@ pub mod cost_times;
 pub mod feed;
 pub mod feed_hub;
 pub mod handler;
-pub mod log_lines;
 pub mod openapi;
 pub mod reply;
 pub mod reply_body;

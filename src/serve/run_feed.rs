@@ -4,15 +4,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::agent_rows::{RunChanges, ToldRun};
-use super::backend::{CommandBackend, FollowedRun};
-use super::feed::FeedSource;
-use super::log_lines::PageLogLine;
+use crate::domain::event::Record;
+use crate::domain::id::AgentId;
+use crate::domain::printable::beginning;
 use crate::domain::time::Timestamp;
+use crate::plugin::line_choice::tone;
+use crate::plugin::sentence::{sentence, shown_texts};
+use crate::plugin::styled::TextTone;
 use crate::runtime::observing::run_watcher::RunWatcher;
-use crate::serve::feed::FeedEvent;
+use crate::serve::agent_rows::{RunChanges, ToldRun};
+use crate::serve::backend::{CommandBackend, FollowedRun};
+use crate::serve::feed::{FeedEvent, FeedSource};
 use crate::store;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunDir;
@@ -165,4 +170,115 @@ fn earlier(
         Ok(PageLogLine::of(&record))
     };
     Ok((started, last.into_iter().map(decoded).collect::<Result<_, store::Error>>()?))
+}
+
+/// The most bytes of a line.
+const MAX_LINE_BYTES: usize = 600;
+
+/// The most bytes of a page of records.
+const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
+
+/// A record as the page lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PageLogLine {
+    /// The number of the record.
+    pub seq: u64,
+    /// Its time.
+    pub at: Timestamp,
+    /// The tone of the line.
+    pub tone: &'static str,
+    /// The agent that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The sentence, as `raymond log` prints it.
+    pub text: String,
+    /// The texts that the reply shows to people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shows: Vec<String>,
+}
+
+impl PageLogLine {
+    /// Returns the line of a record.
+    pub fn of(record: &Record) -> Self {
+        let shows = shown_texts(&record.event);
+        Self {
+            seq: record.seq,
+            at: record.at,
+            tone: match tone(&record.event) {
+                TextTone::Bad => "bad",
+                TextTone::Warning => "warning",
+                TextTone::Good => "good",
+                TextTone::Plain => "plain",
+                TextTone::Faint => "faint",
+                TextTone::Strong => "strong",
+            },
+            agent: record.event.agent().cloned(),
+            text: beginning(sentence(record), MAX_LINE_BYTES),
+            shows: shows.iter().map(|text| beginning(text.clone(), MAX_LINE_BYTES)).collect(),
+        }
+    }
+}
+
+/// The records that are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogRange {
+    /// Only records before this one.
+    pub before: Option<u64>,
+    /// Only records after this one.
+    pub after: Option<u64>,
+    /// Only records of this agent.
+    pub agent: Option<AgentId>,
+    /// Only records whose line has this text, in lower case.
+    pub text: Option<String>,
+    /// The most records.
+    pub limit: usize,
+}
+
+impl LogRange {
+    /// Returns whether a record is asked for.
+    fn has(&self, line: &PageLogLine) -> bool {
+        self.agent.is_none() || self.agent == line.agent
+    }
+
+    fn has_text(&self, line: &PageLogLine) -> bool {
+        self.text.as_ref().is_none_or(|text| line.text.to_lowercase().contains(text))
+    }
+}
+
+/// Reads records of a run: the first after a place, else the last ones, in order. Each is as `log --json` prints it, with its
+/// line.
+///
+/// # Errors
+/// [`store::Error`].
+pub fn read(dir: &RunDir, range: &LogRange) -> Result<Value, store::Error> {
+    let mut journal = JournalReader::open(&dir.journal())?;
+    let mut found: std::collections::VecDeque<(Value, usize)> = std::collections::VecDeque::new();
+    let (mut bytes, mut is_cut) = (0, false);
+    while let Some((seq, text)) = journal.read()? {
+        if range.before.is_some_and(|before| seq >= before) {
+            break;
+        }
+        if range.after.is_some_and(|after| seq <= after) {
+            continue;
+        }
+        let record = record::decode(&text).map_err(|flaw| journal.damaged(seq, &flaw))?;
+        let line = PageLogLine::of(&record);
+        if !range.has(&line) || !range.has_text(&line) {
+            continue;
+        }
+        let value = json!({ "line": line, "record": record });
+        bytes += text.len();
+        found.push_back((value, text.len()));
+        while found.len() > range.limit || (bytes > MAX_PAGE_BYTES && found.len() > 1) {
+            is_cut = true;
+            // After a place the first ones are wanted, else the last ones.
+            let left = if range.after.is_some() { found.pop_back() } else { found.pop_front() };
+            bytes -= left.map_or(0, |(_, length)| length);
+        }
+        if is_cut && range.after.is_some() {
+            break;
+        }
+    }
+    let records: Vec<Value> = found.into_iter().map(|(value, _)| value).collect();
+    Ok(json!({ "records": records, "more": is_cut }))
 }

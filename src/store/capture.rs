@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::Metadata;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::file_version::FileVersion;
-use super::{Error, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins, is_below};
 use crate::language::source::checksum;
 use crate::plain_file;
+use crate::store::{Error, files};
 
 /// The most files of a workflow.
 pub const MAX_FILES: usize = 2_000;
@@ -240,6 +239,29 @@ pub(super) fn is_part(folder: &str) -> bool {
 /// Returns the content of a plain file, or of the file that a link leads to; `None` for anything else.
 pub(super) fn content_of(path: &Path) -> Option<Vec<u8>> {
     plain_file::read(&path.canonicalize().ok()?, MAX_FILE).ok()
+}
+
+/// A version of a file, as its metadata tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileVersion {
+    inode: u64,
+    length: u64,
+    /// Seconds and nanoseconds of the last change.
+    changed: (i64, i64),
+}
+
+impl FileVersion {
+    /// Returns the version of a file, if it is there.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        path.metadata().ok().as_ref().map(Self::from)
+    }
+}
+
+impl From<&Metadata> for FileVersion {
+    fn from(found: &Metadata) -> Self {
+        let changed = (found.ctime(), found.ctime_nsec());
+        Self { inode: found.ino(), length: found.len(), changed }
+    }
 }
 
 #[cfg(test)]

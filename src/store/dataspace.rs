@@ -23,9 +23,7 @@ mod definitions;
 mod entry;
 mod fact_file;
 mod listing;
-mod log_content;
 mod logged_facts;
-mod name;
 mod redo;
 mod step;
 mod watch;
@@ -43,7 +41,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use apply::AppendOutcome;
 pub use definitions::{DefinedProgram, ProgramListing};
-pub use name::InvalidFact;
+pub use fact_file::InvalidFact;
 pub use step::DataspaceStep;
 pub use watch::{DataspaceWatcher, FactChanges};
 pub use write::{AssertionOutcome, FactStatement};
@@ -155,12 +153,12 @@ impl Dataspace {
 
     /// Returns the directory of a label.
     fn folder(&self, label: &str) -> Result<PathBuf, Error> {
-        Ok(self.path.join("facts").join(name::of_label(label)?))
+        Ok(self.path.join("facts").join(fact_file::of_label(label)?))
     }
 
     /// Returns the file of a fact.
     fn fact(&self, label: &str, key: &str) -> Result<PathBuf, Error> {
-        Ok(self.folder(label)?.join(format!("{}.json", name::of_key(key)?)))
+        Ok(self.folder(label)?.join(format!("{}.json", fact_file::of_key(key)?)))
     }
 
     fn lock(&self) -> PathBuf {

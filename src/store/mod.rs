@@ -4,7 +4,6 @@
 //! supervisor out, the inbox takes commands from other processes. Beside the runs lies the dataspace,
 //! which all of them share. The workflow's own files are read here too, and never written.
 
-mod beside;
 pub mod capture;
 pub mod cassette;
 mod contents;
@@ -12,13 +11,11 @@ pub mod dataspace;
 pub mod draft;
 pub mod engine_note;
 pub mod error;
-mod file_version;
 pub mod files;
 pub mod follow;
 pub mod inbox;
 pub mod journal;
 pub mod journal_cut;
-pub mod journal_file;
 pub mod layout;
 pub mod lock;
 pub mod log;

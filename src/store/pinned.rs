@@ -5,24 +5,23 @@
 //! A program that can write into the run's directory can change the copy, but not the list of checksums: that is
 //! read once, when the run is resumed, and the run's seal holds it.
 
-mod verified_texts;
-
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use self::verified_texts::VerifiedTexts;
-use super::beside::{below_root, on_disk};
-use super::capture::{MAX_FILE, WorkflowCapture, content_of};
-use super::file_version::FileVersion;
-use super::source_text::text;
-use super::{Error, files};
-use crate::domain::id::StateName;
+use crate::domain::id::{BESIDE, Folder, StateName};
 use crate::domain::json_mistake::placed_mistake;
 use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_below, is_prompt_path};
 use crate::language::source;
 use crate::language::source::checksum;
 use crate::plain_file;
+use crate::store::capture::{FileVersion, MAX_FILE, WorkflowCapture, content_of, is_part};
+use crate::store::pinned::verified_texts::VerifiedTexts;
+use crate::store::source_text::text;
+use crate::store::{Error, files};
+
+mod verified_texts;
 
 /// The longest list of pinned files, in bytes.
 const MAX_LIST: u64 = 16 * 1024 * 1024;
@@ -274,6 +273,32 @@ pub(super) fn save(path: &Path, pins: &WorkflowPins) -> Result<(), Error> {
 /// Returns the list of a run's pinned files as it is written to a path.
 pub(super) fn json(path: &Path, pins: &WorkflowPins) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(pins).map_err(|error| Error::io("write", path)(error.into()))
+}
+
+/// Returns the place of a file or folder, by its path below a root that is not a copy.
+pub(super) fn on_disk(root: &Path, below: &str) -> PathBuf {
+    let path = Folder::parse(below).map_or_else(|_| below.to_owned(), |folder| folder.on_disk());
+    match (path.strip_prefix("../"), root.parent()) {
+        (Some(beside), Some(parent)) => parent.join(beside),
+        _ => root.join(path),
+    }
+}
+
+/// Returns the path of a file below a root, or of one beside it.
+pub(super) fn below_root(root: &Path, file: &Path) -> Option<String> {
+    if let Ok(below) = file.strip_prefix(root) {
+        return below.to_str().map(str::to_owned);
+    }
+    Some(format!("{BESIDE}/{}", file.strip_prefix(root.parent()?).ok()?.to_str()?))
+}
+
+/// Returns whether a folder beside a root may be entered: no link leads to it, it is not hidden, and it has the same
+/// owner. Both are given by their real paths.
+pub(super) fn may_enter(root: &Path, folder: &Folder, real: &Path) -> bool {
+    let owner = |path: &Path| path.metadata().ok().map(|found| found.uid());
+    let is_named = below_root(root, real).is_some_and(|below| below == folder.as_str());
+    let is_plain = folder.as_str().split('/').all(|part| !part.starts_with('.') && is_part(part));
+    (is_named || real.starts_with(root)) && is_plain && owner(root) == owner(real)
 }
 
 #[cfg(test)]

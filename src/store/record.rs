@@ -18,7 +18,7 @@ use crate::domain::event::{Event, Record};
 use crate::domain::host::PlacedAgent;
 use crate::domain::id::Folder;
 use crate::domain::json_mistake::mistake;
-use crate::domain::kept_session::KeptSession;
+use crate::domain::session::KeptSession;
 use crate::domain::time::Timestamp;
 use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::proof::{PROOF_LENGTH, ProofKey};

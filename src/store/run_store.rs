@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 
 use super::engine_note::EngineNote;
 use super::journal::MAX_LINE;
-use super::journal_file::base_of;
 use super::layout::{RunDir, RunsRoot};
 use super::lock::{self, RunLock};
 use super::log::{CopiedLog, LineBatch, LogFile, RunLog, SharedLine};
@@ -26,6 +25,7 @@ use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
 use crate::plain_file;
 use crate::proof::{ProofKey, StepProofs};
+use crate::store::journal::base_of;
 use crate::store::log::{self, AcknowledgedEnd};
 use crate::store::received_commands;
 

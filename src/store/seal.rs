@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::Error;
-use super::journal_file::JournalFile;
 use super::layout::RunsRoot;
 use super::user_state::UserState;
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedJournal};
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::source::{checksum, hexadecimal, short_name};
+use crate::store::journal::JournalFile;
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "runs";

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::domain::id::{Folder, ScopePath, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, WorkflowSource, stays_below};
-use crate::store::beside::{below_root, may_enter, on_disk};
 use crate::store::pinned::PinnedFiles;
+use crate::store::pinned::{below_root, may_enter, on_disk};
 use crate::store::source_text::text;
 
 /// The error of a folder beside the run's root that was not copied with it.

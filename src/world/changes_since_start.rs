@@ -18,11 +18,11 @@ use super::git::{
     Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded, unless_missing,
 };
 use super::outcome::OperationError;
-use super::paths::{FileAccess, resolve};
 use crate::domain::activity::ActivityResult;
 use crate::process::captured_output::CapturedOutput;
 use crate::process::child::group::ProcessExit;
 use crate::process::command::locate;
+use crate::world::glob::{FileAccess, resolve};
 
 /// The longest diff, in bytes.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;

@@ -12,8 +12,8 @@ use crate::domain::operation::OperationResult;
 use crate::domain::value_path::ValuePath;
 use crate::world::edit::{self, EditStep, ValueEdit};
 use crate::world::files::{read_at, replace, unwritten};
+use crate::world::glob::{FileAccess, resolve};
 use crate::world::outcome::OperationError;
-use crate::world::paths::{FileAccess, resolve};
 
 /// The path of the configuration, below the root.
 const CONFIG: &str = "data/config.yaml";

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::outcome::OperationError;
-use super::paths::{FileAccess, resolve, shown};
 use crate::plain_file::replace::FileReplacement;
+use crate::world::glob::{FileAccess, resolve, shown};
 
 /// The largest file that is read, in bytes: its text becomes a part of the run's state.
 pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

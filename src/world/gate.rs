@@ -19,7 +19,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use crate::domain::allowed_address::AllowedAddress;
-use crate::domain::special_address::special_address;
+use crate::domain::allowed_address::special_address;
 
 /// The addresses of a name, or an error.
 type AddressLookup = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;

@@ -20,11 +20,11 @@ use super::context::{OperationContext, OperationProgram, blocking, complaint};
 pub(super) use super::git_place::{CEILING, common, link};
 use super::git_place::{FoundRepository, GitGround, GitJudgement, GitPlace, directory};
 use super::outcome::OperationError;
-use super::paths::{FileAccess, resolve};
 use crate::domain::git_config::{FIXED_SETTINGS, GitSetting, read_git_config};
 use crate::plain_file;
 use crate::process::captured_output::ProcessOutput;
 use crate::process::child::group::ProcessExit;
+use crate::world::glob::{FileAccess, resolve};
 
 /// The longest time that git may take, also to read a configuration.
 const GIT_TIMEOUT: Duration = Duration::from_mins(10);

@@ -11,9 +11,7 @@
 //! started by the module of the processes, without the keys of the account, and with the run's mark.
 
 mod append;
-mod at_most_once;
 mod changes_since_start;
-mod clone;
 pub mod config;
 mod context;
 mod edit;
@@ -26,13 +24,10 @@ pub mod git_place;
 mod glob;
 mod note;
 mod on_disk;
-mod ordered;
 pub mod outcome;
-mod paths;
 pub mod perform;
 mod protected_paths;
 pub mod recorded_files;
-pub mod script;
 pub mod scripted_files;
 mod shell;
 mod web;

@@ -13,9 +13,9 @@ use crate::domain::operation::Operation;
 use crate::process::child::group::ProcessExit;
 use crate::process::command::locate;
 use crate::world::context::{OperationContext, OperationProgram, blocking, complaint};
+use crate::world::glob::{FileAccess, resolve};
 use crate::world::glob::{glob, glob_directories, glob_exists};
 use crate::world::outcome::OperationError;
-use crate::world::paths::{FileAccess, resolve};
 use crate::world::{config, files};
 
 /// The size in bytes up to which files are read on the current thread: another thread would cost more.

@@ -1,30 +1,35 @@
 //! Executes the operations that a graph asks for.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use crate::domain::activity::ActivityResult;
+use crate::domain::json_mistake::placed_mistake;
 use crate::domain::operation::{Operation, RecoveryClass};
 use crate::domain::working_dir::WorkingDir;
+use crate::plain_file;
+use crate::plain_file::replace::sync_directory;
+use crate::process::child::group::ProcessExit;
 use crate::process::child::orphans;
 use crate::process::working_dirs::WorkingDirs;
-use crate::world::at_most_once::run_at_most_once;
-use crate::world::clone::GitClone;
-use crate::world::context::{OperationContext, blocking};
-use crate::world::git::Git;
+use crate::world::context::{OperationContext, OperationProgram, blocking};
+use crate::world::git::{Git, NO_WORDS};
+use crate::world::glob::{FileAccess, resolve};
 use crate::world::note::OperationNotes;
 use crate::world::on_disk::{on_disk, perform_inline};
 use crate::world::outcome::{InspectionOutcome, OperationError, OperationOutcome};
-use crate::world::paths::{FileAccess, resolve};
 use crate::world::protected_paths::check_protected_paths;
-use crate::world::script::ScriptRun;
-use crate::world::shell::{check, shell};
-use crate::world::web::{GetError, check_url, client, get, masked};
+use crate::world::shell::{MAX_OUTPUT_BYTES, check, complaints, run_at_most_once, shell};
+use crate::world::web::{GetError, check_branch, check_remote, check_url, client, get, masked};
 use crate::world::workspace::Workspace;
 use crate::world::{append, changes_since_start, config, files, on_disk};
 
@@ -306,5 +311,241 @@ pub(super) async fn fetch(
             }
             Ok(json!({"status": status, "content": body.ok(), "url": response.url}))
         }
+    }
+}
+
+/// A clone that is to be made.
+pub(super) struct GitClone<'clone> {
+    pub(super) url: &'clone str,
+    pub(super) dest: &'clone str,
+    pub(super) branch: Option<&'clone str>,
+    /// The number of commits; 0 for all.
+    pub(super) depth: u32,
+}
+
+/// The current content of the destination.
+enum CloneDestination {
+    Nothing,
+    Repository,
+    Other,
+}
+
+impl GitClone<'_> {
+    /// Makes the clone. An existing clone of the same address is fine.
+    pub(super) async fn perform(
+        &self,
+        shared: &Arc<OperationContext>,
+        stem: &str,
+    ) -> Result<Value, OperationError> {
+        check_remote(self.url)?;
+        self.branch.map_or(Ok(()), check_branch)?;
+        let path = resolve(shared.root(), self.dest, FileAccess::Write)?;
+        let _lock = shared.lock_path(&path).await?;
+        let git = Git { shared, stem };
+        let inspected = path.clone();
+        match blocking(shared, move |_| inspect(&inspected)).await? {
+            CloneDestination::Repository => return self.is_same(git, &path).await,
+            CloneDestination::Other => {
+                return Err(self.refused("something else has that name"));
+            }
+            CloneDestination::Nothing => {}
+        }
+        let draft = path.with_file_name(format!(".{stem}.raymond-clone"));
+        let fresh = draft.clone();
+        let prepared = blocking(shared, move |_| prepare(&fresh)).await?;
+        prepared.map_err(|error| self.refused(&error.to_string()))?;
+        // Local clones go through git's own transport, too, because direct copies have no depth.
+        let clone = "clone --quiet --no-local --template=";
+        let cloned = git.only_at(shared.root()).output(clone, self.words(&draft)).await;
+        let placed = blocking(shared, move |_| match cloned {
+            Ok(_) => Ok(put(&draft, &path)),
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(&draft);
+                Err(error)
+            }
+        });
+        placed.await??.map_err(|error| self.refused(&error.to_string()))?;
+        Ok(Value::Null)
+    }
+
+    fn words(&self, draft: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        if self.depth > 0 {
+            words.push(format!("--depth={}", self.depth).into());
+        }
+        if let Some(branch) = self.branch {
+            words.push(format!("--branch={branch}").into());
+        }
+        words.extend(["--".into(), self.url.into(), draft.into()]);
+        words
+    }
+
+    /// Checks that the existing clone has the same address.
+    async fn is_same(&self, git: Git<'_>, path: &Path) -> Result<Value, OperationError> {
+        let origin = match git.only_at(path).text("config --get remote.origin.url", NO_WORDS).await
+        {
+            Err(OperationError::Failed(_)) => String::new(),
+            origin => origin?,
+        };
+        if origin == self.url {
+            return Ok(Value::Null);
+        }
+        let of = if origin.is_empty() { "nothing".to_owned() } else { masked(&origin) };
+        Err(self.refused(&format!("it is a clone of {of}")))
+    }
+
+    fn refused(&self, why: &str) -> OperationError {
+        let (url, dest) = (masked(self.url), self.dest);
+        OperationError::Failed(format!("cannot clone {url} to `{dest}`: {why}"))
+    }
+}
+
+fn inspect(path: &Path) -> CloneDestination {
+    match std::fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => CloneDestination::Nothing,
+        Err(_) => CloneDestination::Other,
+        Ok(_) if path.join(".git").exists() => CloneDestination::Repository,
+        Ok(mut entries) => match entries.next() {
+            None => CloneDestination::Nothing,
+            Some(_) => CloneDestination::Other,
+        },
+    }
+}
+
+/// Makes the parent of a draft, and removes the draft of an earlier try.
+fn prepare(draft: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(draft) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    draft.parent().map_or(Ok(()), std::fs::create_dir_all)
+}
+
+fn put(draft: &PathBuf, path: &Path) -> std::io::Result<()> {
+    std::fs::rename(draft, path).inspect_err(|_| {
+        let _ = std::fs::remove_dir_all(draft);
+    })?;
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+/// The longest value of a variable, in bytes: what Linux takes, less the name.
+const MAX_VALUE_BYTES: usize = 128 * 1024 - 512;
+
+/// The beginnings of the names of a script's variables.
+const VARIABLE_PREFIXES: [&str; 3] = ["RAYMOND_VAR_", "RAYMOND_INPUT", "RAYMOND_RESULT"];
+
+/// A script to run.
+pub(super) struct ScriptRun<'operation> {
+    /// The path of the file.
+    pub(super) file: &'operation str,
+    /// The program that executes it, and its first arguments; empty if it is executed itself.
+    pub(super) interpreter: &'operation [String],
+    /// The variables that are added to its environment.
+    pub(super) environment: &'operation BTreeMap<String, String>,
+    /// The longest time that it may take.
+    pub(super) longest: Duration,
+}
+
+impl ScriptRun<'_> {
+    /// Runs the script, and returns `{exit_code, stdout, stderr}`.
+    pub(super) async fn perform(
+        &self,
+        shared: &Arc<OperationContext>,
+        stem: &str,
+        again: bool,
+    ) -> Result<Value, OperationError> {
+        let what = format!("the script {}", self.file);
+        let work = async {
+            let ended = shared.run(self.program(shared, stem)?).await?;
+            if ended.exit != ProcessExit::Code(0) {
+                return Err(format!("{what} {}{}", ended.exit, complaints(&ended)).into());
+            }
+            Ok(json!({
+                "exit_code": 0,
+                "stdout": ended.stdout.text(),
+                "stderr": ended.stderr.text(),
+            }))
+        };
+        // The permit comes before the note, because an operation that still waits has not begun.
+        let _permit = shared.permit().await?;
+        run_at_most_once(shared, stem, again, &what, work).await
+    }
+
+    fn program<'run>(
+        &'run self,
+        shared: &OperationContext,
+        stem: &'run str,
+    ) -> Result<OperationProgram<'run>, OperationError> {
+        // Without an interpreter it is a program for the machine, which is executed itself.
+        let mut words = self.interpreter.iter().map(String::as_str).chain([self.file]);
+        let program = words.next().unwrap_or(self.file);
+        let arguments: Vec<OsString> = words.map(OsString::from).collect();
+        if let Some((name, _)) =
+            self.environment.iter().find(|(_, text)| text.len() > MAX_VALUE_BYTES)
+        {
+            return Err(format!(
+                "{}: the value of {name} is too long for an environment, which takes {MAX_VALUE_BYTES} bytes; write it to a file in the state before",
+                self.file
+            )
+            .into());
+        }
+        let mut environment = shared.environment();
+        // Only this run says what these are; and a script leaves no files beside those that it imports from the copy.
+        environment.retain(|(name, _)| {
+            let name = name.as_encoded_bytes();
+            !VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+        });
+        environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+        let added = self.environment.iter();
+        environment.extend(added.map(|(name, value)| (name.into(), value.into())));
+        Ok(OperationProgram {
+            stem,
+            program,
+            arguments,
+            cwd: shared.root().to_owned(),
+            environment,
+            longest: self.longest,
+            kept: MAX_OUTPUT_BYTES,
+        })
+    }
+}
+
+/// The longest note that is read, in bytes.
+const MAX_LENGTH: u64 = 16 * 1024 * 1024;
+
+/// The output of a script or a command.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ScriptOutput {
+    /// Its exit code.
+    pub exit_code: i64,
+    /// Its stdout, or the beginning and the end of it.
+    pub stdout: String,
+    /// Its stderr, or the beginning and the end of it.
+    pub stderr: String,
+}
+
+#[derive(Deserialize)]
+struct NotedOutcome {
+    outcome: Result<Value, String>,
+}
+
+/// Returns the output of the script or the command of a turn, or the reason why it failed; `None` if it has not ended, if
+/// raymond noted nothing, or if it was another operation.
+///
+/// # Errors
+/// The error of the system, or a note that is none.
+pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<ScriptOutput, String>>> {
+    match plain_file::read(&steps.join(format!("{turn}.done")), MAX_LENGTH) {
+        Ok(bytes) => {
+            let noted: NotedOutcome = serde_json::from_slice(&bytes)
+                .map_err(|error| io::Error::other(placed_mistake(&error)))?;
+            let output = |value| serde_json::from_value::<ScriptOutput>(value).ok();
+            Ok(match noted.outcome {
+                Ok(value) => output(value).map(Ok),
+                Err(why) => Some(Err(why)),
+            })
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

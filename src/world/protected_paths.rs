@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use super::paths::{FileAccess, resolve};
-use crate::domain::obeyed_name::obeyed_name;
 use crate::domain::operation::Operation;
+use crate::domain::privilege::obeyed_name;
+use crate::world::glob::{FileAccess, resolve};
 
 /// The protected directories below raymond's own, and their purposes.
 const PROTECTED_DIRECTORIES: [(&str, &str); 3] = [

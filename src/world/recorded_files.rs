@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
 use super::files;
-use super::paths::{FileAccess, resolve};
 use super::protected_paths::check_protected_paths;
 use crate::domain::cassette::{MAX_PATCHED_BYTES, PatchFailure, RecordedChange};
 use crate::domain::operation::Operation;
@@ -19,6 +18,7 @@ use crate::domain::turn::TurnId;
 use crate::domain::working_dir::WorkingDir;
 use crate::plain_file;
 use crate::process::working_dirs::WorkingDirs;
+use crate::world::glob::{FileAccess, resolve};
 
 /// The longest note that is read, in bytes.
 const MAX_NOTE_BYTES: u64 = 16 * 1024 * 1024;

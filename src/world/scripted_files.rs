@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::paths::{FileAccess, resolve};
 use crate::plain_file;
+use crate::world::glob::{FileAccess, resolve};
 
 /// The changes of one scripted turn.
 #[derive(Debug, Default)]

@@ -9,7 +9,6 @@ mod inspect;
 mod keep;
 mod make;
 mod remove;
-mod repository;
 mod restore;
 mod snapshot;
 
@@ -24,7 +23,7 @@ use self::inspect::WorktreeInspector;
 use self::make::WorktreeCreator;
 pub use self::remove::RemovedWorktree;
 use self::remove::WorktreeRemover;
-pub(super) use self::repository::GitRepository;
+pub(super) use self::restore::GitRepository;
 use super::git::{Git, NO_WORDS};
 use super::outcome::{InspectionOutcome, OperationError};
 use super::perform::WorkspaceExecutor;

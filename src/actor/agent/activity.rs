@@ -5,7 +5,7 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use crate::actor::activity_executor::ActivityExecutor;
-use crate::actor::agent::snapshot::{changes_files, taken};
+use crate::actor::agent::turn_end::{changes_files, taken};
 use crate::actor::agent::{AgentActor, AgentWork};
 use crate::actor::exchange::{NotReady, fetched, made, pushed};
 use crate::actor::message::{ActivityDone, PerformActivity};

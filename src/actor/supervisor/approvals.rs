@@ -17,9 +17,9 @@ use crate::domain::decide::{
     advised_answer, answer, approval_asked, first_prepared_answer, retry_agents, ruled_answers,
     timed_out,
 };
+use crate::domain::event::{AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
-use crate::domain::person_command::{AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::retry::RetrySelection;
 use crate::domain::run::PauseReason;
 use crate::domain::turn::TurnId;

@@ -18,12 +18,12 @@ use crate::actor::message::{
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::fork::{ForkRules, ForkSettings};
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
 use crate::domain::settings::Settings;
+use crate::domain::settings::{ForkRules, ForkSettings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};

@@ -8,7 +8,7 @@ use zip::ZipArchive;
 
 use super::FilesAndNotes;
 use crate::domain::id::StateName;
-use crate::domain::obeyed_name::obeyed_name;
+use crate::domain::privilege::obeyed_name;
 use crate::language::import::REFUSED_NAME;
 
 /// The most entries of a zip, folders included.

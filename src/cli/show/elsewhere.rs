@@ -15,7 +15,7 @@ use crate::runtime;
 use crate::runtime::branch_draft::missing;
 use crate::runtime::sharing::{TurnPlace, transcripts};
 use crate::store::layout::RunDir;
-use crate::world::script::{ScriptOutput, script_output};
+use crate::world::perform::{ScriptOutput, script_output};
 
 /// The texts of turns that ran at other hosts, or why their hosts did not give them.
 #[derive(Debug, Default)]

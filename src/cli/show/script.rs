@@ -11,7 +11,7 @@ use crate::cli::exit::Error;
 use crate::domain::event::Event;
 use crate::domain::history::{HistoryStep, HistoryTurn};
 use crate::domain::id::StateKind;
-use crate::world::script::{ScriptOutput, script_output};
+use crate::world::perform::{ScriptOutput, script_output};
 
 impl AgentDetails<'_> {
     /// Returns the output of the script or the command of a turn, or why it failed; `None` if there is none, or if it has not

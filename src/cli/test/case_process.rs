@@ -18,7 +18,6 @@ use crate::domain::id::RunId;
 use crate::fault::STOP_AFTER;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::process::ancestry;
-use crate::process::cancellation::StopLevel;
 use crate::process::child::group::ProcessExit;
 use crate::process::child::subreaper::ProcessPurpose;
 use crate::process::child::{
@@ -26,8 +25,9 @@ use crate::process::child::{
 };
 use crate::process::command::EnvironmentMarker;
 use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
+use crate::process::worker_process::StopLevel;
+use crate::runtime::error::NO_CHECK_ADVICE;
 use crate::runtime::trust::examine;
-use crate::runtime::workflow_errors::NO_CHECK_ADVICE;
 use crate::runtime::{OTHER_SCRIPT, Workflow, directories, settings_of};
 use crate::store::layout::RunsRoot;
 use crate::store::trust::FolderTrust;

@@ -22,7 +22,7 @@ use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
 use crate::domain::live_results::LiveEnd;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::process::cancellation::StopLevel;
+use crate::process::worker_process::StopLevel;
 
 /// The number of runs at a time, unless it is given.
 const JOBS: u32 = 2;

@@ -5,10 +5,10 @@ use super::{
     AdmissionLimits, AdmissionQueue, AdmittedTurn, HeldPermit, QueuedStanding, QueuedTurn,
     WaitingLineKind,
 };
+use crate::domain::admission::TurnOrder;
 use crate::domain::budget::{BudgetCheck, BudgetScope};
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
-use crate::domain::turn_order::TurnOrder;
 
 impl AdmissionQueue {
     /// Returns the agents whose turn may start now, in order.

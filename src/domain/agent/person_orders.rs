@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::Agent;
-use crate::domain::effect::Effect;
+use crate::domain::apply::Effect;
 use crate::domain::id::MessageId;
 use crate::domain::printable::one_line;
 use crate::domain::time::Timestamp;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::agent::Agent;
 use crate::domain::budget::CallBudget;
 use crate::domain::id::{Folder, InvalidName, MessageId, ScopePath, SessionId, StateName};
-use crate::domain::kept_session::KeptSession;
+use crate::domain::session::KeptSession;
 use crate::domain::session::{Session, SessionOrigin};
 
 /// A pending return: the caller that gets the `<result>`.

@@ -8,8 +8,8 @@ use super::{ApplyError, due};
 use crate::domain::agent::{
     Agent, AgentExecution, AgentSpec, AskedQuestion, QuestionTimeout, StepStage,
 };
+use crate::domain::apply::Effect;
 use crate::domain::apply::transitions::result_value;
-use crate::domain::effect::Effect;
 use crate::domain::event::{AdvanceView, AdvancedTo, GraphAdvanced, NextAction, ProgramStatus};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};

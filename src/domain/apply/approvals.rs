@@ -2,8 +2,8 @@
 
 use super::money::{EstimateUpdate, spend};
 use super::{ApplyError, due};
+use crate::domain::apply::Effect;
 use crate::domain::approval::{ApprovalStage, ApprovalVerdict, GrantedRule, PendingApproval};
-use crate::domain::effect::Effect;
 use crate::domain::event::{ApprovalAnswered, ApprovalAsked, TurnSuspended};
 use crate::domain::id::AgentId;
 use crate::domain::run::Run;

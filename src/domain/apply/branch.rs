@@ -2,8 +2,8 @@
 
 use super::ApplyError;
 use crate::domain::activity::Activity;
+use crate::domain::apply::Effect;
 use crate::domain::branch::BranchedAgent;
-use crate::domain::effect::Effect;
 use crate::domain::event::RunBranched;
 use crate::domain::program_execution::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::run::{Run, RunStatus};

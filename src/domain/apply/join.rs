@@ -2,8 +2,8 @@
 
 use super::money::close_shares;
 use super::{ApplyError, due};
+use crate::domain::apply::Effect;
 use crate::domain::apply::transitions::result_value;
-use crate::domain::effect::Effect;
 use crate::domain::event::{JoinBegun, JoinFinished, StoppedChild};
 use crate::domain::id::AgentId;
 use crate::domain::join::{

@@ -2,10 +2,10 @@
 
 use super::{ApplyError, due};
 use crate::domain::agent::PersonMessage;
-use crate::domain::effect::Effect;
+use crate::domain::apply::Effect;
 use crate::domain::event::RunCommand;
+use crate::domain::event::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::id::{AgentId, MessageId};
-use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::run::Run;
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::money::{EstimateUpdate, begin_share, spend};
 use super::{ApplyError, due};
 use crate::domain::agent::{Agent, AgentExecution, AgentSpec, StepStage};
-use crate::domain::effect::Effect;
+use crate::domain::apply::Effect;
 use crate::domain::event::{
     ProgramDefined, ProgramProgress, ProgramStarted, RoleDelegated, RoleRequested, RoleResponded,
 };

@@ -1,8 +1,8 @@
 //! Questions to people: their answers, and their timeouts.
 
 use crate::domain::agent::{Agent, StepStage};
+use crate::domain::apply::Effect;
 use crate::domain::apply::{ApplyError, due};
-use crate::domain::effect::Effect;
 use crate::domain::event::{QuestionAnswered, QuestionTimedOut};
 use crate::domain::graph_execution::WaitResult;
 use crate::domain::question::Answer;

@@ -7,11 +7,11 @@ use crate::domain::agent::{
 };
 use crate::domain::budget::CallBudget;
 use crate::domain::event::{PermanentRestart, StepFinished};
-use crate::domain::fork::{ChildSpec, ForkGroup};
 use crate::domain::id::{AgentId, Folder, SessionId, StateName};
 use crate::domain::question::Question;
 use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;
+use crate::domain::settings::{ChildSpec, ForkGroup};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 
@@ -132,7 +132,7 @@ pub(super) fn create_children(
         &event.children
     };
     let depth = agent.stack.len();
-    let mut children = Vec::with_capacity(crate::domain::fork::agent_count(groups));
+    let mut children = Vec::with_capacity(crate::domain::settings::agent_count(groups));
     for group in groups {
         let folder = agent.folder_at(group.scope.as_ref()).unwrap_or_else(|_| agent.folder());
         for (index, child) in group.agents.iter().enumerate() {

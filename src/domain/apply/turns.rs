@@ -2,7 +2,7 @@
 
 use super::money::{EstimateUpdate, spend};
 use super::{ApplyError, due};
-use crate::domain::effect::Effect;
+use crate::domain::apply::Effect;
 use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::{AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected};
 use crate::domain::run::Run;

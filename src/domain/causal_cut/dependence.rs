@@ -11,12 +11,12 @@ use crate::domain::event::{
     AdvanceView, AdvancedTo, AgentFailed, Event, JoinFinished, ProgramStarted, ProgramStatus,
     QuestionAnswered, Record, RoleRequested, RunCommand, StepFinished,
 };
+use crate::domain::event::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::fact::FactChange;
-use crate::domain::fork::forked_count;
 use crate::domain::id::AgentId;
-use crate::domain::person_command::{AgentHold, AgentMessage, AttachedSession, PromptEdit};
 use crate::domain::program_execution::ProgramSource;
 use crate::domain::run::Run;
+use crate::domain::settings::forked_count;
 use crate::domain::transition::{TagName, Transition};
 
 /// A part of a run that a record follows from, or changes.
@@ -290,7 +290,7 @@ impl HiddenLabels {
 mod tests {
     use super::*;
     use crate::domain::apply::tests::scene::{Scene, tag};
-    use crate::domain::person_command::AgentFamily;
+    use crate::domain::event::AgentFamily;
     use crate::domain::time::Timestamp;
 
     #[test]

@@ -6,7 +6,6 @@ use crate::domain::agent::Agent;
 use crate::domain::decide::failure::FailedTurn;
 use crate::domain::decide::{TurnJudgement, TurnReport, give_up, repair};
 use crate::domain::event::{Event, JoinBegun, JoinFinished, StoppedChild};
-use crate::domain::fork::{ForkGroup, forked_count};
 use crate::domain::id::AgentId;
 use crate::domain::join::{
     Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
@@ -14,6 +13,7 @@ use crate::domain::join::{
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation};
 use crate::domain::reminder::reminder;
 use crate::domain::run::{AgentEnding, PauseReason, Run};
+use crate::domain::settings::{ForkGroup, forked_count};
 use crate::domain::time::{Timestamp, format_duration};
 use crate::domain::transition::Transition;
 use crate::domain::turn::{FailureCause, TurnCost};

@@ -11,10 +11,10 @@ mod supervision;
 mod usage;
 
 use super::*;
+use crate::domain::apply::Effect;
 use crate::domain::apply::tests::scene::{
     CENT, Scene, agent_id, goto, message, result, session, state, tag,
 };
-use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::run::{PauseReason, RunStatus};

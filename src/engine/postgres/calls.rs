@@ -13,8 +13,8 @@ use tokio_postgres::{Client, Connection, Row, Socket};
 use crate::engine::EngineAddress;
 use crate::engine::postgres::failure::{Failure, FailureKind};
 use crate::engine::postgres::schema;
+use crate::engine::postgres::settings::Encrypted;
 use crate::engine::postgres::settings::PostgresSettings;
-use crate::engine::postgres::tls::Encrypted;
 
 /// The time for a call.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(8);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::engine::PostgresEngine;
 use super::failure::{Failure, FailureKind};
-use super::wakes::Topic;
 use crate::engine::postgres::calls::{number, stored, stored_limit, text};
+use crate::engine::postgres::engine::Topic;
 use crate::engine::shared_log::RunLease;
 use crate::engine::shared_log::{FactAppend, FactLog, FactLogEntry};
 use crate::engine::{Engine, EngineError};

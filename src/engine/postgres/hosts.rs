@@ -10,8 +10,8 @@ use crate::engine::host_questions::HostQuestions;
 use crate::engine::host_registry::{HostClaim, HostRegistry, RegisteredHost};
 use crate::engine::postgres::calls::{number, stored, text};
 use crate::engine::postgres::engine::PostgresEngine;
+use crate::engine::postgres::engine::Topic;
 use crate::engine::postgres::failure::Failure;
-use crate::engine::postgres::wakes::Topic;
 use crate::engine::{Engine, EngineError};
 
 const REGISTER: &str = "INSERT INTO raymond.host AS host (host, epoch, worker, standing, seen, report) \

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use super::engine::PostgresEngine;
 use super::failure::Failure;
 use super::step_statements::{BEGIN, FORGET, REPLIES, REPLY, REQUESTS, SEND};
-use super::wakes::Topic;
 use crate::domain::id::RunId;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_registry::HostClaim;
 use crate::engine::postgres::calls::{flag, number, numbers, stored, stored_limit, text, texts};
+use crate::engine::postgres::engine::Topic;
 use crate::engine::shared_log::RunLease;
 
 const SENT: &str = concat!(

@@ -23,8 +23,6 @@ mod schema;
 mod settings;
 mod space;
 mod step_statements;
-mod tls;
 mod waiting;
-mod wakes;
 
 pub(super) use engine::PostgresEngine;

@@ -2,10 +2,10 @@
 
 use super::engine::PostgresEngine;
 use super::failure::Failure;
-use super::wakes::Topic;
 use crate::domain::id::RunId;
 use crate::engine::connect::{RunSpace, SharedCommand, too_large};
 use crate::engine::postgres::calls::{content, number, stored, text};
+use crate::engine::postgres::engine::Topic;
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 

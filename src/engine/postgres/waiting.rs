@@ -8,10 +8,10 @@ use super::calls::CALL_LIMIT;
 use super::engine::PostgresEngine;
 use super::failure::Failure;
 use super::listener::ChannelNews;
-use super::wakes::Topic;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
 use crate::engine::postgres::calls::{number, stored, text};
+use crate::engine::postgres::engine::Topic;
 
 /// The time between two looks.
 const POLL: Duration = Duration::from_secs(2);

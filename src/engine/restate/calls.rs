@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 
 use super::failure::{damaged, of_answer, of_request, refused};
-use crate::engine::restate::objects::index_calls::VersionedCall;
+use crate::engine::restate::objects::state::VersionedCall;
 use crate::engine::{EngineAddress, EngineError};
 
 /// The time for a call.

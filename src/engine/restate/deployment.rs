@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::failure::{of_answer, of_request, refused, unreachable};
-use super::objects::names::RUN;
+use crate::engine::restate::objects::shell::RUN;
 use crate::engine::{EngineAddress, EngineError};
 
 /// The time for a call. The server dials the worker meanwhile.

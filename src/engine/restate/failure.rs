@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use serde::Deserialize;
 
-use crate::engine::restate::objects::index_calls::{OTHER_VERSION, VERSION};
+use crate::engine::restate::objects::state::{OTHER_VERSION, VERSION};
 use crate::engine::{EngineAddress, EngineError};
 
 /// The remedy if nobody serves the objects.

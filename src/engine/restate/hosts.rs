@@ -13,10 +13,10 @@ use crate::engine::restate::calls::{CALL_LIMIT, CalledHandler};
 use crate::engine::restate::engine::{RestateEngine, millis};
 use crate::engine::restate::failure::{damaged, refused};
 use crate::engine::restate::mailbox::run_of;
-use crate::engine::restate::objects::host_calls::{HostCall, HostLook, HostObjectAnswer};
-use crate::engine::restate::objects::index_calls::{IndexAnswer, IndexLook};
-use crate::engine::restate::objects::names::{CHANGE, HOST, LOOK};
 use crate::engine::restate::objects::run_calls::{CarriedRequest, RunAnswer, RunCall, RunLook};
+use crate::engine::restate::objects::shell::{CHANGE, HOST, LOOK};
+use crate::engine::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
+use crate::engine::restate::objects::state::{IndexAnswer, IndexLook};
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 

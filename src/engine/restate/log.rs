@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::calls::{CALL_LIMIT, LARGE_CALL_LIMIT};
 use super::engine::{RestateEngine, millis};
 use super::failure::damaged;
-use super::objects::index_calls::{IndexAnswer, IndexLook, IndexedRun};
 use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
 use crate::domain::id::RunId;
+use crate::engine::restate::objects::state::{IndexAnswer, IndexLook, IndexedRun};
 use crate::engine::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
 use crate::engine::{Engine, EngineError};
 

@@ -5,9 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::RestateEngine;
-use super::mail_looks::{LOOK_AGAIN_AFTER, RunsToAsk};
-use super::objects::host_calls::{HostLook, HostObjectAnswer};
-use super::objects::names::{HOST, LOOK, RUN};
 use super::objects::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, LeasedDeed, OpenRequest, RequestFate, RunAnswer,
     RunCall, RunLook,
@@ -17,6 +14,9 @@ use crate::engine::EngineError;
 use crate::engine::host_mailbox::{HostMailbox, HostReply, HostRequest, MailReceiver, Withdrawal};
 use crate::engine::host_questions::QUESTION;
 use crate::engine::host_registry::HostClaim;
+use crate::engine::restate::engine::{LOOK_AGAIN_AFTER, RunsToAsk};
+use crate::engine::restate::objects::shell::{HOST, LOOK, RUN};
+use crate::engine::restate::objects::state::{HostLook, HostObjectAnswer};
 use crate::engine::shared_log::RunLease;
 
 impl HostMailbox for RestateEngine {

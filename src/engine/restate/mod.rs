@@ -8,14 +8,12 @@
 //!   [`mail_looks`], [`seen_news`], [`open_waits`]: what this process knows of its mail.
 
 mod calls;
-mod client;
 mod deployment;
 mod engine;
 mod facts;
 mod failure;
 mod hosts;
 mod log;
-mod mail_looks;
 mod mailbox;
 mod objects;
 mod run_batches;

@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout_at};
 
 use super::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use super::failure::{damaged, refused, unreachable};
-use super::objects::names::{CHANGE, RUN};
 use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall};
 use crate::engine::EngineError;
+use crate::engine::restate::objects::shell::{CHANGE, RUN};
 
 /// The most calls of a batch.
 const MOST_CALLS: usize = 64;

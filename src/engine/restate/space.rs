@@ -11,12 +11,12 @@ use sha2::{Digest as _, Sha256};
 use super::calls::{CalledHandler, LARGE_CALL_LIMIT};
 use super::engine::RestateEngine;
 use super::failure::{damaged, refused};
-use super::objects::names::{CHANGE, CONTENT, LOOK};
 use super::objects::run_calls::{
     CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook,
 };
 use crate::domain::id::RunId;
 use crate::engine::connect::{RunSpace, SharedCommand, too_large};
+use crate::engine::restate::objects::shell::{CHANGE, CONTENT, LOOK};
 use crate::engine::shared_log::RunLease;
 use crate::engine::{Engine, EngineError};
 

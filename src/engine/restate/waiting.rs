@@ -7,12 +7,12 @@ use tokio::time::timeout;
 use super::calls::{CALL_LIMIT, CalledHandler};
 use super::engine::{RestateEngine, millis};
 use super::failure::unreachable;
-use super::objects::names::{FACTS, HOST, RUN, WAIT};
 use super::objects::run_calls::RunTopic;
 use crate::engine::EngineError;
 use crate::engine::host_mailbox::MailReceiver;
 use crate::engine::restate::engine::OpenWait;
-use crate::engine::restate::objects::waiters::{LONGEST_WAIT_MS, WaitCall};
+use crate::engine::restate::objects::host::{LONGEST_WAIT_MS, WaitCall};
+use crate::engine::restate::objects::shell::{FACTS, HOST, RUN, WAIT};
 
 /// The time for which a wait for mail stays open on the server. To open one costs three calls, so it outlives callers that give
 /// up earlier.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::turn::FailureCause;
-use crate::language::cases::expected_status::ExpectedStatus;
+use crate::language::cases::keys::ExpectedStatus;
 use crate::language::cases::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
 use crate::language::hint::closest;
 use crate::language::keys::KeySpec;

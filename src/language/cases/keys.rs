@@ -1,9 +1,9 @@
 //! The keys of a file of cases, for messages and for editors.
 
 use serde_json::{Value, json};
+use strum::{Display, VariantArray};
 
 use crate::domain::turn::FailureCause;
-use crate::language::cases::expected_status::ExpectedStatus;
 use crate::language::keys::KeySpec;
 use crate::language::replies;
 use crate::language::schema::shape;
@@ -235,4 +235,23 @@ pub enum CasePermission {
     AllowTools,
     /// Claude Code asks for less.
     PermissionMode,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum ExpectedStatus {
+    /// All agents have ended well.
+    Completed,
+    /// An agent has failed.
+    Failed,
+    /// It is paused, and can be resumed.
+    Paused,
+    /// It waits for an answer, a signal or a person.
+    Waiting,
+}
+
+impl ExpectedStatus {
+    /// All ends.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }

@@ -13,8 +13,8 @@ use super::flaw::{Error, SyntaxError};
 use super::fuel::Fuel;
 use super::path::PlainPath;
 use super::reads::PathRead;
-use super::scan::end_of_reference;
 use super::value::text;
+use crate::language::expression::parse::end_of_reference;
 
 /// A value whose texts may have `${…}` in them.
 #[derive(Debug, Clone)]

@@ -16,7 +16,7 @@ use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
-use crate::language::yaml::scalar::inside;
+use crate::language::yaml::tree::inside;
 
 /// The largest nesting depth of conditions and actions.
 pub(super) const MAX_DEPTH: usize = 16;

@@ -5,10 +5,10 @@ use regex::{Regex, RegexBuilder};
 use super::checked_program::{ProgramCondition, ProgramSymbol, WaitInstruction};
 use super::definitions::is_taken;
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::CONDITION;
 use crate::domain::time::{Timestamp, millis};
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 
 /// The largest size of a compiled regular expression, in bytes.

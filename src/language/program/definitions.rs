@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::ProgramFiles;
-use super::form::{Form, FormContent};
 use super::values::{CONTEXT, PLACEHOLDERS};
 use super::vocabulary::sort_of;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The definitions of a program and of its libraries.

@@ -7,9 +7,9 @@ mod lists;
 use std::collections::BTreeMap;
 
 use super::definitions::{DefinedBlock, ProgramDefinitions, is_taken};
-use super::form::{Form, FormContent};
 use super::vocabulary::ACTION;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::program::syntax_fixes::MAX_DEPTH;
 use crate::language::report::{FileDiagnostics, quoted};
 

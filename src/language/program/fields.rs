@@ -1,8 +1,8 @@
 //! Splits a form into its values in order, and its keywords with their values.
 
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 
 /// The values and keywords of a form.

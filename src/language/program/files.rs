@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use super::form::{Form, FormContent};
-use super::lines::LineIndex;
 use super::{parse, syntax_fixes};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::LineIndex;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
 

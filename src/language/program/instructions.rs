@@ -6,12 +6,12 @@ use super::checked_program::{
 };
 use super::conditions::ConditionPosition;
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::verdicts::is_bare_verdict;
 use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
 use crate::domain::id::{Folder, StateKind, StateName};
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 use crate::language::source::WorkflowSource;
 use crate::language::source::is_state;

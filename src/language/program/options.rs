@@ -3,9 +3,9 @@
 use granit_parser::ScalarStyle;
 
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use crate::language::output::{OutputSchema, schema_of};
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::turn_options::{DASHED_KEYS, KEYS, WrittenOptions, embed_files};
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 

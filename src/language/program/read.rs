@@ -10,8 +10,8 @@ use crate::language::program::checked_program::{
 use crate::language::program::definitions::ProgramDefinitions;
 use crate::language::program::expand::DefinitionExpander;
 use crate::language::program::files::{LoadedForms, ProgramFiles};
-use crate::language::program::form::Form;
-use crate::language::program::lines::LineIndex;
+use crate::language::program::parse::Form;
+use crate::language::program::parse::LineIndex;
 use crate::language::program::reader::ProgramReader;
 use crate::language::program::walk::instructions;
 use crate::language::program::workflow::ProgramParts;

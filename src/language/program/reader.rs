@@ -8,8 +8,8 @@ use crate::language::program::checked_program::{
     InstructionKind, Program, ProgramRole, ProgramSymbol, SoughtFacts, TextExpression,
 };
 use crate::language::program::files::ProgramFiles;
-use crate::language::program::form::{Form, FormContent};
-use crate::language::program::lines::LineIndex;
+use crate::language::program::parse::LineIndex;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::program::requests::RequestNames;
 use crate::language::program::scopes::RequestGroups;
 use crate::language::program::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};

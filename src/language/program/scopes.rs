@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::form::{Form, FormContent};
+use crate::language::program::parse::{Form, FormContent};
 
 /// The requests of all elements, by the name in the program.
 pub(super) type RequestGroups = BTreeMap<String, Vec<String>>;

@@ -2,12 +2,12 @@
 
 use super::checked_program::{StartWorkflow, TextExpression, TextTemplate};
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run_origin::is_program_file;
 use crate::language::manifest::budget;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 
 /// The values of a start besides the run's id: `@NAME/error`.

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::language::program::lines::{LineIndex, RecoveredText};
 use crate::language::program::parse;
+use crate::language::program::parse::{LineIndex, RecoveredText};
 use crate::language::report::{FileDiagnostics, quoted};
 
 /// The longest text of a program, in bytes: it is kept in the state of each run.

@@ -2,11 +2,11 @@
 
 use super::checked_program::{InstructionKind, Program, UserInput};
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::walk::instructions;
 use crate::domain::question::{Question, QuestionOption};
 use crate::language::hint::closest;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 
 impl ProgramReader<'_> {

@@ -2,11 +2,11 @@
 
 use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression, TextTemplate};
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
 use crate::domain::program_execution::STATE_LABEL;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::program::reader::AnswerField;
 use crate::language::report::quoted;
 

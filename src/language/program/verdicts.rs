@@ -5,11 +5,11 @@ use super::checked_program::{
 };
 use super::conditions::all_of;
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::CONDITION;
 use super::walk::instructions;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::program::reader::VerdictUse;
 use crate::language::report::{FileDiagnostics, quoted};
 

@@ -4,7 +4,6 @@ use super::checked_program::{
     MAX_ITERATIONS, ProgramMetadata, ProgramRole, ProgramState, ProgramSymbol,
 };
 use super::fields::FormFields;
-use super::form::{Form, FormContent};
 use super::reader::ProgramReader;
 use super::vocabulary::{FILE, METADATA, PART, ROLE_KEYWORDS};
 use crate::domain::id::Folder;
@@ -12,6 +11,7 @@ use crate::domain::model::ModelName;
 use crate::language::manifest::budget;
 use crate::language::manifest::model;
 use crate::language::position::SourcePlace;
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 use crate::language::turn_options::WrittenOptions;
 use crate::language::turn_options::model_hint;

@@ -151,7 +151,7 @@ pub fn count(text: &str) -> Result<u32, String> {
 mod tests {
     use super::super::frontmatter::parse;
     use super::*;
-    use crate::domain::fork::ForkRules;
+    use crate::domain::settings::ForkRules;
 
     fn wrong(yaml: &str) -> String {
         parse(yaml).expect_err("wrong").to_string()

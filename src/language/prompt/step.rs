@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::domain::agent::AgentOptions;
 use crate::domain::evaluation::TransitionProposal;
-use crate::domain::fork::ForkRules;
 use crate::domain::graph_execution::PromptTask;
 use crate::domain::id::{AgentId, RunId, ScopePath, StateName};
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
+use crate::domain::settings::ForkRules;
 use crate::domain::transition::{ANY_LIST, Transition, Variables};
 use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;

@@ -1,8 +1,8 @@
 //! The sentence about a command that a person gives to a run.
 
 use crate::domain::approval::PendingApproval;
+use crate::domain::event::AgentHold;
 use crate::domain::event::{Event, Record, RunCommand};
-use crate::domain::person_command::AgentHold;
 use crate::domain::printable::{flat, one_line};
 
 /// Returns the sentence.

@@ -1,9 +1,9 @@
 //! Agents that are forked and waited for, as lines for people.
 
 use crate::domain::event::{Event, JoinBegun, JoinFinished, Record, StepFinished};
-use crate::domain::fork::{ForkGroup, agent_count};
 use crate::domain::id::Folder;
 use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
+use crate::domain::settings::{ForkGroup, agent_count};
 
 /// Returns the agents that a step forks, as text.
 pub(super) fn forked_agents(event: &StepFinished, folder: Option<&Folder>) -> String {

@@ -11,8 +11,8 @@
 use serde::Deserialize;
 
 use super::line::{RawField, StreamLine, get, text};
-use super::steering::SteeringMessages;
 use crate::domain::turn_options::BackgroundWork;
+use crate::process::stream::answer::SteeringMessages;
 
 /// The task kind of a sub-agent.
 const AGENT: &str = "local_agent";

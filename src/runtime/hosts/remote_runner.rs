@@ -13,7 +13,7 @@ use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnN
 use crate::domain::host::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, TURN};
 use crate::domain::id::AgentId;
-use crate::domain::kept_session::SessionKeeping;
+use crate::domain::session::SessionKeeping;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::domain::turn_options::ApprovalPolicy;

@@ -3,9 +3,7 @@
 mod claimed_run;
 mod commands;
 mod copy;
-mod engine_facts;
 mod engine_log;
-mod lease_keeper;
 mod mirror;
 mod publish;
 mod run_engine;
@@ -13,15 +11,15 @@ mod silent_hosts;
 mod transcripts;
 
 pub use claimed_run::ClaimedRun;
+pub(super) use claimed_run::{until_mended, until_reached};
 pub(super) use commands::{fetch_mail, store_if_large};
 pub use copy::take_over;
 pub(super) use copy::{HostedCopy, host_copy};
 pub(super) use copy::{fetch_content, put_content};
-pub use engine_facts::facts_of;
-pub(super) use engine_facts::{FactThread, facts_of_run};
-pub(super) use lease_keeper::{until_mended, until_reached};
 pub(super) use mirror::PageSize;
+pub use mirror::facts_of;
 pub use mirror::{EngineMirror, MirrorThread};
+pub(super) use mirror::{FactThread, facts_of_run};
 pub(super) use publish::{SharedFiles, first_home, publish, sighting};
 pub use run_engine::{CommandRole, HeldRun, RunEngine};
 pub(super) use run_engine::{LEASE_TIME, apart, settings_here};

@@ -4,13 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
 use tokio::task::{spawn_blocking, spawn_local};
 
+use crate::actor::activity_executor::{ExchangeOutcome, LookupOutcome};
 use crate::actor::runner::StopLevel;
-use crate::domain::host_work::{HostAnswer, HostWork};
+use crate::domain::host::Home;
+use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
 use crate::domain::id::{AgentId, RunId};
 use crate::engine::Engine;
 use crate::engine::host_mailbox::{HostReply, HostRequest};
@@ -18,17 +20,15 @@ use crate::engine::host_registry::HostClaim;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
-use crate::runtime::worker::abandoned_runs::AbandonedRuns;
-use crate::runtime::worker::hosted_run::HostPlaces;
-use crate::runtime::worker::hosted_runs::{BusyCount, HostedRuns};
+use crate::runtime::worker::hosted_run::{HostPlaces, HostedRun};
+use crate::runtime::worker::hosted_runner::transcript;
 use crate::runtime::worker::mail_batches::{MailBatches, stored_if_large};
+use crate::runtime::worker::registration::AbandonedRuns;
 use crate::runtime::worker::registration::{
     WorkerOptions, drain, first_report, reason_to_end, take_into_service,
 };
 use crate::runtime::worker::request_threads::{HostCounts, RequestThreads, WorkerMail};
 use crate::runtime::worker::session_keeper::SessionKeeper;
-use crate::runtime::worker::transcripts::transcript;
-use crate::runtime::worker::work::{begins_something, carried_out};
 use crate::store::engine_note::HostIdentity;
 
 /// Serves a host until it is interrupted, or may do nothing more. Needs a running actix system.
@@ -378,6 +378,230 @@ impl WaitingPlace<'_> {
 impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.turns.turns.borrow_mut().remove(&self.number);
+    }
+}
+
+/// The longest text of a file that a host gives, in bytes, whatever it is asked for.
+const LONGEST_TEXT: u64 = 64 * 1024 * 1024;
+
+/// Carries out a request.
+pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
+    let performer = Rc::clone(&run.performer);
+    match work {
+        HostWork::Turn { input } => {
+            let outcome = Rc::clone(&run.runner).run(*input, Box::new(|_| {})).await;
+            HostAnswer::Turn { outcome: Box::new(outcome) }
+        }
+        HostWork::Perform { step, working_dir, activity, again } => {
+            let outcome = performer.perform(step, working_dir, activity.into(), again).await;
+            HostAnswer::Activity { outcome }
+        }
+        HostWork::Text { working_dir, file, max_bytes } => {
+            let text = performer.text(working_dir, file, max_bytes.min(LONGEST_TEXT)).await;
+            looked(text, |found| HostAnswer::Text { found })
+        }
+        HostWork::Directory { working_dir } => done(performer.directory(working_dir).await),
+        HostWork::Commit { name, working_dir } => {
+            let commit = performer.commit(name, working_dir).await;
+            looked(commit, |found| HostAnswer::Commit { found })
+        }
+        HostWork::Worktree { agent, base } => {
+            done(performer.worktree(Home::default(), agent, base).await)
+        }
+        HostWork::Snapshot { tree, turn } => {
+            let snapshot = performer.snapshot(Home::default(), tree, turn).await;
+            looked(snapshot, |found| HostAnswer::Snapshot { found })
+        }
+        HostWork::Exchange { tree, direction } => {
+            exchanged(performer.exchange(Home::default(), tree, direction).await)
+        }
+        HostWork::Stop { agent } => {
+            run.runner.stop(&agent);
+            performer.stop_agent(&agent);
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+        HostWork::KeepCommands { agent, wanted } => {
+            performer.keep_commands(&agent, &wanted);
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+        HostWork::StopAll { now } => {
+            run.runner.stop_all(if now { StopLevel::Now } else { StopLevel::Patiently });
+            performer.begin_no_commands();
+            if now {
+                performer.stop();
+            }
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+        HostWork::Transcript { .. } => {
+            // It needs nothing of the run but its files, so it is answered before.
+            HostAnswer::Refused { why: "the texts of turns are asked for otherwise".to_owned() }
+        }
+        HostWork::Stored { mail } => {
+            let StoredMail { checksum, bytes } = mail;
+            let why = format!(
+                "its request of {bytes} bytes, {checksum}, is gone or was changed in the engine"
+            );
+            HostAnswer::Refused { why }
+        }
+        HostWork::End => {
+            run.runner.stop_all(StopLevel::Now);
+            performer.stop();
+            Rc::clone(&run.runner).sweep(Vec::new()).await;
+            HostAnswer::Done { outcome: Ok(()) }
+        }
+    }
+}
+
+/// Returns whether a request begins something that must not be begun once it was withdrawn.
+pub(super) fn begins_something(work: &HostWork) -> bool {
+    match work {
+        HostWork::Turn { .. } | HostWork::Perform { .. } => true,
+        HostWork::Text { .. }
+        | HostWork::Directory { .. }
+        | HostWork::Commit { .. }
+        | HostWork::Worktree { .. }
+        | HostWork::Snapshot { .. }
+        | HostWork::Exchange { .. }
+        | HostWork::Stop { .. }
+        | HostWork::KeepCommands { .. }
+        | HostWork::StopAll { .. }
+        | HostWork::End
+        | HostWork::Transcript { .. }
+        | HostWork::Stored { .. } => false,
+    }
+}
+
+fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {
+    match outcome {
+        ExchangeOutcome::Done(said) => HostAnswer::Exchanged { outcome: Ok(said) },
+        ExchangeOutcome::Failed(why) => HostAnswer::Exchanged { outcome: Err(why) },
+        ExchangeOutcome::Refused(why) => HostAnswer::Refused { why },
+        ExchangeOutcome::Lost(why) => HostAnswer::Lost { why },
+        ExchangeOutcome::Ended => HostAnswer::Interrupted,
+    }
+}
+
+fn done(outcome: LookupOutcome<()>) -> HostAnswer {
+    looked(outcome, |outcome| HostAnswer::Done { outcome })
+}
+
+fn looked<T>(
+    outcome: LookupOutcome<T>,
+    answer: impl FnOnce(Result<T, String>) -> HostAnswer,
+) -> HostAnswer {
+    match outcome {
+        LookupOutcome::Done(found) => answer(found),
+        LookupOutcome::Stuck(why) => HostAnswer::Stuck { why },
+        LookupOutcome::Ended => HostAnswer::Interrupted,
+    }
+}
+
+/// The runs that a worker has.
+pub(super) struct HostedRuns {
+    engine: Arc<dyn Engine>,
+    pub(super) places: HostPlaces,
+    runs: RefCell<HashMap<RunId, Rc<RunSlot>>>,
+}
+
+impl HostedRuns {
+    pub(super) fn new(engine: &Arc<dyn Engine>, places: HostPlaces) -> Self {
+        Self { engine: Arc::clone(engine), places, runs: RefCell::default() }
+    }
+
+    /// Returns the places of all runs.
+    pub(super) fn all(&self) -> Vec<Rc<RunSlot>> {
+        self.runs.borrow().values().cloned().collect()
+    }
+
+    /// Returns the place of a run. What begins something waits until an earlier place that was stopped is empty.
+    pub(super) async fn slot(&self, id: &RunId, begins: bool) -> Rc<RunSlot> {
+        loop {
+            let slot = Rc::clone(self.runs.borrow_mut().entry(id.clone()).or_default());
+            if !begins || !slot.is_stopped.get() {
+                return slot;
+            }
+            let left = slot.left.notified();
+            if slot.users.get() > 0 {
+                left.await;
+            } else {
+                self.remove(id, &slot);
+            }
+        }
+    }
+
+    /// Removes the place of a run, unless it is another one by now.
+    pub(super) fn remove(&self, id: &RunId, slot: &Rc<RunSlot>) {
+        let mut runs = self.runs.borrow_mut();
+        if runs.get(id).is_some_and(|now| Rc::ptr_eq(now, slot)) {
+            runs.remove(id);
+        }
+    }
+
+    /// Returns a run as this host has it.
+    pub(super) async fn hosted(
+        &self,
+        id: &RunId,
+        slot: &Rc<RunSlot>,
+    ) -> Result<Rc<HostedRun>, String> {
+        let made = slot
+            .run
+            .get_or_init(|| async {
+                let (engine, places) = (Arc::clone(&self.engine), self.places.clone());
+                let run = id.clone();
+                let fetched = spawn_blocking(move || places.fetch(&*engine, &run)).await;
+                let fetched = fetched.map_err(|panicked| panicked.to_string())??;
+                self.places.host(fetched).map(Rc::new)
+            })
+            .await
+            .clone();
+        if made.is_err() {
+            // The next request tries again: its person may have mended the reason.
+            self.remove(id, slot);
+        }
+        made
+    }
+}
+
+/// The place of a run, which is made for its first request.
+#[derive(Default)]
+pub(super) struct RunSlot {
+    pub(super) run: OnceCell<Result<Rc<HostedRun>, String>>,
+    /// True if its turns were told to stop. What is asked for later, by a supervisor that goes on, gets a place of its own.
+    pub(super) is_stopped: Cell<bool>,
+    /// The number of turns and activities that are performed in it.
+    pub(super) users: Cell<usize>,
+    pub(super) left: Notify,
+}
+
+impl RunSlot {
+    pub(super) fn enter(&self) {
+        self.users.set(self.users.get() + 1);
+    }
+
+    pub(super) fn leave(&self) {
+        self.users.set(self.users.get().saturating_sub(1));
+        self.left.notify_waiters();
+    }
+}
+
+/// A turn or an activity that counts as being performed, until its answer is in the engine.
+pub(super) struct BusyCount<'w> {
+    busy: &'w AtomicU32,
+    idle: &'w Notify,
+}
+
+impl<'w> BusyCount<'w> {
+    /// Counts one more in `busy`, until this is dropped. Then `idle` is told.
+    pub(super) fn new(busy: &'w AtomicU32, idle: &'w Notify) -> Self {
+        busy.fetch_add(1, Ordering::Relaxed);
+        Self { busy, idle }
+    }
+}
+
+impl Drop for BusyCount<'_> {
+    fn drop(&mut self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+        self.idle.notify_one();
     }
 }
 

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::id::SessionId;
-use crate::domain::kept_session::{
+use crate::domain::session::{
     KeptSession, MANIFEST_VERSION, MAX_KEPT_SESSION_BYTES, MAX_MANIFEST_BYTES,
     MAX_SESSION_PART_BYTES, SessionManifest, SessionPart, parts_to_keep,
 };
 use crate::engine::connect::RunSpace;
 use crate::language::source::checksum;
-use crate::process::session_files::{find_session, open_session, session_path, write_session};
+use crate::process::said_in_session::{find_session, open_session, session_path, write_session};
 use crate::runtime::sharing::{fetch_content, put_content};
 
 /// The most manifests that are remembered. Those of other sessions are read from the engine.

@@ -11,7 +11,7 @@ use crate::store::dataspace::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
 use crate::store::dataspace::fact_file::{FactFile, LaterValue};
 use crate::store::dataspace::step::{DataspaceStep, refuse_link, remove};
 use crate::store::dataspace::writer::FactDecision;
-use crate::store::dataspace::{Dataspace, FACT, FactLookup, FactStatement, name};
+use crate::store::dataspace::{Dataspace, FACT, FactLookup, FactStatement, fact_file};
 use crate::store::{Error, files};
 
 impl Dataspace {
@@ -105,7 +105,7 @@ impl Dataspace {
     pub fn append(&self, what: FactStatement) -> Result<AppendOutcome, Error> {
         let FactStatement { label, key, value, source, at } = what;
         let path = self.fact(label, key)?;
-        name::check_value(label, key, value)?;
+        fact_file::check_value(label, key, value)?;
         self.carry_out(|writer| {
             let (value, source, seq) = (value.to_owned(), source.to_owned(), writer.log.next);
             let file = if let Ok(held) = self.proven(&path)? {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dataspace, entries, is_absent, name};
+use super::{Dataspace, entries, is_absent};
 use crate::domain::json_mistake::placed_mistake;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow_pins::WorkflowPins;
@@ -97,7 +97,7 @@ impl Dataspace {
 
     /// Returns the places of the kept files of a program: their contents, and the copy of its folder.
     fn kept_files(&self, program: &str) -> Result<(PathBuf, PathBuf), Error> {
-        let name = name::of_key(program)?;
+        let name = fact_file::of_key(program)?;
         let within = |ending: &str| self.definitions().join(format!("{name}.{ending}"));
         Ok((within("contents"), within("files")))
     }
@@ -149,7 +149,7 @@ impl Dataspace {
     }
 
     fn definition(&self, name: &str) -> Result<PathBuf, Error> {
-        Ok(self.definitions().join(format!("{}.json", name::of_key(name)?)))
+        Ok(self.definitions().join(format!("{}.json", fact_file::of_key(name)?)))
     }
 }
 

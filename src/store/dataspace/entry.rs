@@ -4,11 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FACT;
 use super::fact_file::FactFile;
 use super::step::{DataspaceStep, FactOperation, IdempotencyKey};
-use super::{FACT, name};
 use crate::domain::id::RunId;
 use crate::proof::ProofKey;
+use crate::store::dataspace::fact_file;
 use crate::store::dataspace::fact_file::ProvenValue;
 
 /// A fact as its file has it.
@@ -84,10 +85,10 @@ impl ChangeLogEntry {
     /// entry, of a valid size, and proven if there is a key.
     pub(super) fn is_believed(&self, proof_key: Option<&ProofKey>) -> bool {
         let Self(seq, label, key, change) = self;
-        let is_named = || name::of_label(label).is_ok() && name::of_key(key).is_ok();
+        let is_named = || fact_file::of_label(label).is_ok() && fact_file::of_key(key).is_ok();
         let is_sound = |fact: &ProvenFact| {
             (&fact.value.label, &fact.value.key) == (label, key)
-                && name::check_value(label, key, &fact.value.value).is_ok()
+                && fact_file::check_value(label, key, &fact.value.value).is_ok()
                 && fact.believed(proof_key, FACT).is_ok()
         };
         match change {

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::thread::Builder;
 
 use super::entry::ProvenFact;
-use super::log_content::ChangeLogContent;
 use super::logged_facts::{LoggedFact, LoggedFacts};
 use super::redo::is_blocked;
-use super::{Dataspace, FACT, FactListing, FactLookup, damaged, entries, entries_of, name};
+use super::{Dataspace, FACT, FactListing, FactLookup, damaged, entries, entries_of};
 use crate::domain::fact::{Fact, FactSelection};
 use crate::store::Error;
+use crate::store::dataspace::fact_file;
+use crate::store::dataspace::write::ChangeLogContent;
 
 /// The least number of facts for which a thread is worth its start.
 const FACTS_PER_THREAD: usize = 256;
@@ -95,7 +96,7 @@ impl Dataspace {
         };
         for entry in files {
             let name = entry.file_name();
-            let logged = name.to_str().and_then(|name| known.get(name::stem(name)?)?.as_ref());
+            let logged = name.to_str().and_then(|name| known.get(fact_file::stem(name)?)?.as_ref());
             let is_plain = || entry.file_type().is_ok_and(|kind| kind.is_file());
             let logged = logged.filter(|_| is_plain());
             if logged.is_some_and(|logged| !logged.is_selected) {

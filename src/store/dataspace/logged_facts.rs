@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::entry::ProvenFact;
-use super::log_content::ChangeLogContent;
 use super::redo::is_blocked;
-use super::{Dataspace, MAX_FACT_LENGTH, entries, is_absent, is_unusable, name};
+use super::{Dataspace, MAX_FACT_LENGTH, entries, is_absent, is_unusable};
 use crate::domain::fact::FactSelection;
 use crate::plain_file;
 use crate::store::Error;
+use crate::store::dataspace::fact_file;
+use crate::store::dataspace::write::ChangeLogContent;
 
 /// The longest fact that a change log begins with, in bytes. The files of longer ones are read.
 const MAX_SNAPSHOT_LINE: usize = 16 * 1024;
@@ -76,7 +77,7 @@ impl ChangeLogContent {
         let mut facts = LoggedFacts::with_capacity(self.lines.len() / SHORT_LINE);
         let is_whole = self.each_fact(Some(label), selection, |own, key, fact| {
             if own == label
-                && let Ok(name) = name::of_borrowed_key(key)
+                && let Ok(name) = fact_file::of_borrowed_key(key)
             {
                 facts.insert(name, fact);
             }
@@ -88,7 +89,9 @@ impl ChangeLogContent {
     fn all_facts(&self) -> HashMap<String, LoggedFacts<'_>> {
         let mut facts: HashMap<String, LoggedFacts<'_>> = HashMap::new();
         let is_whole = self.each_fact(None, None, |label, key, fact| {
-            if let (Ok(folder), Ok(name)) = (name::of_label(label), name::of_borrowed_key(key)) {
+            if let (Ok(folder), Ok(name)) =
+                (fact_file::of_label(label), fact_file::of_borrowed_key(key))
+            {
                 facts.entry(folder).or_default().insert(name, fact);
             }
         });
@@ -170,7 +173,8 @@ impl Dataspace {
                 files => files?,
             };
             for path in files {
-                let name = path.file_name().and_then(|name| name.to_str()).and_then(name::stem);
+                let name =
+                    path.file_name().and_then(|name| name.to_str()).and_then(fact_file::stem);
                 let fact = match name.and_then(|name| known.remove(name)).flatten() {
                     Some(fact) if plain_file::is_there(&path) => Some(Cow::Borrowed(fact.text)),
                     _ => self.text_of(&path)?.map(Cow::Owned),

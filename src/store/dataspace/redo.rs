@@ -15,8 +15,8 @@ use crate::domain::id::RunId;
 use crate::plain_file;
 use crate::store::dataspace::changes::{self, ChangeLog, FIRST_SHARED, LastLine};
 use crate::store::dataspace::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
-use crate::store::dataspace::log_content::ChangeLogContent;
 use crate::store::dataspace::step::{DataspaceStep, IdempotencyKey};
+use crate::store::dataspace::write::ChangeLogContent;
 use crate::store::dataspace::{Dataspace, is_unusable};
 use crate::store::{Error, files};
 

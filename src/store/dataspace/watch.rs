@@ -8,11 +8,11 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::log_content::{ChangeLogContent, lines};
 use super::{Dataspace, FactLookup, is_absent, is_unusable};
 use crate::domain::fact::{Fact, FactChange, FactSelection, KnownFacts};
 use crate::plain_file;
 use crate::store::Error;
+use crate::store::dataspace::write::{ChangeLogContent, lines};
 
 /// A watcher of a dataspace.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::store::file_version::FileVersion;
+use crate::store::capture::FileVersion;
 
 /// The maximum size of all texts that are kept, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 * 1024 * 1024;

@@ -12,10 +12,10 @@ use crate::domain::turn::{TAKEN_REPLIES_FILE, TurnId};
 use crate::plain_file;
 use crate::proof::ProofKey;
 use crate::store::capture::WorkflowCapture;
-use crate::store::journal_cut::JournalCut;
-use crate::store::journal_file::{
+use crate::store::journal::{
     BASE_VERSION, JournalBase, base_beside, base_of, copy_beginning, note_beside,
 };
+use crate::store::journal_cut::JournalCut;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::{self, RunLock};
 use crate::store::snapshot::SnapshotSchedule;

@@ -4,12 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::repository::GitRepository;
 use crate::domain::worktree::WorktreeStatus;
 use crate::plain_file;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{Git, NO_WORDS, link};
 use crate::world::outcome::OperationError;
+use crate::world::worktrees::restore::GitRepository;
 
 /// The number of bytes that are read of git's status of a tree.
 const MAX_STATUS_BYTES: usize = 64 * 1024 * 1024;

@@ -14,7 +14,7 @@ use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::context::blocking;
 use crate::world::git::{Git, is_object, unless_missing};
 use crate::world::outcome::OperationError;
-use crate::world::worktrees::repository::GitRepository;
+use crate::world::worktrees::restore::GitRepository;
 use crate::world::worktrees::restore::{restore, snapshot_of};
 use crate::world::worktrees::{entries, is_entry_of, note, reason};
 

@@ -10,13 +10,13 @@ use super::entry_of;
 use super::inspect::{WorktreeInspection, WorktreeInspector, lock};
 use super::keep::{KeptCommit, WorktreeKeeper};
 use super::make::remove_incomplete;
-use super::repository::GitRepository;
 use super::snapshot::index_files;
 use crate::domain::worktree::{RemovalRefusal, branch, check_removable};
 use crate::fault::point;
 use crate::process::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::world::git::{Git, NO_WORDS};
 use crate::world::outcome::OperationError;
+use crate::world::worktrees::restore::GitRepository;
 
 /// Removes a worktree.
 pub(super) struct WorktreeRemover<'remove> {

@@ -7,8 +7,8 @@ use crate::cli::exit::Error;
 use crate::cli::serve::actions::{LocalCommands, run_in, text_in};
 use crate::cli::{engine, stop as command};
 use crate::domain::event::RunCommand;
+use crate::domain::event::{AgentFamily, AgentMessage};
 use crate::domain::id::AgentId;
-use crate::domain::person_command::{AgentFamily, AgentMessage};
 
 /// Tells `agent` the `text`.
 pub(super) fn tell(commands: &LocalCommands, body: &Value) -> Result<Value, Error> {

@@ -8,7 +8,7 @@ use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::budget::OpenCalls;
 use crate::domain::event::AgentFailed;
-use crate::domain::fork::forked_count;
+use crate::domain::settings::forked_count;
 use crate::domain::turn::TurnCost;
 
 /// Returns the cost of all agents, live and finished.

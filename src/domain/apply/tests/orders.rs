@@ -3,9 +3,7 @@
 use super::*;
 use crate::domain::decide::message_read;
 use crate::domain::event::RunCommand;
-use crate::domain::person_command::{
-    AgentFamily, AgentHold, AgentMessage, AttachedSession, PromptEdit,
-};
+use crate::domain::event::{AgentFamily, AgentHold, AgentMessage, AttachedSession, PromptEdit};
 
 /// The id of a command, and that of the message that it brings.
 const COMMAND: &str = "0001785332800000-2f1a3c5e7b9d4f608192a3b4c5d6e7f8";

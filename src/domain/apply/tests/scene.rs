@@ -5,8 +5,8 @@
 
 use crate::domain::agent::Agent;
 use crate::domain::agent::AgentOptions;
+use crate::domain::apply::Effect;
 use crate::domain::apply::{ApplyError, apply, begin};
-use crate::domain::effect::Effect;
 use crate::domain::event::{
     AgentFailed, Event, JoinBegun, Record, RunStarted, StepFinished, TurnFailed,
 };

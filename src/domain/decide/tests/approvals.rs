@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::*;
+use crate::domain::apply::Effect;
 use crate::domain::approval::{ApprovalRequest, ApprovalRule, ApprovalVerdict};
 use crate::domain::consult::{AllowSpan, ConsultVerdict, PluginVerdict};
 use crate::domain::decide::advised_answer;
 use crate::domain::decide::approval_asked;
-use crate::domain::effect::Effect;
 use crate::domain::event::TurnFailed;
 use crate::domain::id::AgentId;
 use crate::domain::question::AnswerCommand;

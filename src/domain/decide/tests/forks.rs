@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::domain::event::{JoinFinished, StepFinished};
-use crate::domain::fork::ChildSpec;
 use crate::domain::join::{JoinCondition, JoinFallback, JoinOutcome, JoinTally, UnjoinedPolicy};
+use crate::domain::settings::ChildSpec;
 
 fn fork() -> Transition {
     tag(TagName::Fork, "N.md", "W.md")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::domain::advance::{Advance, AdvanceNext, AdvanceOutput};
-use crate::domain::effect::Effect;
+use crate::domain::apply::Effect;
 use crate::domain::event::{AdvancePosition, ProgramProgress, ProgramStatus, RoleResponded};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{OutputFormat, PromptTask};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::state::{ObjectState, Undecided};
-use crate::engine::restate::objects::kept_bodies::{QueuedRequest, set_list};
+use crate::engine::restate::objects::answered_list::{QueuedRequest, set_list};
 
 /// The most requests of a list.
 const LIST: usize = 128;

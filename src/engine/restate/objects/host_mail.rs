@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use super::answered_list::{AnsweredList, AnsweredRequest};
-use super::host_queue::HostQueue;
-use super::kept_bodies;
 use super::run_calls::{ActingHost, CarriedReply, OpenRequest, RunAnswer};
 use super::run_questions::keep_reply;
 use super::state::{ObjectState, Undecided};
-use crate::engine::restate::objects::kept_bodies::{
+use crate::engine::restate::objects::answered_list;
+use crate::engine::restate::objects::answered_list::{
     ANSWERED, QueuedRequest, is_question, queue_key,
 };
 use crate::engine::restate::objects::run_log::RunHead;
+use crate::engine::restate::objects::run_mail::HostQueue;
 
 /// Returns requests that a host has not received.
 pub(super) fn requests(
@@ -32,7 +32,7 @@ pub(super) fn requests(
     }
     let news = queue.entries.iter().filter(|one| of_host(one) && !one.is_received).take(limit);
     let wanted: Vec<(&str, u64)> = news.map(|one| (one.key.as_str(), one.batch)).collect();
-    let open = kept_bodies::load(&wanted, state)?;
+    let open = answered_list::load(&wanted, state)?;
     queue.set_begun_aside();
     queue.save(state)?;
     let open = open.into_iter().map(|(key, body)| OpenRequest { key, body });
@@ -88,7 +88,7 @@ pub(super) fn reply(
             kept.push((key.as_str(), body.as_str()));
         }
     }
-    let batches = kept_bodies::keep(&kept, &mut head.batches, state)?;
+    let batches = answered_list::keep(&kept, &mut head.batches, state)?;
     answered.entries.extend(kept.iter().zip(batches).map(|((key, _), batch)| AnsweredRequest {
         key: (*key).to_owned(),
         by: by.clone(),

@@ -7,21 +7,15 @@
 mod answered_list;
 mod begun_lists;
 pub(super) mod endpoint;
-mod host;
-pub(super) mod host_calls;
+pub(super) mod host;
 mod host_mail;
-mod host_queue;
-pub(super) mod index_calls;
-mod kept_bodies;
-pub(super) mod names;
 mod run;
 pub(super) mod run_calls;
 mod run_log;
 mod run_mail;
 mod run_questions;
 mod services;
-mod shell;
-mod state;
+pub(super) mod shell;
+pub(super) mod state;
 #[cfg(test)]
 mod tests;
-pub(super) mod waiters;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::restate::objects::index_calls::{IndexCall, IndexedRun};
-use crate::engine::restate::objects::names::FACTS;
 use crate::engine::restate::objects::run_calls::{
     CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
 };
 use crate::engine::restate::objects::run_log::{RunHead, TERMS};
+use crate::engine::restate::objects::shell::FACTS;
+use crate::engine::restate::objects::state::{IndexCall, IndexedRun};
 use crate::engine::restate::objects::state::{ObjectEffect, ObjectState, Undecided};
 use crate::engine::restate::objects::{host_mail, run_log, run_mail, run_questions};
 
@@ -182,7 +182,7 @@ pub(super) fn to_wait(
 
 /// Returns the keys that a call needs for certain, so that they are loaded at once.
 pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
-    use super::kept_bodies::{ANSWERED, WITHDRAWN, queue_key};
+    use super::answered_list::{ANSWERED, WITHDRAWN, queue_key};
     let mut keys = vec![super::run_log::HEAD.to_owned()];
     match call {
         RunCall::Leased { deed: LeasedDeed::Append { first, .. }, .. } => {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::restate::objects::host::NewsWaiters;
 use crate::engine::restate::objects::run_calls::{
     ActingHost, FactChangeCall, RunAnswer, SenderNumber,
 };
 use crate::engine::restate::objects::state::{ObjectState, Undecided};
-use crate::engine::restate::objects::waiters::NewsWaiters;
 
 /// The lines of a chunk.
 const CHUNK: u64 = 64;

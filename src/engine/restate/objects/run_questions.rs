@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::host_queue::HostQueue;
 use super::run_calls::CarriedRequest;
 use super::run_mail::enqueue;
 use super::state::{ObjectState, Undecided};
-use crate::engine::restate::objects::kept_bodies::{is_question, set_list};
+use crate::engine::restate::objects::answered_list::{is_question, set_list};
 use crate::engine::restate::objects::run_log::RunHead;
+use crate::engine::restate::objects::run_mail::HostQueue;
 
 const QUESTIONS: &str = "questions";
 

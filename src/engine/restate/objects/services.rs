@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use restate_sdk::prelude::*;
 
-use crate::engine::restate::objects::host_calls::{HostCall, HostLook};
-use crate::engine::restate::objects::index_calls::{
-    IndexAnswer, IndexCall, IndexLook, IndexedRun, VERSION, VersionedCall,
-};
-use crate::engine::restate::objects::names::{HOST, RUN};
+use crate::engine::restate::objects::host::{LONGEST_WAIT_MS, WaitCall};
 use crate::engine::restate::objects::run_calls::{
     LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
 };
+use crate::engine::restate::objects::shell::{HOST, RUN};
 use crate::engine::restate::objects::shell::{
     changed, changed_fact, looked, now, read, woken, written,
 };
+use crate::engine::restate::objects::state::{HostCall, HostLook};
+use crate::engine::restate::objects::state::{
+    IndexAnswer, IndexCall, IndexLook, IndexedRun, VERSION, VersionedCall,
+};
 use crate::engine::restate::objects::state::{ObjectState, Undecided};
-use crate::engine::restate::objects::waiters::{LONGEST_WAIT_MS, WaitCall};
 use crate::engine::restate::objects::{host, run, run_log};
 
 fn head() -> Vec<String> {

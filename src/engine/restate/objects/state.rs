@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::engine::restate::objects::host_calls::HostCall;
-use crate::engine::restate::objects::index_calls::IndexCall;
+use crate::domain::host::HostStanding;
 use crate::engine::restate::objects::run_calls::RunCall;
 
 /// The values of an object that were loaded so far; `None` for one that is not there.
@@ -155,3 +155,133 @@ pub(super) enum ObjectEffect {
 }
 
 impl Eq for ObjectEffect {}
+
+/// A run in the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum IndexedRun {
+    /// A supervisor has it, so that it has to be asked itself.
+    Held,
+    /// It is as it was left.
+    Left { last: u64, has_ended: bool },
+}
+
+/// A change of the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum IndexCall {
+    SetRun { run: String, state: IndexedRun },
+    AddHost { host: String },
+}
+
+/// A question to the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum IndexLook {
+    Version,
+    Runs,
+    Hosts,
+}
+
+/// The answer of the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum IndexAnswer {
+    Done,
+    Version(u32),
+    Runs(BTreeMap<String, IndexedRun>),
+    Hosts(BTreeSet<String>),
+}
+
+/// The version.
+pub(in crate::engine::restate) const VERSION: u32 = 6;
+
+/// The status of an answer to a call of another version.
+pub(in crate::engine::restate) const OTHER_VERSION: u16 = 426;
+
+/// A call with its version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::engine::restate) struct VersionedCall<C> {
+    pub(in crate::engine::restate) version: u32,
+    pub(in crate::engine::restate) call: C,
+}
+
+impl<C> VersionedCall<C> {
+    pub(in crate::engine::restate) fn new(call: C) -> Self {
+        Self { version: VERSION, call }
+    }
+}
+
+/// The version alone of a call whose rest another raymond has written.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct CallVersion {
+    pub(super) version: u32,
+}
+
+/// A call that may change a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum HostCall {
+    Register {
+        worker: String,
+        report: Value,
+        /// The silence after which it is taken from another worker.
+        silence_ms: u64,
+    },
+    Heartbeat {
+        epoch: u64,
+        report: Value,
+    },
+    SetStanding(HostStanding),
+    Remove,
+    /// A run has requests for it from now on.
+    AddRun {
+        run: String,
+    },
+    /// A run has none any more.
+    DropRun {
+        run: String,
+    },
+    /// There is a request.
+    Mail,
+    /// Notes who waits for more mail than was seen.
+    Watch {
+        awakeable: String,
+        seen: u64,
+    },
+}
+
+/// A question about a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum HostLook {
+    /// Asks for the runs that have requests, if the epoch is the newest.
+    Runs {
+        epoch: u64,
+    },
+    State,
+}
+
+/// The answer of a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine::restate) enum HostObjectAnswer {
+    Done,
+    /// The host is in this epoch. Its runs are to be told the oldest one that is not over.
+    Epoch {
+        epoch: u64,
+        oldest_valid: u64,
+        runs: Vec<String>,
+    },
+    Standing(HostStanding),
+    Fenced,
+    Taken,
+    NoSuchHost,
+    Runs(Vec<String>),
+    State {
+        epoch: u64,
+        standing: HostStanding,
+        silent_ms: u64,
+        report: Value,
+    },
+}

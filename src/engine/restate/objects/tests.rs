@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::host_calls::HostCall;
-use super::index_calls::{IndexCall, IndexedRun};
-use super::names::FACTS;
 use super::run;
 use super::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer,
     RunCall, RunLook, RunTopic, SenderNumber,
 };
 use super::state::decided;
+use crate::engine::restate::objects::shell::FACTS;
+use crate::engine::restate::objects::state::HostCall;
 use crate::engine::restate::objects::state::ObjectEffect;
+use crate::engine::restate::objects::state::{IndexCall, IndexedRun};
 
 mod answers;
 mod hosts;

@@ -1,7 +1,7 @@
 //! Lists in a program: the names of roles with `:each`, and the elements of `for-each`.
 
 use super::{Bindings, DefinitionExpander};
-use crate::language::program::form::{Form, FormContent};
+use crate::language::program::parse::{Form, FormContent};
 use crate::language::report::quoted;
 
 impl DefinitionExpander<'_> {

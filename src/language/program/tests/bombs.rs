@@ -3,9 +3,9 @@
 use crate::language::diagnostic::Diagnostic;
 use proptest::prelude::*;
 
-use super::super::lines::LineIndex;
 use super::super::{parse, syntax_fixes};
 use super::{SEED, reading, said, state};
+use crate::language::program::parse::LineIndex;
 use crate::language::report::FileDiagnostics;
 
 #[test]

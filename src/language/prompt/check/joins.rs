@@ -1,8 +1,8 @@
 //! The checks of joins that cannot be met: no agent was forked before, or fewer than are waited for.
 
-use crate::domain::fork::ForkSettings;
 use crate::domain::id::StateName;
 use crate::domain::join::JoinCondition;
+use crate::domain::settings::ForkSettings;
 use crate::domain::transition::{ForkList, TagName, Transition, Variables};
 use crate::language::fork_plan;
 use crate::language::position::SourcePlace;

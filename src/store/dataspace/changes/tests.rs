@@ -1,7 +1,7 @@
 //! Tests of the change log's file: its numbers, its limit, and what is no line of it.
 
-use super::super::log_content::{ChangeLogContent, lines};
 use super::*;
+use crate::store::dataspace::write::{ChangeLogContent, lines};
 
 const ROOM: u64 = 200;
 

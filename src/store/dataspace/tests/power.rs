@@ -1,8 +1,8 @@
 //! A power cut: the log is as it was flushed, and the files that it names are as old as can be.
 
 use super::super::entry::{ChangeLogEntry, LoggedChange, ProvenFact};
-use super::super::log_content::ChangeLogContent;
 use super::{Place, step};
+use crate::store::dataspace::write::ChangeLogContent;
 
 /// Cuts the power: the log is of another boot, and each file that it names is gone, or has its oldest content.
 pub(super) fn cut_power(place: &Place) {

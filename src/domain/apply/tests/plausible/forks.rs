@@ -7,9 +7,9 @@ use super::{Journal, states};
 use crate::domain::agent::AgentOptions;
 use crate::domain::apply::tests::scene;
 use crate::domain::decide::finish_join;
-use crate::domain::fork::{ChildSpec, ForkGroup};
 use crate::domain::id::{Folder, SessionId};
 use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
+use crate::domain::settings::{ChildSpec, ForkGroup};
 
 pub(super) fn joins() -> impl Strategy<Value = Join> {
     let otherwise = || {

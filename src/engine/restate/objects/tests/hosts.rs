@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::super::host;
-use super::super::host_calls::{HostCall, HostLook, HostObjectAnswer};
 use super::super::run_calls::{RunAnswer, RunCall};
 use super::super::state::decided;
 use super::{TestRun, begin, by, reply, send, texts};
 use crate::domain::host::HostStanding;
 use crate::engine::restate::objects::state::ObjectEffect;
+use crate::engine::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
 
 #[test]
 fn host_keeps_its_epoch_for_the_same_worker_alone() {

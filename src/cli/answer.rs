@@ -85,11 +85,14 @@ impl AnswerOutcome {
         let RunView { mut run, held, .. } = load_view(root, id)?;
         let waiting = apply_inbox(&mut run, &dir, key)?.into_iter().filter_map(InboxItem::answer);
         let waiting: Vec<AcceptedAnswer> = waiting.collect();
-        let (mut answered, mut known) = (Vec::new(), waiting.clone());
+        let (stored, mut answered) = (run.clone(), Vec::new());
         for given in answers {
-            let (given, event) = examine((&run, held), &known, given?)?;
+            let given = examine(&run, given?, |given| {
+                answered_twice(&answered, given)
+                    .unwrap_or_else(|| nobody_asks((&stored, held), &waiting, given))
+            });
+            let (given, event) = given.map_err(|error| nothing_stored(error, &answered))?;
             apply_event(&mut run, event.event());
-            known.push(event.clone());
             answered.push((given, event));
         }
         let mut names = CommandNames::after(&dir.inbox(), key);
@@ -139,16 +142,16 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
 
 /// Returns an answer addressed to the very question that it answers, and the event that it leads to.
 fn examine(
-    (run, held): (&Run, bool),
-    waiting: &[AcceptedAnswer],
+    run: &Run,
     given: AnswerCommand,
+    nobody_asks: impl Fn(&AnswerCommand) -> String,
 ) -> Result<(AnswerCommand, AcceptedAnswer), Error> {
     let id = &run.workflow_id;
     let event = match decide(run, &given) {
         Ok(event) => AcceptedAnswer::of(event)
             .ok_or_else(|| Error::Usage(format!("{} is not asked", given.node)))?,
         Err(AnswerError::NoQuestion { .. }) => {
-            return Err(Error::Usage(nobody_asks((run, held), waiting, &given)));
+            return Err(Error::Usage(nobody_asks(&given)));
         }
         Err(error) => return Err(Error::Usage(error.to_string())),
     };
@@ -168,6 +171,26 @@ fn examine(
         ..given
     };
     Ok((to, event))
+}
+
+/// Returns the error text for a question that an earlier answer of this command line answers.
+fn answered_twice(
+    earlier: &[(AnswerCommand, AcceptedAnswer)],
+    given: &AnswerCommand,
+) -> Option<String> {
+    let AnswerCommand { agent, node, text, .. } = given;
+    let is_same = |one: &AcceptedAnswer| {
+        one.name() == *node && agent.as_ref().is_none_or(|agent| *agent == one.turn().agent)
+    };
+    let first = earlier.iter().find(|(_, one)| is_same(one))?.1.chosen();
+    Some(format!("{node} is answered twice on this command line: {first}, {text}; give one answer"))
+}
+
+/// Adds to an error that the earlier answers of this command line are not stored, either.
+fn nothing_stored(error: Error, earlier: &[(AnswerCommand, AcceptedAnswer)]) -> Error {
+    let Some((_, first)) = earlier.first() else { return error };
+    let (why, name, text) = (error.to_string(), first.name(), first.chosen());
+    Error::Usage(format!("{why}. Nothing was stored, not even {name}={text}"))
 }
 
 /// Returns the error text for a name under which nobody asks: answered already, or another one was meant.

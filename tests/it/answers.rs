@@ -106,7 +106,11 @@ fn first_valid_answer_to_paused_run_is_used_on_resume() {
         .stderr_has("t has no open question ask_type of main.1; open questions: main/ask_type");
     test.raymond(&["answer", "t", "ask_type=git", "ask_type=web"])
         .code(64)
-        .stderr_has("main/ask_type has been answered already: git");
+        .stderr_has("ask_type is answered twice on this command line: git, web; give one answer. Nothing was stored, not even ask_type=git");
+    test.raymond(&["answer", "t", "ask_type=git", "typo=web"])
+        .code(64)
+        .stderr_has("t has no open question typo")
+        .stderr_has("Nothing was stored, not even ask_type=git");
     answer("ask_type=svn")
         .code(64)
         .stderr_has("WF504 `svn` is not an answer to ask_type: use one of git, web");
@@ -143,7 +147,7 @@ fn live_run_takes_answers_as_they_arrive() {
     live.wait_event("graph_advanced", 4);
     test.raymond(&["answer", "t", "ask_name=2", "ask_type=git"])
         .code(64)
-        .stderr_has("no question of t waits");
+        .stderr_has("t has no open question ask_type");
     test.raymond(&["answer", "t", "ask_name=main"]).ok();
     live.wait().ok().stderr_has("A web source called main.");
     assert_eq!(answered(&test), ["git", "again", "web", "main"]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::reachable_errors::{SCRIPT, UNKNOWN_STATE, errors_from, found_from};
+use super::reachable_errors::{MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from};
 use super::request::RunRequest;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, StateName};
@@ -85,7 +85,8 @@ fn refuse_errors_from(
     let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
         found_from(&scope, entry, settings, vocabulary).into_iter().partition(Diagnostic::is_error);
     warnings.retain(|one| match settings.answerer {
-        AnswererKind::Scripted => one.code == UNKNOWN_STATE,
+        _ if one.code == MANIFEST => true,
+        AnswererKind::Scripted => [UNKNOWN_STATE, SCRIPT].contains(&one.code),
         AnswererKind::Claude => HINT_CODES.contains(&one.code) && !has_gateway(),
         AnswererKind::Replay => false,
     });

@@ -17,6 +17,9 @@ use crate::language::source::{self, WorkflowSource};
 use crate::runtime::error::{RefusalScope, WorkflowErrors};
 use crate::store::workflow::WorkflowDir;
 
+/// The code of mistakes in `raymond.yaml`, or in a file that should have this name.
+pub(super) const MANIFEST: &str = "RF003";
+
 /// The code of mistakes in `replies.yaml`. They stop only a run that takes its answers from there.
 pub(super) const SCRIPT: &str = "RF004";
 

@@ -200,3 +200,21 @@ fn check_takes_variables_with_and_without_values() {
     outcome.assert(!outcome.stdout.contains("{{a}}"), "`a` is given");
     test.raymond(&["check", ".", "--var", "=b"]).code(64);
 }
+
+#[test]
+fn manifest_of_another_name_is_reported_and_refused_if_it_has_a_budget() {
+    for name in ["raymond.yml", "Raymond.yaml", "RAYMOND.YML"] {
+        let flow = |text: &[u8]| {
+            let test = Test::new().prompt("START.md", "Say it: <result>x</result>");
+            test.file(name, text).file("replies.yaml", b"START.md: <result>x</result>\n")
+        };
+        let said = format!(
+            "{name}:1:1: RF003 this file has no effect, nor does its budget of $0.25; its name has to be raymond.yaml"
+        );
+        let test = flow(b"budget: 0.25\n");
+        test.raymond(&["check", "."]).code(65).says(&said);
+        test.run(&["START.md", "--agent", "scripted"]).code(65).stderr_has(&said);
+        let said = "this file has no effect; its name has to be raymond.yaml";
+        flow(b"max_procs: 2\n").run(&["START.md", "--agent", "scripted"]).ok().stderr_has(said);
+    }
+}

@@ -46,16 +46,28 @@ impl FolderDiagnostics<'_> {
         (own, files + 1)
     }
 
-    /// Warns of files that end in `.yml` and have no effect.
+    /// Warns of files that have no effect, because their names end in `.yml` or have capitals. A manifest that is not
+    /// read is an error if a budget is in it.
     pub(super) fn misnamed(&mut self) {
-        for (written, meant, code) in
-            [("raymond.yml", manifest::FILE, "RF003"), ("replies.yml", replies::FILE, "RF004")]
-        {
-            let Ok(name) = StateName::parse(written) else { continue };
-            if self.source.read(&name).is_ok() {
-                let message = format!("this file has no effect; its name has to be {meant}");
-                self.warning(&name, SourcePlace::START, code, message);
+        for name in self.source.names().unwrap_or_default() {
+            let lower = name.as_str().to_ascii_lowercase().replace(".yml", ".yaml");
+            let known = [(manifest::FILE, "RF003"), (replies::FILE, "RF004")];
+            let Some((meant, code)) = known.into_iter().find(|(meant, _)| *meant == lower) else {
+                continue;
+            };
+            // Where the file system ignores case, it is read.
+            let is_read = |meant| self.source.read(&meant).is_ok();
+            let is_capital = !name.as_str().ends_with(".yml");
+            if name.as_str() == meant || is_capital && StateName::parse(meant).is_ok_and(is_read) {
+                continue;
             }
+            let text = self.source.read(&name).unwrap_or_default();
+            let budget = manifest::examine(&text).manifest.budget.filter(|_| code == "RF003");
+            let severity = budget.map_or(Severity::Warning, |_| Severity::Error);
+            let budget = budget
+                .map_or_else(String::new, |budget| format!(", nor does its budget of {budget}"));
+            let message = format!("this file has no effect{budget}; its name has to be {meant}");
+            self.add(&name, SourcePlace::START, code, (severity, message));
         }
     }
 

@@ -45,13 +45,15 @@ pub(super) fn check_entry(
     graphs: &GraphSetup,
 ) -> Result<PreflightResult, Error> {
     let checked = match StateKind::of(&workflow.entry) {
-        Some(StateKind::Graph) => first_graph(workflow, graphs, settings),
+        Some(StateKind::Graph) => first_graph(workflow, request, graphs, settings),
         Some(StateKind::Program) => first_program(workflow, request, settings),
         Some(StateKind::Script) => first_script(workflow, settings),
         Some(StateKind::Prompt) | None => first_prompt(workflow, id, request, settings),
     };
     let mut checked = checked?;
     checked.warnings.extend(idle_rules(workflow, settings));
+    let idle = settings.claude_args.first().filter(|_| !settings.answerer.calls_model());
+    checked.warnings.extend(idle.map(|first| format!("what follows -- has no effect: no model is called; if {first} is meant for raymond, write it before --")));
     checked.warnings.extend(unused_values(workflow, request, settings));
     Ok(checked)
 }
@@ -74,14 +76,23 @@ fn unused_values(workflow: &Workflow, request: &RunRequest, settings: &Settings)
             *is_script || placeholders(text).any(|(placeholder, _)| placeholder == name)
         })
     };
-    let input = request.input.as_ref().map(|_| ("--input".to_owned(), "input"));
-    let variables = settings.variables.keys().map(|name| (format!("--var {name}"), name.as_str()));
-    let unused = input.into_iter().chain(variables).filter(|(_, name)| !is_read(name));
-    let unused = unused
-        .map(|(option, name)| format!("{option} has no effect: no state contains {{{{{name}}}}}"));
     let contexts = settings.context.keys();
     let contexts = contexts.map(|key| format!("--context {key} has no effect without a program"));
-    unused.chain(contexts).collect()
+    let why = |name: &str| format!("no state contains {{{{{name}}}}}");
+    ineffective(request, settings, is_read, why).chain(contexts).collect()
+}
+
+/// Returns a warning for each value that was given and is not read.
+fn ineffective(
+    request: &RunRequest,
+    settings: &Settings,
+    is_read: impl Fn(&str) -> bool,
+    why: impl Fn(&str) -> String,
+) -> impl Iterator<Item = String> {
+    let input = request.input.as_ref().map(|_| ("--input".to_owned(), "input"));
+    let variables = settings.variables.keys().map(|name| (format!("--var {name}"), name.as_str()));
+    let unused = input.into_iter().chain(variables).filter(move |(_, name)| !is_read(name));
+    unused.map(move |(option, name)| format!("{option} has no effect: {}", why(name)))
 }
 
 /// Returns a warning for each rule that was given for all states and allows nothing.
@@ -161,15 +172,19 @@ fn first_prompt(
 fn first_script(workflow: &Workflow, settings: &Settings) -> Result<PreflightResult, Error> {
     let Workflow { scope, entry, .. } = workflow;
     PreparedScript::read(entry, None, scope)?;
-    let reach =
-        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let by_text =
+        WorkflowMapOptions { by_text: true, max_states: MAX_SURVEYED_STATES, graphs: None };
+    // A run that takes its replies from a file needs it as soon as it comes to a prompt.
+    let asks = settings.answerer == AnswererKind::Scripted
+        && WorkflowMap::of(entry, scope, by_text).prompts().next().is_some();
+    let reach = WorkflowMapOptions { by_text: false, ..by_text };
     refuse_widenings(scope, settings, |ceiling| {
         in_outline(&WorkflowMap::of(entry, scope, reach), scope, ceiling)
     })?;
     Ok(PreflightResult {
         options: AgentOptions::default(),
         warnings: survey(entry, scope),
-        asks: false,
+        asks,
         budget: None,
         definition: None,
     })
@@ -177,6 +192,7 @@ fn first_script(workflow: &Workflow, settings: &Settings) -> Result<PreflightRes
 
 fn first_graph(
     workflow: &Workflow,
+    request: &RunRequest,
     graphs: &GraphSetup,
     settings: &Settings,
 ) -> Result<PreflightResult, Error> {
@@ -200,7 +216,13 @@ fn first_graph(
     for (node, text) in prepared_answers(settings) {
         answers::check(&graph, node, text).map_err(|why| wrong_answer(node, text, why))?;
     }
-    let warnings = warnings.iter().map(Diagnostic::without_severity).collect();
+    let mut warnings: Vec<String> = warnings.iter().map(Diagnostic::without_severity).collect();
+    // The states of further agents may read any.
+    let lower = text.to_lowercase();
+    let known = |name: &str| if name == "input" { "arguments" } else { name }.to_owned();
+    let is_read = |name: &str| graph.starts_agents() || lower.contains(&known(name).to_lowercase());
+    let why = |name: &str| format!("this graph does not use ${{{}}}", known(name));
+    warnings.extend(ineffective(request, settings, is_read, why));
     Ok(PreflightResult {
         options: step::agent_options(entry, &source),
         warnings,
@@ -308,6 +330,10 @@ fn first_program(
         program::user_input::check(&program, node, text)
             .map_err(|why| wrong_answer(node, text, why))?;
     }
+    let is_read = |key: &str| program.context.contains(key);
+    let why = |key: &str| format!("this program does not use @context/{key}");
+    let mut warnings: Vec<String> = warnings.iter().map(Diagnostic::without_severity).collect();
+    warnings.extend(ineffective(request, settings, is_read, why));
     let given = |key: &str| {
         (key == "input" && request.input.is_some())
             || settings.context.contains_key(key)
@@ -322,7 +348,7 @@ fn first_program(
     }
     Ok(PreflightResult {
         options: AgentOptions::default(),
-        warnings: warnings.iter().map(Diagnostic::without_severity).collect(),
+        warnings,
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,
         definition: Some(Box::new(program.kept(entry.clone(), workflow.folder.clone()))),

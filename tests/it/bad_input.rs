@@ -313,3 +313,41 @@ fn value_that_no_state_reads_is_reported_at_the_start() {
         .stderr_has("RF005 unknown prompt STRAT.md; did you mean START.md?")
         .stderr_lacks("--var topic has");
 }
+
+#[test]
+fn value_that_no_graph_or_program_reads_is_reported_at_the_start() {
+    let graph = |text: &str| {
+        format!(
+            "name: flow\nversion: 1.0.0\ndescription: x\nentry_preconditions: []\ninitial_state: {{ topic: x }}\nstart_node: a\nnodes:\n  a: {{ type: action, actions: [{{ type: compute, expression: \"1\", store_as: n }}], on_success: done, on_failure: done }}\nendings:\n  done: {{ type: success, message: \"{text}\" }}\n"
+        )
+    };
+    let program = "(workflow f (roles (a)) (state s (action (log \"~a\" @context/topic) (send-prompt :agent a :template \"hi\" :request-id r) (await (transcript-response :request-id r)))))";
+    let given = ["--agent", "scripted", "--input", "hi", "--var", "topic=x", "--var", "topci=y"];
+    let unread = Test::new().file("workflow.yaml", graph("{{input}} on {{topic}}").as_bytes());
+    unread
+        .run(&[&["workflow.yaml"], &given[..]].concat())
+        .ok()
+        .stderr_has("--input has no effect: this graph does not use ${arguments}")
+        .stderr_has("--var topci has no effect: this graph does not use ${topci}")
+        .stderr_lacks("--var topic has");
+    unread
+        .raymond(&["check", "."])
+        .says("is plain text in a graph; write `${arguments}`")
+        .says("is plain text in a graph; write `${topic}`");
+    let read = Test::new().file("workflow.yaml", graph("${arguments} ${topic} {{x}}").as_bytes());
+    read.run(&["workflow.yaml", "--agent", "scripted", "--input", "hi"])
+        .ok()
+        .stderr_lacks("has no effect");
+    read.raymond(&["check", "."]).stderr_lacks("plain text");
+    let wrong = Test::new().file("workflow.yaml", graph("${input}").as_bytes());
+    wrong.raymond(&["check", "."]).says("the text of --input is `${arguments}`");
+    let test = Test::new()
+        .file("workflow.lisp", program.as_bytes())
+        .file("replies.yaml", b"workflow.lisp#a: hello\n");
+    let given = [&["workflow.lisp"], &given[..]].concat();
+    test.run(&given)
+        .ok()
+        .stderr_has("--input has no effect: this program does not use @context/input")
+        .stderr_has("--var topci has no effect: this program does not use @context/topci")
+        .stderr_lacks("--var topic has");
+}

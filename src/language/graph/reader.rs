@@ -15,6 +15,7 @@ use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::position::SourcePlace;
 use crate::language::report::{FileDiagnostics, quoted};
 use crate::language::source::WorkflowSource;
+use crate::language::template::placeholders;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 use crate::language::yaml::tree::inside;
 
@@ -179,6 +180,10 @@ impl GraphReader<'_> {
     pub(super) fn template(&mut self, node: &YamlValue) -> Option<ValueTemplate> {
         let mut sound = true;
         for (at, text) in node.texts() {
+            for (name, offset) in placeholders(&text.text) {
+                let place = inside(self.text, at, text, offset);
+                self.variables.braces.push((place, name.to_owned()));
+            }
             match ValueTemplate::parse(&Value::String(text.text.to_string())) {
                 Ok(template) => self.reads(at, text, template.reads()),
                 Err((flaw, _)) => {

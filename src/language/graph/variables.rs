@@ -40,6 +40,9 @@ const STORING: [&str; 5] = ["store_as", "store_in", "store_path_as", "collect_as
 /// The name that other engines give to the answer to a question.
 const ANSWER: &str = "response";
 
+/// The name of the text of `--input` in prompts.
+const INPUT: &str = "input";
+
 struct VariableRead {
     at: SourcePlace,
     path: String,
@@ -56,6 +59,8 @@ pub(super) struct VariableUses {
     flags: BTreeSet<String>,
     prompts: BTreeSet<String>,
     fields: BTreeSet<String>,
+    /// The placeholders of prompts, which are text here: `{{name}}`.
+    pub(super) braces: Vec<(SourcePlace, String)>,
     /// How often each name below `computed` is written after the beginning.
     writes: BTreeMap<String, usize>,
     /// How often each name below `computed` is given the result of a command.
@@ -218,6 +223,14 @@ impl VariableUses {
 
     /// Reports the variables that are read but never written.
     pub(super) fn check(&self, report: &mut FileDiagnostics) {
+        for (at, name) in &self.braces {
+            let meant = if name == INPUT { "arguments" } else { name.as_str() };
+            if self.is_known(meant) {
+                let message =
+                    format!("`{{{{{name}}}}}` is plain text in a graph; write `${{{meant}}}`");
+                report.add(*at, "WF330", Severity::Warning, message);
+            }
+        }
         for VariableRead { at, path, optional } in &self.reads {
             let (name, rest) = split(path);
             let below = split(rest).0;
@@ -255,6 +268,8 @@ impl VariableUses {
             let mut hint = report.hint(leaf(name, below), self.names(name, below), String::new);
             if name == ANSWER {
                 "; the answer to a question is `user_responses.NODE`".clone_into(&mut hint);
+            } else if name == INPUT {
+                "; the text of --input is `${arguments}`".clone_into(&mut hint);
             }
             report.add(*at, "WF330", severity, format!("variable {}: {why}{hint}", quoted(path)));
         }

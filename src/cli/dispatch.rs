@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, CliCommand, DirArgs};
@@ -13,8 +12,8 @@ use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, attach, branch, check, clean, costs, diagnostics, diff, edit, engine,
     facts, graph, help, hosts, import, list, log, new, output, pending, person, record, recover,
-    retry, rules, run, runnable, schema, serve, show, signal, start, status, stop, test, top, tree,
-    trust, worker, workflow, worktrees,
+    retry, rules, run, runnable, schema, serve, show, signal, start, status, stop, test, tips, top,
+    tree, trust, worker, workflow, worktrees,
 };
 use crate::cli::completions;
 use crate::process::helper_environment::NamedVariables;
@@ -68,9 +67,6 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
                 return CliExitCode::Usage.into();
             }
             output::print_help(&error);
-            if help::is_second_word(&error) {
-                output::tell("tip: put a text with spaces in quotes");
-            }
             return CliExitCode::Usage.into();
         }
     };
@@ -121,26 +117,18 @@ fn unknown_command(words: &[&str], error: &clap::Error) -> Option<String> {
 fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
     let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
     let first = color::first_other(&arguments);
-    let words: Vec<&str> = arguments.iter().skip(first).filter_map(|word| word.to_str()).collect();
+    let given = arguments.clone();
+    let words: Vec<&str> = given.iter().skip(first).filter_map(|word| word.to_str()).collect();
     let arguments = if help::asks_for_all(&words) {
         vec!["raymond".into(), "--help".into()]
     } else {
         help::help_request(&grammar, with_default_command(&grammar, arguments), first)
     };
-    let mut matches = grammar.try_get_matches_from_mut(arguments).map_err(without_trailing_tip)?;
+    let mut matches = match grammar.try_get_matches_from_mut(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return Err(tips::with_tips(error, &grammar, &words)),
+    };
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
-}
-
-/// Returns an error without the tip to write an unknown option behind `--`: the words there are arguments of Claude Code, and
-/// no values of raymond's.
-fn without_trailing_tip(mut error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
-        tips.retain(|tip| !tip.to_string().contains("as a value, use"));
-        if !tips.is_empty() {
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
-        }
-    }
-    error
 }
 
 /// Puts `run` in front of a command line that begins with a target or an option of `run`.

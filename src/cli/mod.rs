@@ -66,6 +66,7 @@ pub mod summary;
 mod table;
 pub mod target;
 mod test;
+mod tips;
 pub mod top;
 pub mod tree;
 pub mod trust;

@@ -297,6 +297,9 @@ pub struct SupervisionArgs {
 
 /// Reads a budget: an amount with which at least one turn can start.
 pub(super) fn budget(text: &str) -> Result<Usd, String> {
+    if text.starts_with('+') {
+        return Err("write the total, such as 0.20, not an increase".to_owned());
+    }
     match dollars(text)? {
         Usd::ZERO => Err("a run cannot do anything with a budget of 0; give a larger amount, or try the workflow without a model: --agent scripted".to_owned()),
         amount => Ok(amount),
@@ -399,6 +402,7 @@ mod tests {
     #[test]
     fn invalid_dollars_or_backoff_is_refused() {
         assert_eq!(budget("$0.50"), Ok(Usd::from_dollars(0.5)));
+        assert!(budget("+0.1").is_err_and(|why| why.contains("the total")));
         assert!(["-1", "nan", "x", "0", "$0.00"].iter().all(|text| budget(text).is_err()));
         assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
         assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());

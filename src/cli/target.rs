@@ -10,6 +10,7 @@ use super::help::meant_command;
 use super::output;
 use crate::domain::id::RunId;
 use crate::language::hint::{closest, did_you_mean};
+use crate::plain_file;
 use crate::runtime::{FIRST_STATE, Workflow, directories};
 use crate::store;
 use crate::store::dataspace::{Dataspace, DefinedProgram};
@@ -42,6 +43,13 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
         )));
     }
     if path.is_dir() || path.symlink_metadata().is_ok() {
+        let text = plain_file::text(path).unwrap_or_default();
+        let is_case = |line: &str| line.starts_with("cases:") || line.starts_with("expect:");
+        if target.ends_with(".yaml") && text.lines().any(is_case) {
+            return Err(Error::Usage(format!(
+                "{target}: this is a file of test cases; run them: raymond test {target}"
+            )));
+        }
         let workflow = Workflow::open(path)?;
         note_defined(target, root);
         return Ok(RunTarget::Workflow(Box::new(workflow)));
@@ -99,9 +107,12 @@ pub(super) fn similar_path(path: &Path) -> Option<PathBuf> {
 /// Returns the error text for an unknown name, with a similar one if there is any.
 fn nothing(target: &str, root: &RunsRoot) -> String {
     let ids = view::ids(root).unwrap_or_default();
-    let hint = if let Some(id) = closest(target, ids.iter().map(RunId::as_str)) {
+    let path = similar_path(Path::new(target));
+    let is_path = path.as_ref().is_some_and(|path| path.as_os_str().eq_ignore_ascii_case(target));
+    let id = closest(target, ids.iter().map(RunId::as_str)).filter(|_| !is_path);
+    let hint = if let Some(id) = id {
         format!("; did you mean the run {id}?")
-    } else if let Some(path) = similar_path(Path::new(target)) {
+    } else if let Some(path) = path {
         format!("; {}", did_you_mean(target, &path.display().to_string()))
     } else if let Some(command) = meant_command(&Cli::command(), target) {
         format!("; did you mean the command `raymond {command}`? Options stand behind it")

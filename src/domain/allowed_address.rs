@@ -69,6 +69,10 @@ impl FromStr for AllowedAddress {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self { target: whole(address), port: None });
         }
+        if let Some((_, rest)) = text.split_once("://") {
+            let host = rest.split('/').next().unwrap_or_default();
+            return Err(format!("write it without scheme and path: {host}"));
+        }
         if let Some((address, length)) = text.split_once('/') {
             return network(address, length)
                 .map(|target| Self { target, port: None })
@@ -280,6 +284,12 @@ mod tests {
         assert!(covers("0.0.0.0/0", "192.168.0.1", 1) && !covers("0.0.0.0/0", "::1", 1));
         assert!(covers("fd00::/8", "fd12::1", 1) && !covers("localhost", "127.0.0.1", 1));
         assert!(!read("127.0.0.1:80").covers("127.0.0.1".parse().expect("one"), None));
+    }
+
+    #[test]
+    fn url_is_refused_with_its_host() {
+        let error = "https://localhost:3000/a?b".parse::<AllowedAddress>().expect_err("a URL");
+        assert_eq!(error, "write it without scheme and path: localhost:3000");
     }
 
     #[test]

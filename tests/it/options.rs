@@ -165,3 +165,51 @@ fn unlikely_model_gets_a_warning_unless_a_gateway_may_know_it() {
     test.run(&run).ok().stderr_lacks("model alias");
     test.raymond(&["check", "START.md"]).ok().stdout_lacks("model alias");
 }
+
+/// Returns a folder `flow` with a workflow, a case of it and its replies.
+fn small_flow() -> Test {
+    Test::new()
+        .prompt("flow/START.md", "Say {{input}}. End with <result>x</result>")
+        .file("flow/replies.yaml", b"START.md: <result>x</result>\n")
+        .file("flow/tests/main.yaml", b"expect: { result: x }\n")
+}
+
+#[test]
+fn wrong_sort_of_file_is_reported_with_the_command_for_it() {
+    let test = small_flow();
+    test.run(&["flow/tests/main.yaml"])
+        .code(64)
+        .stderr_has("this is a file of test cases; run them: raymond test flow/tests/main.yaml");
+    test.raymond(&["test", "flow/replies.yaml"])
+        .code(64)
+        .stderr_has("flow/replies.yaml: this is not a file of cases");
+    test.run(&["flow", "--agent", "scripted", "--id", "flow-1"]).ok();
+    test.raymond(&["run", "FLOW"]).code(64).stderr_has("did you mean flow?");
+}
+
+#[test]
+fn text_that_was_meant_otherwise_is_warned_of() {
+    let test = small_flow().file("notes.txt", b"sea");
+    let scripted = ["flow", "--agent", "scripted", "--dry-run", "--input"];
+    for file in ["notes.txt", "@notes.txt"] {
+        let said = test.raymond(&[&["run"], &scripted[..], &[file]].concat());
+        said.stderr_has("the name of a file; for its content: --input - < notes.txt");
+    }
+    let behind = ["sea", "--", "--budget", "0.01"];
+    test.raymond(&[&["run"], &scripted[..], &behind].concat())
+        .stderr_has("what follows -- has no effect: no model is called; if --budget is meant")
+        .stderr_lacks("the name of a file");
+}
+
+#[test]
+fn scripted_run_that_begins_with_a_script_needs_the_replies_at_the_start() {
+    let test = Test::new()
+        .file("START.sh", b"echo '<goto>NEXT.md</goto>'\n")
+        .prompt("NEXT.md", "Go. <result>x</result>");
+    test.run(&["START.sh", "--trust", "--agent", "scripted"])
+        .code(65)
+        .stderr_has("--agent scripted needs this file");
+    assert!(!test.run_dir().exists());
+    let alone = Test::new().file("START.sh", b"echo '<result>x</result>'\n");
+    alone.run(&["START.sh", "--trust", "--agent", "scripted"]).ok();
+}

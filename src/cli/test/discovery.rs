@@ -10,6 +10,7 @@ use crate::language::hint::closest;
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::STARTS;
+use crate::language::replies;
 use crate::plain_file;
 
 /// The folder beside a workflow that has its cases.
@@ -70,7 +71,7 @@ pub(super) fn shown(path: &Path) -> String {
 /// [`Error::Usage`] if there are none.
 pub(super) fn case_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.is_file() {
-        if !is_yaml(path) {
+        if !is_yaml(path) || path.ends_with(replies::FILE) {
             return Err(Error::Usage(format!(
                 "{}: this is not a file of cases; name the workflow's folder, or a YAML file in its folder {FOLDER}",
                 path.display()

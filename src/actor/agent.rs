@@ -23,6 +23,7 @@ use crate::domain::id::AgentId;
 use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
 use crate::language::prompt::step::UnfilledPlaceholder;
+use crate::language::prompt::step::{RESULTS, RESULTS_FILE};
 use crate::language::resume::turn::{PreparedTurn, TurnRules};
 
 /// A live agent.
@@ -89,7 +90,12 @@ impl AgentActor {
             return self.report(TurnReport::failed(input.turn, failure));
         }
         for UnfilledPlaceholder { name, place } in self.context.take_unwarned(unfilled) {
-            tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
+            let remedy = if [RESULTS, RESULTS_FILE].contains(&name.as_str()) {
+                "only a state with `join` gets it: add `join: all` to its frontmatter"
+            } else {
+                "give it with --var NAME=TEXT, or as an attribute of the tag that leads here"
+            };
+            tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; {remedy}");
         }
         let turn_context = TurnContext { rules: Box::new(rules), spent: permit.spent };
         if permit.begun || self.context.interceptors.is_empty() {

@@ -166,11 +166,12 @@ impl TransitionPolicy {
         self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
     }
 
-    /// Returns the allowed transition with the same tag to the same states.
+    /// Returns the allowed transition with the same tag to the same states, or the result that needs attributes.
     pub fn nearest(&self, asked: &Transition) -> Option<&Transition> {
+        let has_attributes = |entry: &Transition| matches!(entry, Transition::Result { variables, .. } if !variables.is_empty());
         let is_near = |entry: &&Transition| {
             entry.tag() == asked.tag()
-                && asked.states().next().is_some()
+                && (asked.states().next().is_some() || has_attributes(entry))
                 && entry.states().eq(asked.states())
         };
         self.allowed.iter().find(is_near)

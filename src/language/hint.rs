@@ -31,6 +31,34 @@ pub fn did_you_mean(wanted: &str, similar: &str) -> String {
     format!("did you mean {similar}?{reason}")
 }
 
+/// Keys that people write in place of others: the key, another one that is known at the same place, and the remedy.
+const FOREIGN_KEYS: [(&str, &str, &str); 8] = [
+    ("start", "entry", "did you mean `entry`?"),
+    ("tests", "cases", "did you mean `cases`?"),
+    ("states steps", "path", "did you mean `path`?"),
+    ("prompt", "allowed_transitions", "write the prompt below the second `---`"),
+    ("vars variables", "inputs", "a run gets values with --var, and `inputs` declares them"),
+    ("result goto ask fork call", "reply", "write the tag as in a reply: `- <goto>FILE.md</goto>`"),
+    ("agent", CASE_SETTING, "cases always run with scripted replies; leave it out"),
+    ("input", CASE_SETTING, "it belongs in the case, beside `settings`"),
+];
+
+/// A key that only the settings of a case have.
+const CASE_SETTING: &str = "max_agents";
+
+/// Returns what to write in place of a key that is not known.
+pub fn for_unknown_key<'names>(
+    key: &str,
+    known: impl Iterator<Item = &'names str> + Clone,
+) -> String {
+    let is_here = |beside: &str| known.clone().any(|name| name == beside);
+    let foreign =
+        FOREIGN_KEYS.iter().find(|row| row.0.split(' ').any(|one| one == key) && is_here(row.1));
+    let meant = || closest(key, known.clone()).map(|name| format!("did you mean `{name}`?"));
+    let all = || format!("known here: {}", known.clone().collect::<Vec<_>>().join(", "));
+    foreign.map(|row| row.2.to_owned()).or_else(meant).unwrap_or_else(all)
+}
+
 /// The reason why a file that looks the same is another one.
 const SAME_LOOK: &str = " It looks the same, but one of the two names has composed characters and the other has letters with separate accents (Unicode NFC and NFD): rename the file, or copy its name";
 

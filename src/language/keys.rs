@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::hint::closest;
+use super::hint::for_unknown_key;
 use super::turn_options::{KEYS, OptionFault, canonical};
 use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
@@ -73,6 +73,10 @@ pub(in crate::language) fn unknown_keys(
     let fault = |entry: &YamlEntry| {
         let name = &*entry.key;
         let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
+        // The prompt itself, unless it is a file of an evaluator.
+        let is_prompt =
+            name == "prompt" && entry.value.text().is_some_and(|text| text.text.contains(' '));
+        let below = below.filter(|_| !is_prompt);
         let other = elsewhere.filter(|(_, keys)| keys.contains(&name));
         let message = match (below, other) {
             (Some(below), _) => {
@@ -80,9 +84,8 @@ pub(in crate::language) fn unknown_keys(
             }
             (None, Some((place, _))) => format!("`{name}` belongs in {place}"),
             (None, None) => {
-                let meant = closest(name, known()).map(|key| format!("did you mean `{key}`?"));
-                let all = || format!("known here: {}", known().collect::<Vec<_>>().join(", "));
-                format!("unknown key `{name}`; {}", meant.unwrap_or_else(all))
+                let known: Vec<&str> = known().collect();
+                format!("unknown key `{name}`; {}", for_unknown_key(name, known.iter().copied()))
             }
         };
         OptionFault { at: entry.at, message }

@@ -111,6 +111,11 @@ impl ScriptedReplies {
             return errors.keep(yaml::from_tree(root)).unwrap_or_default();
         };
         for entry in entries.iter() {
+            if &*entry.key == "replies" && matches!(entry.value.value, YamlContent::Map(_)) {
+                let message = "`replies` is not a state; the states are the keys of this file: remove this line and the indentation below it";
+                errors.add([yaml::Error::at(entry.at, message.to_owned())]);
+                continue;
+            }
             let listed = match &entry.value.value {
                 YamlContent::List(list) => {
                     list.iter().filter_map(|one| reply(one, errors)).collect()

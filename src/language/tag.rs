@@ -111,7 +111,7 @@ pub fn written(text: &str) -> Vec<WrittenTag> {
 /// A reason that a text is no tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum NearMiss<'text> {
-    #[error("<{0}>, which is not a tag")]
+    #[error("<{0}>, which is not a tag{hint}", hint = if misspelt::RESULT_NAMES.contains(.0) { "; did you mean <result>…</result>?" } else { "" })]
     Unknown(&'text str),
     #[error("a <{0}> without its </{0}>")]
     Unclosed(&'text str),
@@ -130,12 +130,13 @@ fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     found.map(|offset| from + offset)
 }
 
-/// Returns the name of the tag that opens at `start`, if it is followed by white space or `>`.
+/// Returns the name of the tag that opens at `start`, if it is followed by white space, `>` or `/>`.
 fn name_at(text: &str, start: usize) -> Option<&str> {
     let rest = &text[start + 1..];
     let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let length = rest.bytes().take(64).take_while(part).count();
-    let followed = matches!(rest.as_bytes().get(length), Some(b'>' | b' ' | b'\t' | b'\r' | b'\n'));
+    let followed = matches!(rest.as_bytes().get(length), Some(b'>' | b' ' | b'\t' | b'\r' | b'\n'))
+        || rest[length..].starts_with("/>");
     (length > 0 && followed).then(|| &rest[..length])
 }
 

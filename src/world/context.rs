@@ -188,7 +188,7 @@ impl OperationContext {
             std::path::absolute(path).ok()
         });
         let path =
-            found.ok_or_else(|| format!("no program `{}` on the PATH: install it", run.program))?;
+            found.ok_or_else(|| format!("no program `{}` on the PATH: install it, or correct its name (in a script: the `#!` line)", run.program))?;
         let program = ProcessSpec {
             path,
             arguments: run.arguments,

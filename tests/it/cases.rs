@@ -201,6 +201,12 @@ fn run_that_fails_pauses_or_waits_is_what_its_case_expects() {
 #[test]
 fn mistakes_of_a_case_have_their_places_and_hints() {
     let wrong = [
+        (
+            "tests: [{ expect: { path: [A.md] } }]",
+            "1:1: unknown key `tests`; did you mean `cases`?",
+        ),
+        ("expect: { states: [A.md] }", "1:11: unknown key `states`; did you mean `path`?"),
+        ("settings: { agent: x }\nexpect: { path: [A.md] }", "1:13: unknown key `agent`; cases"),
         ("expcet: { path: [A.md] }", "1:1: unknown key `expcet`; did you mean `expect`?"),
         ("input: x", "1:1: the key `expect` is missing here"),
         ("expect: { path: [D.md] }", "1:18: unknown state D.md in .; did you mean"),

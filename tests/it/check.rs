@@ -342,3 +342,22 @@ fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
     assert_eq!(written, format!("---\nmodel: haiku\nallowed_transitions:\n{policy}---\n{hello}"));
     test.raymond(&["check", "."]).ok().stderr_lacks("has no policy");
 }
+
+#[test]
+fn policy_with_a_wrong_tag_is_neither_proposed_nor_written() {
+    let text = "Go. End with <goto>NEXT.md</goto> or <goto>next.md</goto>";
+    let test = Test::new().prompt("START.md", text).prompt("NEXT.md", "Bye. <result>x</result>");
+    test.raymond(&["check", "."]).code(65).says("RF103").stderr_lacks("START.md has no policy");
+    test.raymond(&["check", ".", "--write"]).code(65).stderr_lacks("START.md: wrote the policy");
+    let after = std::fs::read_to_string(test.flow().join("START.md")).expect("it is there");
+    assert_eq!(after, text);
+}
+
+#[test]
+fn shown_result_that_lacks_an_attribute_is_told_the_allowed_one() {
+    let policy = "---\nallowed_transitions: [{ tag: result, value: done }]\n---\n";
+    let text = format!("{policy}Say hi. <result>hi</result>");
+    Test::new().prompt("START.md", &text).raymond(&["check", "."]).says(
+        "which the policy above does not allow: it has <result value=\"done\">…</result>; a reply",
+    );
+}

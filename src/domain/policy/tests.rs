@@ -134,6 +134,14 @@ fn fixed_text_of_result_is_the_only_one_allowed_and_implied() {
     assert!(policy.judge(tags(result(" NO\n"))).is_ok());
     let refused = policy.judge(tags(result("maybe"))).expect_err("refused").to_string();
     assert_eq!(refused, "<result>maybe</result> is not an allowed transition of this state");
+    let done = Transition::from_parts(TagName::Result, [("value".into(), "done".into())], "");
+    let policy =
+        TransitionPolicy { allowed: vec![done.expect("fits")], ..TransitionPolicy::default() };
+    let refused = policy.judge(tags(result("hi"))).expect_err("refused").to_string();
+    assert!(
+        refused.ends_with("state, which allows <result value=\"done\">…</result>"),
+        "{refused}"
+    );
     assert!(policy.judge(ReplyTags::default()).is_err());
     let only = TransitionPolicy { allowed: vec![result("DONE")], ..TransitionPolicy::default() };
     let taken = only.judge(ReplyTags::default()).expect("taken");

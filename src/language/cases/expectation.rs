@@ -10,7 +10,7 @@ use crate::domain::money::Usd;
 use crate::domain::turn::FailureCause;
 use crate::language::cases::keys::ExpectedStatus;
 use crate::language::cases::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
-use crate::language::hint::closest;
+use crate::language::hint::{closest, for_unknown_key};
 use crate::language::keys::KeySpec;
 use crate::language::manifest::dollars;
 use crate::language::position::SourcePlace;
@@ -347,9 +347,8 @@ impl FieldReader {
             if names().any(|name| name == &*entry.key) {
                 continue;
             }
-            let meant = closest(&entry.key, names()).map(|name| format!("did you mean `{name}`?"));
-            let all = || format!("known here: {}", names().collect::<Vec<_>>().join(", "));
-            let hint = meant.unwrap_or_else(all);
+            let known: Vec<&str> = names().collect();
+            let hint = for_unknown_key(&entry.key, known.iter().copied());
             self.wrong(entry.at, format!("unknown key `{}`; {hint}", entry.key));
         }
         entries

@@ -123,7 +123,9 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
     const LIST: KeySpec =
         KeySpec { name: "cases", doc: "Several cases.", shape: || Value::Bool(true) };
     let listed = match &root.value {
-        YamlContent::Map(entries) => entries.iter().find(|entry| &*entry.key == "cases"),
+        YamlContent::Map(entries) => {
+            entries.iter().find(|entry| ["cases", "tests"].contains(&&*entry.key))
+        }
         _ => None,
     };
     let Some(listed) = listed else {

@@ -168,6 +168,8 @@ impl GraphReader<'_> {
             } else if kind == "local_file_ops" {
                 // Other engines have one type for all of them.
                 "; write `read_file`, `write_file`, `append_to_file`, `create_directory` or `delete_file`".clone_into(&mut hint);
+            } else if kind == "run" || kind == "shell" || kind == "bash" || kind == "exec" {
+                "; did you mean `bash_exec` (with `command`)?".clone_into(&mut hint);
             }
             // The list is long, so it stands once in a report.
             if !std::mem::replace(

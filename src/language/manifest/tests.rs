@@ -33,6 +33,11 @@ fn invalid_manifest_is_error_with_location_and_hint() {
             "model: a b\n",
             "1:8: `a b` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
         ),
+        ("start: A.md\n", "1:1: unknown key `start`; did you mean `entry`?"),
+        (
+            "vars: { a: b }\n",
+            "1:1: unknown key `vars`; a run gets values with --var, and `inputs` declares them",
+        ),
         ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
         ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
         ("on_denied: stop\n", "1:12: unknown value `stop` of `on_denied`; use continue, fail"),

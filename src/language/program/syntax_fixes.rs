@@ -278,6 +278,9 @@ fn no_word(word: &str) -> (&'static str, String) {
         Some('@') => {
             ("SX108", format!("{shown} is not a placeholder; write one such as `@workflow-id`"))
         }
+        Some('\'') => {
+            ("SX108", format!("{shown} has single quotes; a text has double quotes: \"TEXT\""))
+        }
         _ => {
             let why =
                 format!("{shown} is neither a number nor a name; put it in quotes if it is a text");

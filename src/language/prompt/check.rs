@@ -106,6 +106,10 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     }
     report.diagnostics.sort();
     report.diagnostics.dedup();
+    // A policy would repeat the mistakes of the tags that it is made of.
+    let is_wrong =
+        |path: &str| report.diagnostics.iter().any(|one| one.is_error() && one.path == path);
+    implied.retain(|policy: &ImpliedPolicy| !is_wrong(&subject.source.path(&policy.state)));
     CheckFindings { diagnostics: report.diagnostics, files, implied }
 }
 

@@ -58,7 +58,7 @@ fn plain(value: &PlacedValue<OrderedJson>) -> Option<PlacedValue<String>> {
 
 impl<'de> Deserialize<'de> for PolicyEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PolicyEntryVisitor)
+        deserializer.deserialize_any(PolicyEntryVisitor)
     }
 }
 
@@ -69,6 +69,11 @@ impl<'de> Visitor<'de> for PolicyEntryVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a mapping with a `tag`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<PolicyEntry, E> {
+        let example = if text == "result" { "tag: result" } else { "tag: goto, target: FILE.md" };
+        Err(E::custom(format!("an entry is a mapping; write `- {{ {example} }}`")))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PolicyEntry, A::Error> {

@@ -246,6 +246,7 @@ mod tests {
                 "{ reply: x, delete: [/etc/passwd] }",
                 "2:26: `/etc/passwd` is not the path of a file here: it begins at",
             ),
+            ("fork: NEXT.md", "2:5: unknown key `fork`; write the tag as in a reply: `- <goto>"),
             ("{ reply: x, mach: y }", "2:17: unknown key `mach`; did you mean `match`?"),
         ];
         for (reply, message) in cases {
@@ -253,5 +254,8 @@ mod tests {
             let error = ScriptedReplies::parse("r", &yaml).expect_err(reply).to_string();
             assert!(error.starts_with(&format!("r:{message}")), "{reply}: {error}");
         }
+        let yaml = "replies:\n  START.md: <result>x</result>\n";
+        let error = ScriptedReplies::parse("r", yaml).expect_err(yaml).to_string();
+        assert!(error.starts_with("r:1:1: `replies` is not a state; the states are"), "{error}");
     }
 }

@@ -34,6 +34,9 @@ const OTHER_NAMES: [&str; 18] = [
     "work",
 ];
 
+/// Names that prompts for other programs give to the end of an agent.
+pub(super) const RESULT_NAMES: [&str; 4] = ["return", "done", "end", "finish"];
+
 /// A text that is nearly a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisspeltTag {
@@ -61,6 +64,8 @@ pub enum TagMistake {
     UnreadableAttributes(TagName),
     /// The state is an attribute, and stands not between the tags.
     TargetAttribute(TagName, String),
+    /// Nothing can stand between the tags: `<reset/>`.
+    Empty(TagName),
 }
 
 impl fmt::Display for TagMistake {
@@ -72,6 +77,11 @@ impl fmt::Display for TagMistake {
             Self::Unclosed(tag) => write!(f, "a <{tag}> without its </{tag}>"),
             Self::UnreadableAttributes(tag) => {
                 write!(f, "a <{tag}> whose attributes cannot be read; write NAME=\"TEXT\"")
+            }
+            Self::Empty(tag) => {
+                let is_text = matches!(tag, TagName::Result | TagName::Ask);
+                let body = if is_text { "TEXT" } else { "FILE.md" };
+                write!(f, "<{tag}/>, which is not a tag; write <{tag}>{body}</{tag}>")
             }
             Self::TargetAttribute(tag, target) => {
                 write!(
@@ -100,6 +110,12 @@ pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
         };
         if let Some(found_target) = with_target(text, start, name) {
             found.push(found_target);
+            continue;
+        }
+        let is_empty =
+            text[start..].split_inclusive('>').next().is_some_and(|tag| tag.ends_with("/>"));
+        if let Some(tag) = TagName::from_name(name).filter(|_| is_empty) {
+            found.push(MisspeltTag { mistake: TagMistake::Empty(tag), encloses: None, start });
             continue;
         }
         let Some(body) = body(text, start, name) else { continue };
@@ -172,7 +188,8 @@ fn unknown(name: &str, follows: &str, encloses_state: bool) -> Option<TagMistake
     // Around anything but a state a text is the result of an agent, if it is a tag at all.
     let first = (!encloses_state).then_some(TagName::Result);
     let names = first.into_iter().chain(TagName::ALL.iter().copied()).map(TagName::name);
-    let meant = closest_slip(&lower, names).and_then(TagName::from_name)?;
+    let foreign = RESULT_NAMES.contains(&lower.as_str()).then_some(TagName::Result);
+    let meant = foreign.or_else(|| closest_slip(&lower, names).and_then(TagName::from_name))?;
     let is_result = meant == TagName::Result && follows.starts_with("</");
     if !encloses_state && !is_result {
         return None;
@@ -230,6 +247,13 @@ mod tests {
             ("<goto>B.md, otherwise <result>x</result>", "0 B.md a <goto> without its </goto>"),
             ("<goto>B.md.", "0 B.md a <goto> without its </goto>"),
             ("<goto>{{next}}</gotto>", "0 - a <goto> without its </goto>"),
+            ("End with <reset/>", "9 - <reset/>, which is not a tag; write <reset>FILE.md</reset>"),
+            ("<result />", "0 - <result/>, which is not a tag; write <result>TEXT</result>"),
+            ("<done>ok</done>", "0 - <done>, which is not a tag; did you mean <result>?"),
+            (
+                "<function name=\"B.md\" />",
+                "0 - <function/>, which is not a tag; write <function>FILE.md</function>",
+            ),
             ("<result>done<result>", "0 - a <result> without its </result>"),
             (
                 "<fork next=B.md>A.md</fork>",
@@ -263,6 +287,7 @@ mod tests {
             "Use <goto> to go on, such as <goto>A.md</goto>.",
             "<Component>A.md</Component> <T>A.md</T> <div>A.md</div> `<Vec<T>>` <work>A.md</work>",
             "```jsx\n<Form>A.md</Form>\n<For each={items}>A.md</For>\n```",
+            "<br/> <end/> a <b and c/d> <fork name=\"x\" next=\"y\">",
             "<Reset>x</Reset> clears the form, <Call>1-800</Call> rings.",
         ] {
             assert!(found(text).is_empty(), "{text}: {:?}", found(text));

@@ -12,7 +12,7 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use crate::language::hint::closest;
+use crate::language::hint::{closest, for_unknown_key};
 use crate::language::position::SourcePlace;
 use crate::language::yaml::content::{YamlContent, YamlEntry, YamlValue};
 
@@ -73,9 +73,7 @@ impl de::Error for TypeMismatch {
                 "`{key}: …` is read as a key and its value; put a text with `: ` in it in quotes"
             ));
         }
-        let meant = meant.map(|key| format!("did you mean `{key}`?"));
-        let known = || format!("known here: {}", keys.join(", "));
-        Self::custom(format!("unknown key `{key}`; {}", meant.unwrap_or_else(known)))
+        Self::custom(format!("unknown key `{key}`; {}", for_unknown_key(key, keys.iter().copied())))
     }
 
     fn missing_field(key: &'static str) -> Self {
@@ -156,6 +154,11 @@ impl<'de> Deserializer<'de> for YamlDeserializer<'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMismatch> {
         match &self.0.value {
             YamlContent::List(list) => visitor.visit_seq(ListItems(list.iter())),
+            YamlContent::Text(_) => {
+                // What is wrong with it as an entry matters more.
+                visitor.visit_seq(ListItems(slice::from_ref(self.0).iter()))?;
+                self.wrong("a list is expected here: put `- ` before each entry")
+            }
             _ => self.wrong("a list is expected here: put `- ` before each entry"),
         }
     }

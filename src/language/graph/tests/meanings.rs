@@ -20,6 +20,8 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
             "13:15: WF302 Unknown consequence type: `file_exists`; it is a precondition, which is not allowed here".to_owned(),
         ]
     );
+    let run = said(&acting("      - { type: shell, command: echo hi }"), GraphProfile::Lenient);
+    assert!(run[0].contains("`shell`; did you mean `bash_exec` (with `command`)?"), "{run:?}");
     assert!(
         listed(TypeRole::Consequence).contains("; git: clone_repo, get_sha, git_fetch, git_pull; ")
     );

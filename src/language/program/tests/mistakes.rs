@@ -140,7 +140,7 @@ fn invalid_role_is_error_with_hint() {
 
 #[test]
 fn invalid_instruction_is_error_with_hint() {
-    let table: [(&str, &str); 24] = [
+    let table: [(&str, &str); 25] = [
         ("(gotu s)", "3:1: SX202 unknown form `gotu`; did you mean `goto`?"),
         (
             "(\"goto\" s)",
@@ -189,6 +189,10 @@ fn invalid_instruction_is_error_with_hint() {
         (
             "(wait (signal l) :timeout 1y)",
             "3:27: SX108 `1y` is neither a number nor a name; put it in quotes if it is a text",
+        ),
+        (
+            "(wait (signal l) :timeout '1y')",
+            "3:27: SX108 `'1y'` has single quotes; a text has double quotes: \"TEXT\"",
         ),
         (
             "(wait (signal l) :timeout \"1y\")",

@@ -109,7 +109,9 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
             "only the first agent has it, which begins in {}; hand it on in the <fork> of the agent that comes here: input=\"…\"",
             workflow_map.entry
         ),
-        "result" => "no call or function comes back to this state".to_owned(),
+        "result" => format!(
+            "no call or function comes back to this state; one with `join` has {{{{{RESULTS}}}}}"
+        ),
         "answer" | "ask_id" => "no question leads here: <ask next=\"…\">".to_owned(),
         RESULTS | RESULTS_FILE => {
             "only a state with `join` is given what came of the agents it has waited for".to_owned()

@@ -88,7 +88,7 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
         ("model: opus\nmodel: haiku\n", "2:1: the key `model` is already in line 1"),
         (
             "allowed_transitions: yes please\n",
-            "1:22: a list is expected here: put `- ` before each entry",
+            "1:22: an entry is a mapping; write `- { tag: goto, target: FILE.md }`",
         ),
         (
             "allowed_transitions:\n  - { tag: call, target: A.md }\n",
@@ -173,6 +173,14 @@ fn misplaced_key_is_told_its_place() {
         ("on_exhausted: wait\n", "1:1: `on_exhausted` belongs below `supervision:`"),
         ("max_procs: 3\n", "1:1: `max_procs` belongs in raymond.yaml"),
         ("plugins: []\n", "1:1: `plugins` belongs in raymond.yaml"),
+        ("prompt: Say hi\n", "1:1: unknown key `prompt`; write the prompt below the second `---`"),
+        ("prompt: CHECK.md\n", "1:1: `prompt` belongs below `evaluator:`"),
+        ("allowed_transitions: result\n", "1:22: an entry is a mapping; write `- { tag: result }`"),
+        (
+            "allowed_transitions:\n  - { tag: result }\n  - NEXT.md\n",
+            "3:5: an entry is a mapping; write `- { tag: goto, target: FILE.md }`",
+        ),
+        ("allowed_transitions: { tag: result }\n", "1:22: a list is expected here: put `- `"),
         ("max_restats: 3\n", "1:1: unknown key `max_restats`; did you mean "),
     ] {
         let found = examine(yaml).errors.or_else_first(()).expect_err("a mistake").to_string();

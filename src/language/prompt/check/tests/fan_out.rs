@@ -114,7 +114,7 @@ fn missing_join_fallback_state_is_reported() {
         told(&[start, WORKER, end, ("LATE.md", "", "tag: result", "{{results}} {{result}}")], ""),
         [
             "END.md:5:13: RF101 TORN.md: there is no such file",
-            "LATE.md:5:13: warning: RF401 nothing fills {{result}}: no call or function comes back to this state",
+            "LATE.md:5:13: warning: RF401 nothing fills {{result}}: no call or function comes back to this state; one with `join` has {{results}}",
         ]
     );
     let only = ("END.md", "join: all; on_failure: LATE.md", "tag: goto, target: GONE.md", "x");

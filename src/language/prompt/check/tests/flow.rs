@@ -107,7 +107,7 @@ fn placeholder_that_nothing_fills_is_reported() {
     assert_eq!(
         found,
         [
-            "A.md:5:29: warning: RF401 nothing fills {{result}}: no call or function comes back to this state",
+            "A.md:5:29: warning: RF401 nothing fills {{result}}: no call or function comes back to this state; one with `join` has {{results}}",
             "A.md:5:40: warning: RF401 nothing fills {{other}}: no tag that leads here has other=\"…\"; show one in the prompt it comes from, or start the run with --var other=…",
             "B.md:5:22: warning: RF401 nothing fills {{kind}}: no tag that leads here has kind=\"…\"; show one in the prompt it comes from, or start the run with --var kind=…",
         ]

@@ -164,14 +164,14 @@ fn warn_of_model(options: &RunOptions, answerer: AnswererKind) {
 /// [`Error::Usage`] that names what is spent.
 pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Result<(), Error> {
     let spent = run.committed_usd();
-    let Some(budget) = given.filter(|&budget| budget <= spent) else { return Ok(()) };
+    let Some(budget) = given.filter(|&budget| budget < spent) else { return Ok(()) };
     if settings.on_budget == OnBudget::End {
         return Ok(());
     }
     let id = &run.workflow_id;
     let given = if run.given_usd.is_zero() { "" } else { " or given to runs that it has started" };
     Err(Error::Usage(format!(
-        "--budget {budget} is not more than the {spent} that the run {id} has spent already{given}, so it could not continue; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
+        "--budget {budget} is less than the {spent} that the run {id} has spent already{given}, so it could not continue; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
     )))
 }
 
@@ -359,11 +359,10 @@ mod tests {
         };
         let refused = check(0.2, OnBudget::Pause).expect_err("refused").to_string();
         assert!(
-            refused.starts_with("--budget $0.20 is not more than the $0.30 that the run"),
+            refused.starts_with("--budget $0.20 is less than the $0.30 that the run"),
             "{refused}"
         );
-        assert!(check(0.3, OnBudget::Pause).is_err() && check(0.4, OnBudget::Pause).is_ok());
-        assert!(check(0.2, OnBudget::End).is_ok());
+        assert!(check(0.3, OnBudget::Pause).is_ok() && check(0.2, OnBudget::End).is_ok());
         assert!(check_budget(None, &Settings::default(), &run).is_ok());
     }
 }

@@ -45,7 +45,7 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     if path.is_dir() || path.symlink_metadata().is_ok() {
         let text = plain_file::text(path).unwrap_or_default();
         let is_case = |line: &str| line.starts_with("cases:") || line.starts_with("expect:");
-        if target.ends_with(".yaml") && text.lines().any(is_case) {
+        if path.extension().is_some_and(|end| end == "yaml") && text.lines().any(is_case) {
             return Err(Error::Usage(format!(
                 "{target}: this is a file of test cases; run them: raymond test {target}"
             )));

@@ -47,15 +47,14 @@ const FOREIGN_KEYS: [(&str, &str, &str); 8] = [
 const CASE_SETTING: &str = "max_agents";
 
 /// Returns what to write in place of a key that is not known.
-pub fn for_unknown_key<'names>(
-    key: &str,
-    known: impl Iterator<Item = &'names str> + Clone,
-) -> String {
-    let is_here = |beside: &str| known.clone().any(|name| name == beside);
-    let foreign =
-        FOREIGN_KEYS.iter().find(|row| row.0.split(' ').any(|one| one == key) && is_here(row.1));
-    let meant = || closest(key, known.clone()).map(|name| format!("did you mean `{name}`?"));
-    let all = || format!("known here: {}", known.clone().collect::<Vec<_>>().join(", "));
+pub fn for_unknown_key(key: &str, known: &[&str]) -> String {
+    let is_row = |row: &&(&str, &str, &str)| {
+        known.contains(&row.1) && row.0.split(' ').any(|written| written == key)
+    };
+    let foreign = FOREIGN_KEYS.iter().find(is_row);
+    let meant =
+        || closest(key, known.iter().copied()).map(|name| format!("did you mean `{name}`?"));
+    let all = || format!("known here: {}", known.join(", "));
     foreign.map(|row| row.2.to_owned()).or_else(meant).unwrap_or_else(all)
 }
 

@@ -85,7 +85,7 @@ pub(in crate::language) fn unknown_keys(
             (None, Some((place, _))) => format!("`{name}` belongs in {place}"),
             (None, None) => {
                 let known: Vec<&str> = known().collect();
-                format!("unknown key `{name}`; {}", for_unknown_key(name, known.iter().copied()))
+                format!("unknown key `{name}`; {}", for_unknown_key(name, &known))
             }
         };
         OptionFault { at: entry.at, message }

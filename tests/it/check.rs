@@ -345,12 +345,12 @@ fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
 
 #[test]
 fn policy_with_a_wrong_tag_is_neither_proposed_nor_written() {
-    let text = "Go. End with <goto>NEXT.md</goto> or <goto>next.md</goto>";
-    let test = Test::new().prompt("START.md", text).prompt("NEXT.md", "Bye. <result>x</result>");
+    let prompt = "Go. End with <goto>NEXT.md</goto> or <goto>next.md</goto>";
+    let test = Test::new().prompt("START.md", prompt).prompt("NEXT.md", "Bye. <result>x</result>");
     test.raymond(&["check", "."]).code(65).says("RF103").stderr_lacks("START.md has no policy");
     test.raymond(&["check", ".", "--write"]).code(65).stderr_lacks("START.md: wrote the policy");
     let after = std::fs::read_to_string(test.flow().join("START.md")).expect("it is there");
-    assert_eq!(after, text);
+    assert_eq!(after, prompt);
 }
 
 #[test]

@@ -348,7 +348,7 @@ impl FieldReader {
                 continue;
             }
             let known: Vec<&str> = names().collect();
-            let hint = for_unknown_key(&entry.key, known.iter().copied());
+            let hint = for_unknown_key(&entry.key, &known);
             self.wrong(entry.at, format!("unknown key `{}`; {hint}", entry.key));
         }
         entries

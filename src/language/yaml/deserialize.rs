@@ -73,7 +73,7 @@ impl de::Error for TypeMismatch {
                 "`{key}: …` is read as a key and its value; put a text with `: ` in it in quotes"
             ));
         }
-        Self::custom(format!("unknown key `{key}`; {}", for_unknown_key(key, keys.iter().copied())))
+        Self::custom(format!("unknown key `{key}`; {}", for_unknown_key(key, keys)))
     }
 
     fn missing_field(key: &'static str) -> Self {

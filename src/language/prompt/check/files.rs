@@ -57,7 +57,7 @@ impl FolderDiagnostics<'_> {
             };
             // Where the file system ignores case, it is read.
             let is_read = |meant| self.source.read(&meant).is_ok();
-            let is_capital = !name.as_str().ends_with(".yml");
+            let is_capital = name.as_str().len() == meant.len();
             if name.as_str() == meant || is_capital && StateName::parse(meant).is_ok_and(is_read) {
                 continue;
             }

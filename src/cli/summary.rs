@@ -173,7 +173,7 @@ fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
             let more = if is_budget {
                 format!("; with more: raymond retry {id} --budget USD")
             } else {
-                String::new()
+                format!("; when the cause is fixed: raymond retry {id} --prompts")
             };
             format!("run {id} {outcome}{ended}{look}{more}")
         }

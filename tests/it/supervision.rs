@@ -114,7 +114,7 @@ fn on_exhausted_fail_run_fails_all_other_agents() {
     test.assert_no_survivors();
     assert_eq!(test.status()["status"], "failed");
 
-    let why = "$0.00 spent; `raymond show t main` shows why";
+    let why = "$0.00 spent; `raymond show t main` shows why; when the cause is fixed: raymond retry t --prompts";
     outcome.stderr_has(why);
     let again = test.resume(&[]);
     again.code(1).stderr_has("nothing to do: run t ended, 4 of 4 agents failed").stderr_has(why);

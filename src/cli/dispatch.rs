@@ -117,6 +117,10 @@ fn unknown_command(words: &[&str], error: &clap::Error) -> Option<String> {
 fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
     let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
     let first = color::first_other(&arguments);
+    let words: Vec<&str> = arguments.iter().skip(first).filter_map(|word| word.to_str()).collect();
+    let is_local = std::env::var_os("RAYMOND_ENGINE").is_none()
+        && !words.iter().any(|word| word.starts_with("--engine"));
+    let arguments = if is_local { with_last_run(arguments, first) } else { arguments };
     let given = arguments.clone();
     let words: Vec<&str> = given.iter().skip(first).filter_map(|word| word.to_str()).collect();
     let arguments = if help::asks_for_all(&words) {
@@ -129,6 +133,26 @@ fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Err
         Err(error) => return Err(tips::with_tips(error, &grammar, &words)),
     };
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// The commands with words after RUN, so that `--last` has to stand for it.
+const WITH_WORDS: [&str; 10] =
+    ["answer", "attach", "edit", "hold", "log", "release", "retry", "show", "stop", "tell"];
+
+/// Puts the id of the most recent run in the place of `--last`, if the command may have words after it.
+fn with_last_run(mut arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
+    let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let words: Vec<&str> = arguments[..end].iter().filter_map(|word| word.to_str()).collect();
+    let after = |word: &str| words.iter().position(|other| *other == word);
+    let is_wanted = words.len() == end && WITH_WORDS.contains(words.get(first).unwrap_or(&""));
+    let Some(last) = after("--last").filter(|_| is_wanted) else { return arguments };
+    let dir = words.iter().find_map(|word| word.strip_prefix("--dir="));
+    let dir = dir.or_else(|| words.get(after("--dir")? + 1).copied());
+    if let Some(run) = DirArgs::without_options().or_dir(dir).last_run() {
+        arguments.remove(last);
+        arguments.insert(first + 1, run.as_str().into());
+    }
+    arguments
 }
 
 /// Puts `run` in front of a command line that begins with a target or an option of `run`.

@@ -17,7 +17,7 @@ use crate::domain::id::RunId;
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
 use crate::store::seal;
-use crate::store::view::ids;
+use crate::store::view::{ids, newest_first};
 
 /// The name of the directory.
 const NAME: &str = ".raymond";
@@ -45,6 +45,17 @@ impl DirArgs {
     /// Returns the same directory, for what stays on this machine.
     pub(super) fn without_engine(&self) -> Self {
         Self { dir: self.dir.clone(), engine: None }
+    }
+
+    /// Returns the directory that is given, if one is, else this one.
+    pub(super) fn or_dir(self, dir: Option<&str>) -> Self {
+        Self { dir: dir.map(PathBuf::from).or(self.dir), engine: self.engine }
+    }
+
+    /// Returns the run that was started last.
+    pub(super) fn last_run(&self) -> Option<RunId> {
+        let runs = newest_first(&RunsRoot::new(self.found().usable())).ok()?;
+        runs.into_iter().next().map(|(id, _)| id)
     }
 
     /// Returns whether a word is the id of a run here.

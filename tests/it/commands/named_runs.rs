@@ -37,6 +37,12 @@ fn last_flag_names_the_run_that_was_started_last() {
     test.raymond(&["show", "--last", "main"]).ok().stdout_has("led");
     test.raymond(&["resume", "--last"]).ok().stdout_has("led");
     test.raymond(&["status", "a", "--last"]).code(64).stderr_has("--last");
+    test.raymond(&["log", "--last", "main"]).ok().stdout_has("led");
+    test.raymond(&["show", "--last", "man"]).code(64).stderr_has("man");
+    for command in ["retry", "stop", "hold", "release"] {
+        test.raymond(&[command, "--last", "main"]).code(64).stderr_has("main");
+    }
+    test.raymond(&["tell", "main", "hello", "--last", "--json"]).code(64).stderr_has("main");
 }
 
 #[test]
@@ -48,7 +54,7 @@ fn answer_takes_the_last_run_before_answers() {
         .rule(when("heard this").reply("<result>well</result>"));
     test.run(&["START.md"]).code(2);
     test.raymond(&["answer", "DONE.md=this"]).code(64).stderr_has("--last");
-    test.raymond(&["answer", "t", "--last"]).code(64).stderr_has("t and --last name two runs");
+    test.raymond(&["answer", "t", "--last"]).code(64).stderr_has("write NODE=TEXT");
     test.raymond(&["answer", "--last", "DONE.md=this"]).ok().stdout_has("is answered");
     test.raymond(&["resume", "--last"]).ok().ended("main", "well");
 }

@@ -238,7 +238,7 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/review-folder --budget 2 --max-procs 4
   raymond run dispatch-20260115-143022-1a2b         resume a run
   raymond run workflows/tour -- --effort low        pass arguments to Claude Code
-  raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
+  raymond run flow --on-event \"sh -c 'notify-send \\\"\\$RAYMOND_MESSAGE\\\"'\"
 
 A run that only waits for answers exits with 2, unless it can ask on a terminal, or has --on-wait stay.
 Its last line on stdout is then { run, questions }, as printed by `raymond answer RUN --json`, but not with -q.

@@ -66,9 +66,9 @@ impl Arrivals {
             }
             InboxItem::Order(told) => {
                 self.has_order = true;
-                format!("in its inbox: {told}")
+                format!("waits in the inbox: {told}")
             }
-            InboxItem::LateOrder(told) => format!("in its inbox, but too late: {told}"),
+            InboxItem::LateOrder(told) => format!("waits in the inbox, but too late: {told}"),
         };
         self.inbox.push(printable_line(&line));
     }

@@ -152,7 +152,7 @@ fn cost_sentence(plan: &StartPlan) -> String {
             "at least {cost}: about {tokens} input tokens of the first prompt with {model}, by the prices of {PRICES_OF}; the system prompt, tools, answers and all further turns cost extra"
         ),
         None => format!(
-            "at least something: the price of {model} is not in the table of {PRICES_OF}; the first prompt has about {tokens} tokens"
+            "unknown: the price of {model} is not in the table of {PRICES_OF}; the first prompt has about {tokens} tokens"
         ),
     }
 }

@@ -6,7 +6,7 @@
 mod archive;
 
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::exit::{CliExitCode, Error};
@@ -57,13 +57,15 @@ pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
 /// Refuses a folder that is there already.
 ///
 /// # Errors
-/// [`Error::Io`] that says so.
+/// [`Error::Usage`] that says so.
 pub(super) fn must_be_new(folder: &Path) -> Result<(), Error> {
     if folder.symlink_metadata().is_err() {
         return Ok(());
     }
-    let error = ErrorKind::AlreadyExists.into();
-    Err(Error::Io { doing: "make this new folder", path: folder.to_owned(), error })
+    Err(Error::Usage(format!(
+        "{} exists, and raymond overwrites nothing; choose another name",
+        folder.display()
+    )))
 }
 
 /// Makes a folder with these files. It gets its name once all of them are in it.

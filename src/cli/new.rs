@@ -59,7 +59,8 @@ pub(super) fn new(args: &NewArgs) -> Result<CliExitCode, Error> {
     output::tell_lines(&format!("Created {shown} with {}.", names.join(", ")));
     if names.iter().any(|name| name == FIRST_STATE) {
         output::tell_lines(&format!(
-            "Try it without a model: raymond run {quoted} --agent scripted --input \"the sea\""
+            "Try it without a model: raymond run {quoted} --agent scripted{}",
+            if sample == DEFAULT { " --input \"the sea\"" } else { "" }
         ));
     }
     output::tell_lines(&format!("Run its tests: raymond test {quoted}"));

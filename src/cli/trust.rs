@@ -36,7 +36,7 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     }
     let (folder, trust) = (&examined.folder, examined.trust(&state)?);
     output::tell(&match &trust {
-        _ if !asks => format!("{folder} only asks for prompts, so it needs no trust"),
+        _ if !asks => format!("{folder} only prompts, so it needs no trust"),
         FolderTrust::Trusted if !args.show => {
             format!("{folder} is trusted; to undo: raymond trust --remove {folder}")
         }

@@ -76,7 +76,7 @@ impl AgentFailures {
     }
 
     /// Returns how a run has ended, as the rest of a sentence that begins with it:
-    /// `finished: 48 of 50 agents failed, kept by the join (WORK.md: 40 protocol, 8 timeout)`.
+    /// `finished: 48 of 50 agents failed, kept by the join (WORK.md: protocol ×40, timeout ×8)`.
     pub fn outcome(&self) -> String {
         if self.is_empty() {
             return "finished".to_owned();
@@ -94,7 +94,7 @@ impl AgentFailures {
     }
 }
 
-/// Shows the groups: `CHECK.md: 1 crash, WORK.md: 40 protocol, 8 timeout`.
+/// Shows the groups: `CHECK.md: crash, WORK.md: protocol ×40, timeout ×8`.
 impl fmt::Display for AgentFailures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = None;
@@ -107,7 +107,10 @@ impl fmt::Display for AgentFailures {
                     None => f.write_str("unknown state: ")?,
                 }
             }
-            write!(f, "{} {}", group.agents, word(group.cause))?;
+            f.write_str(&word(group.cause))?;
+            if group.agents > 1 {
+                write!(f, " ×{}", group.agents)?;
+            }
             before = Some(&group.state);
         }
         match self.groups.len().saturating_sub(MAX_SHOWN_GROUPS) {
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!((failures.ended, failures.failed, failures.kept), (6, 4, 3));
         assert_eq!(
             failures.outcome(),
-            "ended, 4 of 6 agents failed (CHECK.md: 1 crash, WORK.md: 2 protocol, 1 timeout)"
+            "ended, 4 of 6 agents failed (CHECK.md: crash, WORK.md: protocol ×2, timeout)"
         );
         let groups = serde_json::json!(failures.groups);
         let expected = serde_json::json!([
@@ -223,7 +226,7 @@ mod tests {
         ]));
         assert_eq!(
             failures.outcome(),
-            "finished: 1 of 2 agents failed, kept by the join (B.md: 1 usage limit)"
+            "finished: 1 of 2 agents failed, kept by the join (B.md: usage limit)"
         );
     }
 }

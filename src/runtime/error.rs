@@ -134,9 +134,9 @@ pub enum Error {
         /// The run.
         run: RunId,
     },
-    /// The workflow asks for more than prompts, and its folder is not trusted.
+    /// The workflow does more than prompt, and its folder is not trusted.
     #[error(
-        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder: raymond trust {target}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+        "{folder}: this workflow does more than prompt, and {}:\n{}\nread these files; then trust the folder: raymond trust {target}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotTrusted {
         /// The workflow's folder.

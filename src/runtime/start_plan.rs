@@ -94,7 +94,7 @@ pub struct PlannedProgram {
 /// The trust that a start needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedTrust {
-    /// True if the workflow asks for more than prompts.
+    /// True if the workflow does more than prompt.
     pub is_needed: bool,
     /// True if nothing is needed, or it is given.
     pub is_given: bool,

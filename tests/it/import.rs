@@ -36,7 +36,7 @@ fn imported_yaml_is_a_folder_that_passes_check() {
     );
     test.raymond(&["check", "review", "--strict"]).ok();
     fs::write(test.flow().join("review/FIX.md"), "mine").expect("written");
-    test.raymond(&["import", "review.yaml"]).code(74).stderr_has("review");
+    test.raymond(&["import", "review.yaml"]).code(64).stderr_has("review exists");
     assert_eq!(imported("FIX.md"), "mine", "nothing is overwritten");
     let wrong = Test::new().file("x.yaml", b"name: x\n");
     wrong.raymond(&["import", "x.yaml"]).code(65).stderr_has("x.yaml:1:1: RF007");

@@ -80,7 +80,7 @@ fn ended_event_counts_failures_that_join_kept() {
     assert_eq!(ended["failed_agents"], 1);
     assert_eq!(ended["failures"][0]["state"], "WORK.md");
     let message = ended["message"].as_str().expect("a sentence");
-    let expected = "finished: 1 of 2 agents failed, kept by the join (WORK.md: 1 protocol), $";
+    let expected = "finished: 1 of 2 agents failed, kept by the join (WORK.md: protocol), $";
     assert!(message.contains(expected), "{message}");
 }
 

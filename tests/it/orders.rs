@@ -279,7 +279,7 @@ fn order_that_was_taken_before_a_kill_is_not_taken_again() {
     assert!(test.resume(&[]).killed());
     assert_eq!(test.events("command_received").len(), 2);
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
+    test.raymond(&["status", "t"]).ok().stdout_lacks("waits in the inbox");
     test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.events("command_received").len(), 2);
     let prompts = test.prompts();
@@ -313,7 +313,7 @@ fn stopped_run_shows_the_orders_that_it_takes_once_it_goes_on() {
     test.release("go");
     run.wait().code(2);
     assert_eq!(test.raymond(&["pending", "--json"]).ok().json_items().len(), 1);
-    test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
+    test.raymond(&["status", "t"]).ok().stdout_lacks("waits in the inbox");
 
     test.raymond(&["release", "t", "main"]).ok().stdout_has("main continues");
     test.raymond(&["tell", "t", "main", "be brief"]).ok();
@@ -321,13 +321,13 @@ fn stopped_run_shows_the_orders_that_it_takes_once_it_goes_on() {
     for shows in ["status", "tree"] {
         test.raymond(&[shows, "t"])
             .ok()
-            .stdout_has("in its inbox: main  is released\n")
-            .stdout_has("in its inbox: main  someone sends a message: be brief\n")
+            .stdout_has("waits in the inbox: main  is released\n")
+            .stdout_has("waits in the inbox: main  someone sends a message: be brief\n")
             .stdout_has("to continue: raymond resume t\n");
     }
     test.raymond(&["list"]).ok().stdout_has("an order has come; resume it: raymond resume t");
     test.raymond(&["resume", "t"]).ok().ended("main", "ok");
-    test.raymond(&["status", "t"]).ok().stdout_lacks("in its inbox");
+    test.raymond(&["status", "t"]).ok().stdout_lacks("waits in the inbox");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn forked_agents_of_another_folder_are_counted_under_its_name() {
     let outcome = test.run(&["START.md"]);
     outcome.code(1);
     outcome.stderr_has("START.md → NEXT.md, 3 new agents at lib/worker/START.md (fork)");
-    outcome.stderr_has("(lib/worker/START.md: 3 protocol)");
+    outcome.stderr_has("(lib/worker/START.md: protocol ×3)");
     outcome.stderr_has("in lib/worker/START.md: the reply has no transition tag");
     let tree: Value = test.raymond(&["status", "t", "--json"]).ok().json();
     let ended = tree["finished"].as_array().expect("a list");

@@ -52,7 +52,7 @@ fn each_agent_is_listed_below_its_parent_with_its_status() {
 
     let shown = test.raymond(&["tree", "t"]);
     let lines: Vec<&str> = shown.ok().stdout.lines().collect();
-    assert_eq!(lines[1], "1 of the 2 agents that have ended failed (LAST.md: 1 protocol)");
+    assert_eq!(lines[1], "1 of the 2 agents that have ended failed (LAST.md: protocol)");
     assert!(lines[3].starts_with("main    "), "{lines:#?}");
     assert!(lines[3].contains("failed (protocol)") && lines[3].contains("$0.09"), "{lines:#?}");
     let reason = main["error"].as_str().unwrap_or_default();

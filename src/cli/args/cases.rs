@@ -25,7 +25,7 @@ pub(super) const TEST_HELP: &str = "Examples:
 A case is a run with scripted replies: it calls no model, costs nothing, and does not need Claude Code. Each case runs
 in separate directories, which are removed afterwards. Prints a line for each case. A failed case also shows the path
 with the first difference and the line of the expectation. Exit code 0 if all cases pass, 1 if a case fails, 65 if a
-file of cases is invalid. A workflow that asks for more than prompts must be trusted: see `raymond trust`.
+file of cases is invalid. A workflow that does more than prompt must be trusted: see `raymond trust`.
 
 --real runs the cases with Claude Code, which costs money: at most --budget. It ignores scripted replies and cassettes,
 and checks the same expectations. Prints for each case and model how many runs passed, the 95 % interval of that rate,

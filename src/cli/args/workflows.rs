@@ -22,7 +22,7 @@ Prints a line for each problem: PATH:LINE:COLUMN: CODE what is wrong and how to 
 the file follows with a caret under the place. `warning:` before the code means that the workflow can run, but
 perhaps not as intended. `info:` is worth knowing; --level info shows it. --json prints { valid,
 diagnostics }; each has path, line, column, code, severity (error, warning or info) and message. Exit code 0 without
-errors, 65 with errors; --strict counts warnings as errors. `raymond check --help` lists the codes.";
+errors, 65 with errors; --strict counts warnings as errors.";
 
 pub(super) const GRAPH_HELP: &str = "Examples:
   raymond graph workflows/tour                     Mermaid: GitHub draws it in a ```mermaid block

@@ -74,7 +74,7 @@ fn commands(run: &Run, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
     };
     let cells: Vec<Vec<TableCell>> = rows.iter().map(row).collect();
     let count = run.agents.len() + run.finished.len();
-    let head = format!("{} has {count} agents; one is shown by:", run.workflow_id);
+    let head = format!("{} has {count} agents. To see one:", run.workflow_id);
     let mut lines = vec![StyledLine::of(TextTone::Strong, &head)];
     lines.extend(table::lines(&cells));
     lines.extend(table::plain(&AgentTable::hint(&rows, &run.workflow_id)));

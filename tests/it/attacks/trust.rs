@@ -315,7 +315,7 @@ fn changed_file_named_by_trusted_command_revokes_trust() {
 #[test]
 fn trusting_prompt_only_folder_stores_nothing() {
     let test = folder(&[]);
-    test.raymond(&["trust", "."]).ok().stderr_has("only asks for prompts");
+    test.raymond(&["trust", "."]).ok().stderr_has("only prompts");
     assert_eq!(test.raymond(&["trust", "--list", "--json"]).ok().json(), json!([]));
 }
 

@@ -95,19 +95,19 @@ fn on_failure_keep_passes_failures_on_as_results() {
 #[test]
 fn failures_that_join_kept_are_counted_wherever_run_is_shown() {
     let test = three("join: all\non_failure: keep", 2);
-    let outcome = "finished: 2 of 4 agents failed, kept by the join (BAD.md: 2 protocol)";
+    let outcome = "finished: 2 of 4 agents failed, kept by the join (BAD.md: protocol ×2)";
     play(&test, &[]).ok().stderr_has(&format!("run t {outcome}, $"));
     let groups = json!([{ "state": "BAD.md", "cause": "protocol", "agents": 2 }]);
     for command in [&["status", "t"][..], &["tree", "t"], &["list"]] {
         let shown = test.raymond(command);
-        shown.ok().stdout_has("BAD.md: 2 protocol");
+        shown.ok().stdout_has("BAD.md: protocol ×2");
         let json = test.raymond(&[command, &["--json"]].concat()).ok().json();
         let run = if json.is_array() { &json[0] } else { &json };
         assert_eq!(run["failed_agents"], 2, "{command:?}");
         assert_eq!(run["failures"], groups, "{command:?}");
     }
     test.raymond(&["status", "t"]).stdout_has(outcome);
-    test.raymond(&["list"]).stdout_has("4 ended, 2 failed");
+    test.raymond(&["list"]).stdout_has("2 finished, 2 failed");
     test.resume(&[]).ok().stderr_has(outcome);
 }
 
@@ -115,7 +115,7 @@ fn failures_that_join_kept_are_counted_wherever_run_is_shown() {
 fn strict_run_fails_if_join_kept_failures() {
     let test = three("join: all\non_failure: keep", 1);
     let ended = play(&test, &["--strict"]);
-    ended.code(1).stderr_has("kept by the join (BAD.md: 1 protocol)");
+    ended.code(1).stderr_has("kept by the join (BAD.md: protocol)");
     ended.stderr_has("that fails the run (--strict)");
     assert_eq!(test.status()["status"], "failed");
     test.raymond(&["list", "--status", "failed"]).ok().stdout_has("t    failed");

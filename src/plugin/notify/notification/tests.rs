@@ -165,7 +165,7 @@ fn end_notification_names_failures_that_join_kept() {
     assert_eq!(ended.status, RunStatus::Completed);
     assert_eq!(
         ended.message,
-        "run t finished: 2 of 3 agents failed, kept by the join (W.md: 2 protocol), $0.05 spent"
+        "run t finished: 2 of 3 agents failed, kept by the join (W.md: protocol ×2), $0.05 spent"
     );
     let json = ended.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::age;
 use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation};
 use crate::domain::budget_shortage::BudgetShortage;
+use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
 use crate::plugin::sentence::date;
 use crate::plugin::sentence::wait::{own_work, wait_sentence, waits_of_many};
@@ -18,6 +20,9 @@ use crate::process::transcript::TurnFiles;
 use crate::store;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
+
+/// An hour in milliseconds.
+const HOUR: u64 = 3_600_000;
 use crate::store::view::RunView;
 
 /// The source of the status of a run's live agents.
@@ -96,10 +101,18 @@ fn without_hold(agent: &Agent, status: &AgentStatus) -> String {
             (None, Some(host)) => format!("running on {host}"),
         },
         AgentStatus::Waiting(WaitReason::Permit) => match host {
-            None => wait_sentence(&WaitReason::Permit, date),
+            None => wait_sentence(&WaitReason::Permit, when),
             Some(host) => format!("waits for a free process on {host}"),
         },
-        AgentStatus::Waiting(reason) => wait_sentence(reason, date),
+        AgentStatus::Waiting(reason) => wait_sentence(reason, when),
+    }
+}
+
+/// Returns a time as that from now if it comes within the hour, else as a date.
+fn when(until: Timestamp) -> String {
+    match until.since(now()) {
+        0 | HOUR.. => date(until),
+        soon => format!("in {}", age::text(soon)),
     }
 }
 

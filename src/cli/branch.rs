@@ -84,7 +84,7 @@ fn branch_at(
         branch_off(root, found, request, settings.clone(), graph_setup(None), starter)
     })?;
     if !options.json {
-        output::tell_fitted(&shared(found, prepared.id().as_str()));
+        output::tell(&shared(found, prepared.id().as_str()));
     }
     supervise_here(options, root, prepared)
 }

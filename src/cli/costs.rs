@@ -105,7 +105,8 @@ impl CostReport<'_> {
         let has_tokens = self.ledger.models.keys().any(Option::is_some);
         let form = |is_narrow| CostTableForm { has_tokens, is_narrow };
         let mut table = cost_table::lines(&parts, self.whole(), form(false));
-        if columns.is_some_and(|columns| table.iter().any(|line| line.width() > columns)) {
+        let is_wide = |columns| table.iter().any(|line| line.width() > columns);
+        if has_tokens && columns.is_some_and(is_wide) {
             table = cost_table::lines(&parts, self.whole(), form(true));
         }
         let mut lines = status::headline(root, self.view);

@@ -24,7 +24,7 @@ use super::exit::Error;
 use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
 use super::logging::{LogFormat, LoggingArgs};
 use super::wrapping;
-use crate::domain::printable::{printable_block, printable_line};
+use crate::domain::printable::printable_block;
 use crate::plugin::terminal::Terminal;
 use crate::plugin::terminal::signals::TerminalSignals;
 
@@ -142,12 +142,12 @@ fn owns_stderr() -> bool {
     LOG.get().is_some_and(|log| log.owns_stderr)
 }
 
-/// Prints a message for people.
+/// Prints a message for people; on a terminal its lines are broken between words.
 pub fn tell(text: &str) {
     if owns_stderr() {
         tracing::info!(target: PEOPLE, "{text}");
     } else {
-        let _ = writeln!(stderr(), "{}", printable_block(text));
+        let _ = write!(stderr(), "{}", fitted(&printable_block(text)));
     }
 }
 
@@ -156,16 +156,10 @@ pub fn tell_lines(text: &str) {
     text.lines().for_each(tell);
 }
 
-/// Prints a line for people; on a terminal it is broken between words, so that a long reason can be read.
-pub fn tell_fitted(text: &str) {
+fn fitted(text: &str) -> String {
     let stderr = Term::stderr();
-    match stderr.size_checked().filter(|_| stderr.is_term() && !owns_stderr()) {
-        Some((_, columns)) => {
-            let text = wrapping::broken(&printable_line(text), usize::from(columns));
-            let _ = write!(std::io::stderr(), "{text}");
-        }
-        None => tell(text),
-    }
+    let size = stderr.size_checked().filter(|_| stderr.is_term());
+    wrapping::broken(text, size.map_or(usize::MAX, |(_, columns)| columns.into()))
 }
 
 /// Prints a warning while no run is supervised yet.
@@ -173,7 +167,7 @@ pub fn warn(text: &str) {
     if LOG.get().is_some_and(|log| log.apart.is_some()) {
         tracing::warn!("{text}");
     } else {
-        tell_fitted(&format!("warning: {text}"));
+        tell(&format!("warning: {text}"));
     }
 }
 
@@ -181,7 +175,8 @@ pub fn warn(text: &str) {
 pub fn complain(text: &str) {
     if !owns_stderr() {
         let label = console::style("error").for_stderr().red().bold();
-        let _ = writeln!(stderr(), "{label}: {}", printable_block(text));
+        let text = fitted(&format!("error: {}", printable_block(text)));
+        let _ = write!(stderr(), "{label}{}", text.trim_start_matches("error"));
     }
     if LOG.get().is_some_and(|log| log.apart.is_some()) {
         tracing::error!(target: PEOPLE, "{text}");

@@ -84,9 +84,9 @@ pub(super) fn supervise_here(
     if !open.is_empty() {
         output::tell_lines(&named(open.trim_end()));
     }
-    output::tell_fitted(&named(&summary::closing(&run, ClosingPlace::BelowQuestions)));
+    output::tell(&named(&summary::closing(&run, ClosingPlace::BelowQuestions)));
     if let Some(refused) = summary::refused_tools(&run) {
-        output::tell_fitted(&refused);
+        output::tell(&refused);
     }
     if let Some(left) = worktrees::left(root, &run) {
         output::tell(&named(&left));

@@ -270,7 +270,8 @@ fn joined(text: &str) -> String {
         if !whole.is_empty() {
             whole.push(if continues && !before.ends_with(':') { ' ' } else { '\n' });
         }
-        whole.push_str(line);
+        let fitted = line.starts_with(' ').then(|| super::output::fitted(line));
+        whole.push_str(fitted.as_deref().unwrap_or(line).trim_end());
         before = line;
     }
     whole

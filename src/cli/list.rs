@@ -26,6 +26,10 @@ use crate::store::view::{RunView, load_view, newest_first};
 /// The most runs that are shown on a terminal without `--limit`.
 const DEFAULT_TERMINAL_LIMIT: usize = 50;
 
+/// The columns that a narrow terminal leaves out, the first one first, and that of the reason.
+const DROPPED: [usize; 2] = [3, 2];
+const REASON: usize = 7;
+
 /// The maximum length of the reason why a run does not proceed.
 const MAX_REASON_BYTES: usize = 4000;
 
@@ -105,11 +109,22 @@ pub(super) fn show(
     if runs.is_empty() {
         output::tell(none);
     }
-    let head = ["run", "status", "started", "took", "agents", "cost", "workflow", ""];
+    let head = ["run", "status", "age", "took", "agents", "cost", "workflow", ""];
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
     let head = (!runs.is_empty()).then_some(head);
     let rows = head.into_iter().chain(runs.iter().map(|run| as_row(root, run)));
-    let shown = table::print(table::lines(&rows.collect::<Vec<_>>()));
+    let mut rows: Vec<Vec<TableCell>> = rows.collect();
+    let most = table::columns().unwrap_or(usize::MAX);
+    for (dropped, column) in DROPPED.into_iter().enumerate() {
+        let beside = |row: &Vec<TableCell>| row[..row.len().min(REASON - dropped)].to_vec();
+        let beside: Vec<_> = rows.iter().map(beside).collect();
+        if table::lines(&beside).iter().any(|line| line.width() > most) {
+            rows.iter_mut()
+                .filter(|row| row.len() > column)
+                .for_each(|row| drop(row.remove(column)));
+        }
+    }
+    let shown = table::print(table::lines(&rows));
     for ListedRun { id, view, .. } in runs {
         if let Err(error) = view {
             output::tell(&format!("{id}: {error}"));
@@ -150,7 +165,7 @@ fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {
     let mut row = vec![
         TableCell::of(TextTone::Plain, run.id.as_str()),
         TableCell::of(status_word::tone(word), word),
-        TableCell::of(TextTone::Faint, &format!("{age} ago")),
+        TableCell::of(TextTone::Faint, &age),
     ];
     if let Ok(view) = &run.view {
         let (live, ended) = (view.run.agents.len(), ended(&AgentFailures::of(&view.run)));
@@ -183,10 +198,10 @@ fn workflow(run: &Run) -> String {
 /// Returns the number of agents that have ended, with that of the failed ones.
 fn ended(failures: &AgentFailures) -> String {
     let AgentFailures { ended, failed, .. } = failures;
-    if failures.is_empty() {
-        format!("{ended} ended")
-    } else {
-        format!("{ended} ended, {failed} failed")
+    match (ended - failed, failed) {
+        (_, 0) => format!("{ended} ended"),
+        (0, _) => format!("{failed} failed"),
+        (finished, _) => format!("{finished} finished, {failed} failed"),
     }
 }
 

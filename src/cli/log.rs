@@ -121,7 +121,8 @@ fn text(line: &str, args: &LogArgs, steps: &Path) -> Result<Option<String>, Reco
     let line = StyledLine::of(TextTone::Faint, &moment(record.at))
         .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)))
         .with(TextTone::Faint, &tools);
-    Ok(Some(line.painted(console::colors_enabled())))
+    let line = output::fitted(&line.painted(console::colors_enabled()));
+    Ok(Some(line.trim_end().to_owned()))
 }
 
 /// The time within which a worker that takes runs has taken one over.

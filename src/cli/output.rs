@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-pub use super::diagnostics::{complain, tell, tell_fitted, tell_lines, warn};
-use console::Term;
+pub use super::diagnostics::{complain, tell, tell_lines, warn};
 use serde_json::{Value, json};
 
 use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
-use super::wrapping;
+use super::{table, wrapping};
 use crate::domain::failures::AgentFailures;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
@@ -26,13 +25,11 @@ pub fn print(text: &str) -> Result<CliExitCode, Error> {
     print_styled(&printable(text))
 }
 
-/// Returns a table for stdout. On a terminal, lines that are wider are broken between words, so that the reason in the
-/// last column of a row can be read whole.
-pub(super) fn fitted(table: String) -> String {
-    let stdout = Term::stdout();
-    match stdout.size_checked().filter(|_| stdout.is_term()) {
-        Some((_, columns)) => wrapping::broken(&table, usize::from(columns)),
-        None => table,
+/// Returns lines for stdout. On a terminal, those that are wider are broken between words.
+pub(super) fn fitted(text: &str) -> String {
+    match table::columns() {
+        Some(columns) => wrapping::broken(text, columns),
+        None => text.to_owned(),
     }
 }
 
@@ -41,7 +38,7 @@ pub(super) fn fitted(table: String) -> String {
 /// # Errors
 /// As [`print()`].
 pub(super) fn print_styled(text: &str) -> Result<CliExitCode, Error> {
-    write(text).map(|_| CliExitCode::Success)
+    write(&fitted(text)).map(|_| CliExitCode::Success)
 }
 
 /// Prints a text unchanged; on a terminal, with unprintable characters made visible.
@@ -49,7 +46,8 @@ pub(super) fn print_styled(text: &str) -> Result<CliExitCode, Error> {
 /// # Errors
 /// As [`print()`].
 pub fn print_exactly(text: &str) -> Result<CliExitCode, Error> {
-    if io::stdout().is_terminal() { print(text) } else { print_styled(text) }
+    let shown = if io::stdout().is_terminal() { &printable(text) } else { text };
+    write(shown).map(|_| CliExitCode::Success)
 }
 
 /// Prints a printable text and the end of its line; returns whether anyone still reads.
@@ -90,7 +88,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<CliExitCode, Error> {
         path: "stdout".into(),
         error: error.into(),
     })?;
-    print(&(printable_json(&text) + "\n"))
+    write(&(printable_json(&text) + "\n")).map(|_| CliExitCode::Success)
 }
 
 /// Adds an agent's ending to its JSON.

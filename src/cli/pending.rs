@@ -43,8 +43,11 @@ pub(super) fn pending(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     if waits.is_empty() {
         output::tell("nothing waits for a person");
     }
-    let rows: Vec<Vec<TableCell>> = waits.iter().map(|(run, wait)| row(run, wait)).collect();
-    table::print(table::lines(&rows))
+    let head = ["run", "agent", "for", "waits", "command"];
+    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
+    let head = (!waits.is_empty()).then_some(head);
+    let rows = head.into_iter().chain(waits.iter().map(|(run, wait)| row(run, wait)));
+    table::print(table::lines(&rows.collect::<Vec<_>>()))
 }
 
 fn row(run: &RunId, wait: &PersonWait) -> Vec<TableCell> {

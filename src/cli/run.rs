@@ -135,9 +135,9 @@ fn resume_target(
         let advice =
             if failed { format!("; `raymond retry {id}` retries it") } else { String::new() };
         let text = format!("nothing to do: {closing}{advice}");
-        output::tell_fitted(&runs_dir::with_dir(&text, root, id));
+        output::tell(&runs_dir::with_dir(&text, root, id));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
-            output::tell_fitted(&refused);
+            output::tell(&refused);
         }
         return Ok(CliExitCode::of(&recovered.run));
     }

@@ -242,6 +242,7 @@ impl AgentDetails<'_> {
     /// Quotes a text, or its beginning; returns whether something was left out.
     fn quote(&self, out: &mut String, what: &str, text: Option<&str>) -> bool {
         let Some(text) = text else { return false };
+        let text = text.trim_end();
         let shown = if self.whole { text } else { beginning(text) };
         let _ = writeln!(out, "    {what}");
         for line in shown.lines() {

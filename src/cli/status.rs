@@ -162,7 +162,7 @@ fn below_agents(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> St
     let hint = AgentTable::hint(&table.rows(false), &run.workflow_id);
     let questions = questions::as_text(run, &questions::open(asked));
     let (endings, another) = summary::endings_in_short(run);
-    questions + &output::fitted(endings) + if hint.is_empty() { &another } else { &hint }
+    questions + &endings + if hint.is_empty() { &another } else { &hint }
 }
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {

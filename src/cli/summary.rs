@@ -83,11 +83,10 @@ fn ending(agent: &FinishedAgent) -> String {
         }
         AgentEnding::Error(error) => format!("Agent {id} failed: {error}"),
     };
-    match &agent.ending {
-        _ if !std::io::stdout().is_terminal() => text + "\n",
-        AgentEnding::Result(_) => printable_block(&text) + "\n",
-        AgentEnding::Error(_) => output::fitted(printable_block(&text) + "\n"),
+    if !std::io::stdout().is_terminal() {
+        return text + "\n";
     }
+    output::fitted(&(printable_block(&text) + "\n"))
 }
 
 /// Returns the line about the tools that were refused in a run, if any was.

@@ -113,6 +113,6 @@ mod tests {
         assert!(lines[0].painted(true).contains("\u{1b}[31mfailed\u{1b}[0m"));
         let broken = fitted(lines, Some(24));
         let texts: Vec<String> = broken.iter().map(StyledLine::text).collect();
-        assert_eq!(texts, ["main.1  failed  it is", "    not here", "漢字            x", "main"]);
+        assert_eq!(texts, ["main.1  failed", "    it is not here", "漢字            x", "main"]);
     }
 }

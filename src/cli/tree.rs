@@ -31,7 +31,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&as_json(&view, &table));
     }
-    let head = ["agent", "state", "step", "cost", "with descendants", ""];
+    let head = ["agent", "state", "step", "cost", "total", ""];
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
     let rows = table.rows(args.all);
     let cells: Vec<Vec<TableCell>> = rows.iter().map(|row| as_row(&table, row)).collect();

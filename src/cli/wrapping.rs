@@ -2,18 +2,22 @@
 
 use std::fmt::Write as _;
 
+use console::{AnsiCodeIterator, measure_text_width, strip_ansi_codes};
+
+use crate::plugin::styled::break_of;
+
 /// The further indentation of a line that continues one of a table.
 const CONTINUED_INDENT: usize = 4;
 
-/// Breaks the lines that are wider than `width` between words; what follows is indented more than the line.
+/// Breaks the lines that are wider than `width` between words, with or without codes of a terminal. What follows is
+/// indented as the last cell of the line that begins in the left two thirds, else more than the line.
 pub(super) fn broken(text: &str, width: usize) -> String {
     let mut lines = String::new();
     for line in text.lines() {
-        let indent = line.chars().take_while(|&c| c == ' ').count() + CONTINUED_INDENT;
-        let indent = " ".repeat(indent.min(width / 2));
+        let indent = " ".repeat(indent_of(&strip_ansi_codes(line), width / 3 * 2));
         let mut rest = line.to_owned();
-        while let Some(at) = break_of(&rest, width) {
-            let (head, tail) = rest.split_at(at);
+        while let Some(at) = break_of(&strip_ansi_codes(&rest), width) {
+            let (head, tail) = rest.split_at(with_codes(&rest, at));
             let _ = writeln!(lines, "{}", head.trim_end());
             rest = format!("{indent}{}", tail.trim_start());
         }
@@ -22,12 +26,24 @@ pub(super) fn broken(text: &str, width: usize) -> String {
     lines
 }
 
-/// Returns the offset of the last blank at which a line that is too wide can be broken.
-fn break_of(line: &str, width: usize) -> Option<usize> {
-    let (end, c) = line.char_indices().nth(width)?;
+fn indent_of(line: &str, most: usize) -> usize {
     let words = line.len() - line.trim_start().len();
-    let at = line[..end + c.len_utf8()].rfind(' ').filter(|&at| at > words);
-    at.filter(|&at| !line[at..].trim().is_empty())
+    let cells = line[words..].match_indices("  ").map(|(at, _)| &line[..words + at + 2]);
+    let columns = cells.map(measure_text_width).filter(|&column| column <= most);
+    columns.last().unwrap_or((words + CONTINUED_INDENT).min(most))
+}
+
+/// Returns an offset in the text of a line as one in the line with its codes.
+fn with_codes(line: &str, at: usize) -> usize {
+    let (mut left, mut offset) = (at, 0);
+    for (part, is_code) in AnsiCodeIterator::new(line) {
+        if !is_code && left < part.len() {
+            return offset + left;
+        }
+        left -= if is_code { 0 } else { part.len() };
+        offset += part.len();
+    }
+    offset
 }
 
 #[cfg(test)]
@@ -37,9 +53,11 @@ mod tests {
     #[test]
     fn wide_lines_are_broken_between_words() {
         let text = "  main.1  failed  it is not here\nshort\n";
-        assert_eq!(broken(text, 24), "  main.1  failed  it is\n      not here\nshort\n");
+        assert_eq!(broken(text, 24), "  main.1  failed  it is\n          not here\nshort\n");
         assert_eq!(broken(text, 80), text);
         assert_eq!(broken("unbreakable\n", 4), "unbreakable\n");
-        assert_eq!(broken("éé éé\n", 3), "éé\n éé\n");
+        assert_eq!(broken("éé éé\n", 3), "éé\n  éé\n");
+        let styled = "  run   \u{1b}[1mstarts\u{1b}[0m a workflow\n";
+        assert_eq!(broken(styled, 18), "  run   \u{1b}[1mstarts\u{1b}[0m a\n        workflow\n");
     }
 }

@@ -87,13 +87,13 @@ impl LiveRow {
     /// Returns the cells of its line, as [`LIVE_HEADS`] names them.
     pub fn cells(&self) -> [String; 5] {
         let PassRate { passed, runs } = self.rate;
-        let percent = |part: f64| format!("{:.0} %", part * 100.0);
+        let percent = |part: f64| format!("{:.0}%", part * 100.0);
         let none = || "–".to_owned();
         let rate = self.rate.rate().map_or_else(none, percent);
         let interval = self
             .rate
             .interval()
-            .map_or_else(none, |(low, high)| format!("{:.0}–{:.0} %", low * 100.0, high * 100.0));
+            .map_or_else(none, |(low, high)| format!("{:.0}–{:.0}%", low * 100.0, high * 100.0));
         let seconds =
             self.median_ms().map_or_else(none, |ms| format!("{}.{} s", ms / 1000, ms % 1000 / 100));
         [format!("{passed}/{runs}"), rate, interval, self.cost.to_string(), seconds]
@@ -161,7 +161,7 @@ mod tests {
             run(LiveEnd::NotRun, 0, 0),
         ]);
         assert_eq!((row.rate, row.cut_off, row.not_run), (PassRate { passed: 2, runs: 3 }, 1, 1));
-        assert_eq!(row.cells(), ["2/3", "67 %", "21–94 %", "$0.10", "2.0 s"]);
+        assert_eq!(row.cells(), ["2/3", "67%", "21–94%", "$0.10", "2.0 s"]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ const MAX_FAN_OUT_ROWS: usize = 6;
 const INDENT: usize = 2;
 
 /// The widths below which the columns of agents are not cut: id, state, time, cost, item and activity.
-const LEAST: [usize; 6] = [8, 8, UNCUT, UNCUT, 6, 30];
+const LEAST: [usize; 6] = [24, 12, UNCUT, UNCUT, 6, 24];
 
 /// The facts of the headline that the agents do not tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +174,7 @@ fn fan_out_row(
     let (ended, total) = (progress.ended.ended, progress.total());
     let done = match progress.left() {
         0 => format!("all {total} ended"),
-        _ => format!("{ended} of {total} ({} %)", progress.percent()),
+        _ => format!("{ended} of {total} ({}%)", progress.percent()),
     };
     let mut row =
         StyledLine::of(TextTone::Strong, &format!("  {}", line(&[name(key)], &[state], &[])))
@@ -250,8 +250,7 @@ fn agent_cells(
         ActivityKind::Waiting => TextTone::Plain,
         ActivityKind::Queued => TextTone::Faint,
     };
-    let (id, state) = (view.id.to_string(), view.state.to_string());
-    let (time, cost) = (format!("{time:>6}"), format!("{:>8}", view.cost.to_string()));
+    let (id, state, cost) = (view.id.to_string(), view.state.to_string(), view.cost.to_string());
     (tone, [id, state, time, cost, view.item.clone().unwrap_or_default(), doing])
 }
 

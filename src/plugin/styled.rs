@@ -104,18 +104,34 @@ impl StyledLine {
         Self(cut)
     }
 
-    /// Breaks the line between words where it is wider than `width`; what follows is indented by `indent`.
-    pub fn broken(self, width: usize, indent: usize) -> Vec<Self> {
+    /// Breaks the line between words where it is wider than `width`; what follows is indented by `indent`. The last cell of
+    /// a table's row begins a line of its own.
+    pub fn broken(mut self, width: usize, indent: usize) -> Vec<Self> {
+        let cell = if self.width() > width { self.take_last_cell() } else { None };
         let mut lines = Vec::new();
-        let mut rest = self;
-        while let Some(at) = break_of(&rest.text(), width) {
-            let (head, tail) = rest.split_at(at);
-            lines.push(head);
-            rest = Self(vec![(TextTone::Plain, " ".repeat(indent))]);
-            rest.0.extend(tail.0);
+        for mut rest in std::iter::once(self).chain(cell.map(|cell| cell.indented(indent))) {
+            while let Some(at) = break_of(&rest.text(), width) {
+                let (head, tail) = rest.split_at(at);
+                lines.push(head);
+                rest = tail.indented(indent);
+            }
+            lines.push(rest);
         }
-        lines.push(rest);
         lines
+    }
+
+    fn indented(mut self, indent: usize) -> Self {
+        self.0.insert(0, (TextTone::Plain, " ".repeat(indent)));
+        self
+    }
+
+    /// Removes the last cell of a table's row, with the blanks before it.
+    fn take_last_cell(&mut self) -> Option<Self> {
+        let [_, .., (_, blanks), _] = self.0.as_slice() else { return None };
+        let is_cell = blanks.len() > 1 && blanks.trim().is_empty();
+        let cell = self.0.pop_if(|_| is_cell)?;
+        self.0.pop();
+        Some(Self(vec![cell]))
     }
 
     /// Splits the line at an offset in its text, and removes the blanks there.
@@ -140,8 +156,9 @@ impl StyledLine {
     }
 }
 
-/// Returns the offset of the last blank at which a line that is too wide can be broken.
-fn break_of(line: &str, width: usize) -> Option<usize> {
+/// Returns the offset of the last blank at which a line that is too wide can be broken, outside a command if that fits on
+/// a line of its own.
+pub fn break_of(line: &str, width: usize) -> Option<usize> {
     if measure_text_width(line) <= width {
         return None;
     }
@@ -149,7 +166,25 @@ fn break_of(line: &str, width: usize) -> Option<usize> {
     let fits = truncate_str(line, width, "").len();
     let is_blank_next = line[fits..].starts_with(' ');
     let at = if is_blank_next { Some(fits) } else { line[..fits].rfind(' ') };
-    at.filter(|&at| at > words && !line[at..].trim().is_empty())
+    let at = at.filter(|&at| at > words && !line[at..].trim().is_empty())?;
+    Some(command_at(line, at, width).filter(|&start| start > words).unwrap_or(at))
+}
+
+/// The widest indentation of a line that continues another.
+const MAX_INDENT: usize = 8;
+
+/// Returns where the command begins that has the blank at an offset, if it fits on a line.
+fn command_at(line: &str, at: usize, width: usize) -> Option<usize> {
+    let start = line[..=at].rfind("raymond ")?;
+    let (before, command) = line.split_at(start);
+    let end = match before.strip_suffix('`') {
+        Some(_) => command.find('`').map(|end| end + 1),
+        None if before.ends_with(": ") || before.ends_with("  ") => command.find([';', ',']),
+        None => return None,
+    };
+    let command = &command[..end.unwrap_or(command.len())];
+    let fits = measure_text_width(command) + MAX_INDENT <= width;
+    (fits && at < start + command.len()).then(|| before.trim_end_matches('`').len())
 }
 
 /// Writes lines to a stream until its reader is gone.
@@ -241,5 +276,17 @@ mod tests {
         assert_eq!(plain("unbreakable", 4), ["unbreakable"]);
         assert_eq!(plain("  one two three", 9), ["  one two", "    three"]);
         assert_eq!(plain("éé éé", 3), ["éé", "    éé"]);
+        let text = "t ended; `raymond log t-1` shows how; again: raymond retry t-1 --prompts";
+        assert_eq!(
+            plain(text, 36),
+            [
+                "t ended; `raymond log t-1` shows",
+                "    how; again:",
+                "    raymond retry t-1 --prompts"
+            ]
+        );
+        let text = "t ended; to try again: raymond retry t-1";
+        assert_eq!(plain(text, 32), ["t ended; to try again:", "    raymond retry t-1"]);
+        assert_eq!(plain("as raymond log does it", 14), ["as raymond log", "    does it"]);
     }
 }

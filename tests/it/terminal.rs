@@ -84,7 +84,7 @@ fn assert_no_fragments(screen: &TerminalScreen) {
 fn fan_out_of_many_is_one_row_with_items_and_the_end_is_a_table() {
     let test = fan_out(30);
     let mut screen = test.on_screen(&FAN_OUT, (24, 100));
-    screen.wait_for(&["WORKER.md  5 of 30 (16 %)", "3 running, 22 queued", "$2.50"]);
+    screen.wait_for(&["WORKER.md  5 of 30 (16%)", "3 running, 22 queued", "$2.50"]);
     screen.wait_for(&["  file-", "waits for 25 more of 30 agents", "about $15.00 in all"]);
     assert!(!screen.text().contains("file-20.rs"), "{}", screen.text());
     test.release("go");
@@ -112,12 +112,12 @@ fn each_step_of_a_small_run_has_a_line_above_the_live_view() {
 fn resize_and_ctrl_c_leave_no_fragments_of_the_live_view() {
     let test = fan_out(30);
     let mut screen = test.on_screen(&FAN_OUT, (24, 100));
-    screen.wait_for(&["5 of 30 (16 %)", "3 running"]);
+    screen.wait_for(&["5 of 30 (16%)", "3 running"]);
     screen.resize(12, 40).wait_until("narrow rows", |text| {
-        text.contains("5 of 30 (16 %)") && text.lines().all(|line| line.chars().count() <= 40)
+        text.contains("5 of 30 (16%)") && text.lines().all(|line| line.chars().count() <= 40)
     });
     screen.resize(24, 100).wait_for(&["3 running, 22 queued"]);
-    let rows = screen.text().lines().filter(|line| line.contains("5 of 30 (16 %)")).count();
+    let rows = screen.text().lines().filter(|line| line.contains("5 of 30 (16%)")).count();
     assert_eq!(rows, 1, "{}", screen.text());
     screen.keys("\u{3}").wait_for(&["interrupt again to end them at"]).keys("\u{3}");
     assert_eq!(screen.wait_for_exit(), Some(130));

@@ -94,10 +94,10 @@ fn stop_key_stops_the_run_after_confirmation() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["1 running"]).keys("s").wait_for(&["stop the run?"]);
-    screen.keys("n").wait_for(&["q leave"]);
+    screen.wait_for(&["1 running"]).keys("s").wait_for(&["Stop it? y or n"]);
+    screen.keys("n").wait_for(&["q quit"]);
     assert!(test.events("command_received").is_empty());
-    screen.keys("s").wait_for(&["stop the run?"]).keys("y").wait_for(&["it stops once"]);
+    screen.keys("s").wait_for(&["Stop it? y or n"]).keys("y").wait_for(&["it stops once"]);
     live.wait_event("command_received", 1);
     test.release("go");
     live.wait().code(130);
@@ -132,11 +132,11 @@ fn resize_redraws_the_screen_and_sigterm_exits_130() {
     let test = pair().env("NO_COLOR", "1");
     test.run(&["START.md"]).ok();
     let mut screen = test.on_screen(&["top"], SIZE);
-    screen.wait_for(&["t  completed", "✓ main.1", "q leave"]);
+    screen.wait_for(&["t  completed", "✓ main.1", "q quit"]);
     screen.resize(5, 30).wait_until("a small screen", |text| {
         text.lines().next().is_some_and(|line| line.ends_with('…')) && !text.contains("main.1")
     });
-    screen.resize(24, 100).wait_for(&["✓ main.1", "q leave"]);
+    screen.resize(24, 100).wait_for(&["✓ main.1", "q quit"]);
     screen.signal(Signal::TERM);
     assert_eq!(screen.wait_for_exit(), Some(130));
     let written = screen.written();

@@ -50,10 +50,8 @@ pub(super) fn lines(parts: &[CostPart], whole: Usd, form: CostTableForm) -> Vec<
         let has_mean = part.rows.iter().any(|row| row.mean_and_most.is_some());
         let heads = heads(part.what, has_mean, form);
         rows.extend(heads.into_iter().map(|head| (TextTone::Faint, head)));
-        let costs: Vec<Usd> = part.rows.iter().map(|row| row.line.used.cost_usd).collect();
         let tone = if part.what.is_empty() { TextTone::Strong } else { TextTone::Plain };
-        let cells = part.rows.iter().zip(percentages(&costs, whole));
-        rows.extend(cells.map(|(row, percent)| (tone, cells_of(row, percent, form))));
+        rows.extend(part.rows.iter().map(|row| (tone, cells_of(row, whole, form))));
     }
     let (tones, cells): (Vec<TextTone>, Vec<Vec<String>>) = rows.into_iter().unzip();
     let cells = output::right_align(cells, usize::MAX);
@@ -81,7 +79,7 @@ fn heads(what: &str, has_mean: bool, form: CostTableForm) -> Vec<Vec<String>> {
     vec![first, second]
 }
 
-fn cells_of(row: &AgentCostRow, percent: u64, form: CostTableForm) -> Vec<String> {
+fn cells_of(row: &AgentCostRow, whole: Usd, form: CostTableForm) -> Vec<String> {
     let AgentCostRow { name, line, mean_and_most } = row;
     let used = line.used;
     let mut cells = vec![name.clone()];
@@ -98,36 +96,11 @@ fn cells_of(row: &AgentCostRow, percent: u64, form: CostTableForm) -> Vec<String
         };
         cells.extend(tokens.map(shown));
     }
-    cells.extend([used.cost_usd.to_string(), format!("{percent}%")]);
+    cells.extend([used.cost_usd.to_string(), format!("{:.0}%", 100.0 * line.share(whole))]);
     if let Some((mean, most, cost)) = mean_and_most {
         cells.extend([mean.to_string(), format!("{most} {cost}")]);
     }
     cells
-}
-
-/// Returns the percentages of amounts, rounded so that those of a whole add to 100: what rounding down leaves goes to
-/// those with the largest remainders.
-fn percentages(amounts: &[Usd], whole: Usd) -> Vec<u64> {
-    if whole == Usd::ZERO {
-        return vec![0; amounts.len()];
-    }
-    let exact = |amount: &Usd| amount.dollars() * 100.0 / whole.dollars();
-    let exact: Vec<f64> = amounts.iter().map(exact).collect();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a percentage is small and not negative"
-    )]
-    let down = |share: f64| share.max(0.0) as u64;
-    let mut percentages: Vec<u64> = exact.iter().map(|share| down(*share)).collect();
-    let sum = down(exact.iter().sum::<f64>().round());
-    let missing = sum.saturating_sub(percentages.iter().sum());
-    let mut order: Vec<usize> = (0..exact.len()).collect();
-    order.sort_by(|&one, &other| exact[other].fract().total_cmp(&exact[one].fract()));
-    for place in order.into_iter().take(usize::try_from(missing).unwrap_or(0)) {
-        percentages[place] += 1;
-    }
-    percentages
 }
 
 /// The number of agents from which fan-outs are folded.
@@ -232,18 +205,6 @@ mod tests {
         };
         let line = LedgerLine { turns: 3, used, ..LedgerLine::default() };
         CostPart::of(what, names.iter().map(|name| ((*name).to_owned(), line)).collect())
-    }
-
-    #[test]
-    fn percentages_of_a_whole_add_to_hundred() {
-        let thirds = [1.0, 1.0, 1.0].map(Usd::from_dollars);
-        assert_eq!(percentages(&thirds, Usd::from_dollars(3.0)), [34, 33, 33]);
-        let uneven = [0.5, 0.25, 0.125, 0.125].map(Usd::from_dollars);
-        assert_eq!(percentages(&uneven, Usd::from_dollars(1.0)), [50, 25, 13, 12]);
-        let some = [0.2, 0.2].map(Usd::from_dollars);
-        assert_eq!(percentages(&some, Usd::from_dollars(1.0)), [20, 20]);
-        assert_eq!(percentages(&some, Usd::ZERO), [0, 0]);
-        assert!(percentages(&[], Usd::ZERO).is_empty());
     }
 
     #[test]

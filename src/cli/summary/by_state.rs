@@ -63,7 +63,7 @@ pub(super) fn table(run: &Run, times: &TurnTimes) -> String {
     }
     let has_live = states.values().any(|state| state.live > 0);
     let live: &[&str] = if has_live { &["live"] } else { &[] };
-    let head = [&["state", "agents", "ok", "failed"], live, &["cost", "slowest"]].concat();
+    let head = [&["started in", "agents", "ok", "failed"], live, &["cost", "slowest"]].concat();
     let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     for (name, state) in &states {
         let mut row = vec![name.as_ref().map_or("unknown state".to_owned(), ToString::to_string)];
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(lines.len(), 3, "{text}");
         assert_eq!(
             lines[0].split_whitespace().collect::<Vec<_>>(),
-            ["state", "agents", "ok", "failed", "live", "cost", "slowest"]
+            ["started", "in", "agents", "ok", "failed", "live", "cost", "slowest"]
         );
         let work = lines.iter().find(|line| line.starts_with("WORK.md")).expect("a line");
         let words: Vec<&str> = work.split_whitespace().collect();

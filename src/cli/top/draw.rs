@@ -35,15 +35,14 @@ pub(super) struct ScreenContent<'run> {
 const NON_ROW_LINES: u16 = 4;
 
 /// The heads of the columns.
-const HEADS: [&str; 7] =
-    ["agent", "state", "  quiet", "tokens", "   spent", "item", "what it does"];
+const HEADS: [&str; 7] = ["agent", "state", "quiet", "tokens", "spent", "item", "what it does"];
 
 /// The columns of numbers, and those that a narrow terminal leaves out, the first one first.
 const NUMBERS: [usize; 3] = [2, 3, 4];
 const DROPPED: [usize; 2] = [3, 5];
 
 /// The widths below which columns are not cut.
-const LEAST: [usize; 7] = [10, 8, UNCUT, UNCUT, UNCUT, 6, 30];
+const LEAST: [usize; 7] = [24, 12, UNCUT, UNCUT, UNCUT, 6, 24];
 
 /// Returns the number of rows that fit into a height.
 pub(super) fn room(height: u16) -> usize {
@@ -75,7 +74,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &ScreenContent<'_>, screen: &
             place.table(picture, screen);
         }
     }
-    place.foot(screen, known);
+    place.foot(screen, known, picture.rows.len().saturating_sub(screen.first + screen.room));
 }
 
 struct DrawArea<'frame, 'terminal> {
@@ -148,20 +147,20 @@ impl DrawArea<'_, '_> {
         }
     }
 
-    fn foot(&mut self, screen: &TopScreen, known: MonitoredRun<'_>) {
+    fn foot(&mut self, screen: &TopScreen, known: MonitoredRun<'_>, below: usize) {
         let text = match &screen.view {
             ScreenView::Typing => {
                 format!("show only: {}▏  (Enter keeps it, Esc drops it)", screen.filter.text)
             }
             ScreenView::Asking if known.held => {
-                "stop the run? what runs may finish, and it can be resumed: y or n".to_owned()
+                "Running turns may finish; you can resume the run later. Stop it? y or n".to_owned()
             }
             ScreenView::Asking => "the run is not live, so there is nothing to stop".to_owned(),
             ScreenView::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
             ScreenView::Help => "any key: back".to_owned(),
             ScreenView::Agents => {
-                "↑↓ choose  Enter open  o all  / filter  r w u f a kinds  s stop  ? help  q leave"
-                    .to_owned()
+                let more = if below > 0 { &format!("{below} more ↓  ") } else { "" };
+                format!("{more}↑↓ choose  Enter open  o all  / filter  s stop  ? help  q quit")
             }
         };
         let style = self.style(TextTone::Faint);

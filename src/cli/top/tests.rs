@@ -288,8 +288,8 @@ fn screen_keeps_cause_and_cuts_nothing_that_fits() {
     };
 
     let narrow = drawn(known, (80, 24));
-    assert!(!narrow[2].contains("tokens"), "{narrow:#?}");
-    assert!(row(&narrow, "main.2").ends_with("unusable output: the reply ha…"), "{narrow:#?}");
+    assert!(row(&narrow, "main.1").starts_with("  ▶ main.1  REVIEW_OF_T…"), "{narrow:#?}");
+    assert!(row(&narrow, "main.2").contains("unusable output: the"), "{narrow:#?}");
     assert!(row(&narrow, "main.1").contains("Bash: cargo test --lib"), "{narrow:#?}");
     assert!(narrow[2].contains("item"), "{narrow:#?}");
 

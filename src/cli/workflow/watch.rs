@@ -31,13 +31,9 @@ pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     }
     let view = load_view(&root, &id)?;
     if !args.json {
-        output::tell_fitted(&with_dir(
-            &summary::closing(&view.run, ClosingPlace::Alone),
-            &root,
-            &id,
-        ));
+        output::tell(&with_dir(&summary::closing(&view.run, ClosingPlace::Alone), &root, &id));
         if let Some(refused) = summary::refused_tools(&view.run) {
-            output::tell_fitted(&refused);
+            output::tell(&refused);
         }
     }
     Ok(CliExitCode::of(&view.run))

@@ -15,25 +15,26 @@ struct HeadlineDetails {
     name: usize,
     /// True for the cost that is foreseen.
     has_foreseen_cost: bool,
-    /// True for the agents that are queued or wait for others.
-    has_waiting: bool,
+    /// The kinds of agents that do not run: the queued ones are the first, those that wait for others the second.
+    idle_kinds: u8,
     /// True for the limit of the cost.
     has_budget: bool,
 }
 
 /// The details from the most to the fewest.
-const LEVELS: [HeadlineDetails; 6] = {
+const LEVELS: [HeadlineDetails; 7] = {
     let all = HeadlineDetails {
         name: usize::MAX,
         has_foreseen_cost: true,
-        has_waiting: true,
+        idle_kinds: 2,
         has_budget: true,
     };
     let spent = HeadlineDetails { has_foreseen_cost: false, ..all };
-    let short = HeadlineDetails { name: 20, ..spent };
-    let running = HeadlineDetails { has_waiting: false, ..short };
+    let queued = HeadlineDetails { idle_kinds: 1, ..spent };
+    let running = HeadlineDetails { idle_kinds: 0, ..spent };
+    let short = HeadlineDetails { name: 20, ..running };
     let shorter = HeadlineDetails { name: 12, ..running };
-    [all, spent, short, running, shorter, HeadlineDetails { has_budget: false, ..shorter }]
+    [all, spent, queued, running, short, shorter, HeadlineDetails { has_budget: false, ..shorter }]
 };
 
 /// Returns the headline with as many details as fit into a width.
@@ -45,8 +46,9 @@ pub(super) fn fitted(picture: RunPicture<'_>, width: usize) -> StyledLine {
 fn line(picture: RunPicture<'_>, details: HeadlineDetails) -> StyledLine {
     let RunHeadline { run, since, spent, budget, status, limited_until } = picture.headline;
     let (live, ended) = picture.fan_outs.sum();
-    let live =
-        if details.has_waiting { live } else { ActivityCounts { queued: 0, waiting: 0, ..live } };
+    let queued = if details.idle_kinds > 0 { live.queued } else { 0 };
+    let waiting = if details.idle_kinds > 1 { live.waiting } else { 0 };
+    let live = ActivityCounts { queued, waiting, ..live };
     let running = if live.running == 0 { Some("0 running".to_owned()) } else { None };
     let finished = ended.ended - ended.failed;
     let finished = (finished > 0).then(|| format!("{finished} finished"));

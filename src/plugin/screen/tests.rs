@@ -65,24 +65,21 @@ fn each_agent_row_shows_its_activity() {
         drawn(&views, vec![(key("WORKER.md", 1), ended)], 65_000, (24, 100)),
         [
             "tour · 2 running, 3 queued, 2 waiting, 1 for a person, 2 finished, 1 failed · $0.25 of $1.00 · 1:05",
-            "  main.18  WORKER.md             $0.02  waits for a person: it crashed",
-            "  main.1   WORKER.md    0:05     $0.02  Bash",
-            "  main.17  WORKER.md             $0.02  executes the graph",
-            "  main.15  WORKER.md             $0.02  waits for 3 more of 5 agents",
-            "  main.16  WORKER.md             $0.02  waits for 1 more of 1 agent",
-            "  main.12  WORKER.md             $0.02  waits for a free process",
-            "  main.13  WORKER.md             $0.02  restarts in 0:02",
-            "  main.14  WORKER.md             $0.02  starts in 0:02",
+            "  main.18  WORKER.md        $0.02  waits for a person: it crashed",
+            "  main.1   WORKER.md  0:05  $0.02  Bash",
+            "  main.17  WORKER.md        $0.02  executes the graph",
+            "  main.15  WORKER.md        $0.02  waits for 3 more of 5 agents",
+            "  main.16  WORKER.md        $0.02  waits for 1 more of 1 agent",
+            "  main.12  WORKER.md        $0.02  waits for a free process",
+            "  main.13  WORKER.md        $0.02  restarts in 0:02",
+            "  main.14  WORKER.md        $0.02  starts in 0:02",
         ]
     );
     views.truncate(2);
     Arc::make_mut(&mut views[0]).item = Some("src/a.rs".into());
     let rows = drawn(&views, Vec::new(), 65_000, (24, 100));
-    assert_eq!(rows[1], "  main.1   WORKER.md    0:05     $0.02  src/a.rs  Bash");
-    assert_eq!(
-        rows[2],
-        "  main.12  WORKER.md             $0.02            waits for a free process"
-    );
+    assert_eq!(rows[1], "  main.1   WORKER.md  0:05  $0.02  src/a.rs  Bash");
+    assert_eq!(rows[2], "  main.12  WORKER.md        $0.02            waits for a free process");
 }
 
 #[test]
@@ -99,8 +96,8 @@ fn activity_stays_on_narrow_terminal_and_wide_one_cuts_nothing() {
     assert_eq!(
         rows(80)[1..],
         [
-            "  main.1.…  REVIEW_…             $0.02  src/la…  waits for a person: the reply…",
-            "  main.1.…  REVIEW_…    1:05     $0.02  src/la…  Bash",
+            "  main.1.22.333.4444.55555  REVIEW_OF_T…        $0.02  waits for a person: the…",
+            "  main.1.22.333.4444.55555  REVIEW_OF_T…  1:05  $0.02  Bash",
         ]
     );
     let wide = rows(200);
@@ -117,22 +114,22 @@ fn fan_out_of_many_is_one_row_with_progress_and_estimates() {
         rows,
         [
             "tour · 2 running, 1561 queued, 1 waiting, 436 finished, 1 failed · $0.25 of $1.00, about $125.29 in all · 7:17",
-            "  WORK.md  437 of 2000 (21 %)  about 27 min left  2 running, 1561 queued  1 failed  $74.96  60/min",
-            "  main.1  WORK.md     6:17     $0.02  Bash",
-            "  main.2  WORK.md     6:17     $0.02  Bash",
-            "  main    START.md             $0.02  waits for 1563 more of 2000 agents",
+            "  WORK.md  437 of 2000 (21%)  about 27 min left  2 running, 1561 queued  1 failed  $74.96  60/min",
+            "  main.1  WORK.md   6:17  $0.02  Bash",
+            "  main.2  WORK.md   6:17  $0.02  Bash",
+            "  main    START.md        $0.02  waits for 1563 more of 2000 agents",
         ]
     );
     let usual = drawn(&views, ended.clone(), 437_000, (24, 80));
     assert_eq!(
         usual[..2],
         [
-            "tour · 2 running, 436 finished, 1 failed · $0.25 of $1.00 · 7:17",
-            "  WORK.md  437 of 2000 (21 %)  27 min left  2 running  1 failed  $74.96  60/min",
+            "tour · 2 running, 1561 queued, 436 finished, 1 failed · $0.25 of $1.00 · 7:17",
+            "  WORK.md  437 of 2000 (21%)  27 min left  2 running  1 failed  $74.96  60/min",
         ]
     );
     let narrow = drawn(&views, ended, 437_000, (24, 40));
-    assert_eq!(narrow[1], "  WORK.md  437 of 2000 (21 %)  27 min …");
+    assert_eq!(narrow[1], "  WORK.md  437 of 2000 (21%)  27 min l…");
     assert!(narrow.iter().all(|row| measure_text_width(row) < 40), "{narrow:#?}");
 }
 
@@ -168,7 +165,7 @@ fn fan_out_whose_agents_have_all_ended_has_no_percentage() {
 fn thousands_of_agents_are_cut_to_a_few_rows() {
     let (views, ended) = crowd(300, 1700, 0);
     let table = [
-        (3, vec!["300 running, 1700 queued", "0 of 2000 (0 %)", "… and 300 more: 300 running"]),
+        (3, vec!["300 running, 1700 queued", "0 of 2000 (0%)", "… and 300 more: 300 running"]),
         (6, vec!["main.1 ", "… and 299 more: 299 running"]),
         (24, vec!["main.11 ", "… and 289 more: 289 running"]),
         (200, vec!["main.11 ", "… and 289 more: 289 running"]),
@@ -208,7 +205,7 @@ fn progress_line_tells_cost_and_time_of_the_rest() {
     let line = progress_line(key, progress, &FanOutRates::default(), Timestamp(0));
     assert_eq!(
         line.text(),
-        "WORK.md  437 of 2000 (21 %)  8 running, 1555 queued  1 failed  $74.96, about $200.00 in all"
+        "WORK.md  437 of 2000 (21%)  8 running, 1555 queued  1 failed  $74.96, about $200.00 in all"
     );
 }
 

@@ -18,7 +18,7 @@ impl WindowStatus {
         let (live, ended) = agents.sum();
         let all = live.running + live.queued + live.waiting + live.for_person + ended.ended;
         let percent = (all > 1).then(|| ended.ended * 100 / all);
-        let share = percent.map(|percent| format!(" · {percent} %")).unwrap_or_default();
+        let share = percent.map(|percent| format!(" · {percent}%")).unwrap_or_default();
         let percent = percent.and_then(|percent| u64::try_from(percent).ok());
         let (needs, progress) = match (live.for_person, percent) {
             (0, None) => ("", ShownProgress::Busy),
@@ -47,10 +47,10 @@ mod tests {
         };
         let running = ActivityCounts { running: 1, ..ActivityCounts::default() };
         assert_eq!(status(running, 0), ("raymond r".to_owned(), ShownProgress::Busy));
-        let share = ("raymond r · 75 %".to_owned(), ShownProgress::Percent(75));
+        let share = ("raymond r · 75%".to_owned(), ShownProgress::Percent(75));
         assert_eq!(status(running, 3), share);
         let asking = ActivityCounts { for_person: 1, ..running };
-        let needs = ("raymond r · 50 % · needs you".to_owned(), ShownProgress::NeedsSomeone(50));
+        let needs = ("raymond r · 50% · needs you".to_owned(), ShownProgress::NeedsSomeone(50));
         assert_eq!(status(asking, 2), needs);
     }
 }

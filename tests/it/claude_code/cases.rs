@@ -45,7 +45,7 @@ fn live_cases_are_judged_by_what_the_model_answers() {
     let printed = &outcome.stdout;
     assert!(printed.contains("ok   ../flow: answered [haiku 2/3]"), "{outcome:?}");
     assert!(printed.contains("found \"short\""), "{outcome:?}");
-    assert!(printed.contains("2/3") && printed.contains("21–94 %"), "{outcome:?}");
+    assert!(printed.contains("2/3") && printed.contains("21–94%"), "{outcome:?}");
     assert_eq!((machine.api.turns("ALPHA"), machine.api.turns("CHARLIE")), (3, 2));
     assert!(machine.api.requests().iter().all(|request| request.model.contains("haiku")));
     assert!(machine.processes().is_empty(), "no process is left");

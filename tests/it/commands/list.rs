@@ -30,7 +30,7 @@ fn list_shows_newest_run_first_with_age() {
     let header = printed.lines().next().expect("a header");
     assert_eq!(
         header.split_whitespace().collect::<Vec<_>>(),
-        ["run", "status", "started", "took", "agents", "cost", "workflow"]
+        ["run", "status", "age", "took", "agents", "cost", "workflow"]
     );
     assert!(printed.lines().all(|line| !line.starts_with("a ") || line.contains("  flow")));
     let heads: Vec<&[&str]> = rows.iter().map(|row| &row[..2]).collect();

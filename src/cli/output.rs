@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 pub use super::diagnostics::{complain, tell, tell_lines, warn};
+use console::Term;
 use serde_json::{Value, json};
 
 use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
-use super::{table, wrapping};
+use super::wrapping;
 use crate::domain::failures::AgentFailures;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
@@ -25,9 +26,16 @@ pub fn print(text: &str) -> Result<CliExitCode, Error> {
     print_styled(&printable(text))
 }
 
+/// Returns the width of the terminal, if stdout is one.
+pub(super) fn columns() -> Option<usize> {
+    let stdout = Term::stdout();
+    let size = stdout.size_checked().filter(|_| stdout.is_term());
+    size.map(|(_, columns)| usize::from(columns))
+}
+
 /// Returns lines for stdout. On a terminal, those that are wider are broken between words.
 pub(super) fn fitted(text: &str) -> String {
-    match table::columns() {
+    match columns() {
         Some(columns) => wrapping::broken(text, columns),
         None => text.to_owned(),
     }

@@ -1,9 +1,10 @@
 //! Tables with colours for stdout: columns of equal width, and lines that are broken between words on a terminal.
 
-use console::{Term, measure_text_width};
+use console::measure_text_width;
 
 use super::exit::{CliExitCode, Error};
 use super::output;
+pub(super) use super::output::columns;
 use crate::domain::printable::printable_line;
 use crate::plugin::styled::{StyledLine, TextTone};
 
@@ -57,13 +58,6 @@ fn line(row: &[TableCell], widths: &[usize]) -> StyledLine {
         blanks += width.saturating_sub(measure_text_width(&cell.text)) + 2;
     }
     line
-}
-
-/// Returns the width of the terminal, if stdout is one.
-pub(super) fn columns() -> Option<usize> {
-    let stdout = Term::stdout();
-    let size = stdout.size_checked().filter(|_| stdout.is_term());
-    size.map(|(_, columns)| usize::from(columns))
 }
 
 /// Prints lines to stdout. On a terminal, those that are wider are broken between words, so that the reason in the last

@@ -28,9 +28,12 @@ pub(super) fn broken(text: &str, width: usize) -> String {
 
 fn indent_of(line: &str, most: usize) -> usize {
     let words = line.len() - line.trim_start().len();
-    let cells = line[words..].match_indices("  ").map(|(at, _)| &line[..words + at + 2]);
-    let columns = cells.map(measure_text_width).filter(|&column| column <= most);
-    columns.last().unwrap_or((words + CONTINUED_INDENT).min(most))
+    let is_cell = |&at: &usize| {
+        line.is_char_boundary(at) && line[..at].ends_with("  ") && !line[at..].starts_with(' ')
+    };
+    let cells = (words + 1..line.len()).filter(is_cell).map(|at| measure_text_width(&line[..at]));
+    let cell = cells.rev().find(|&column| column <= most);
+    cell.unwrap_or((words + CONTINUED_INDENT).min(most))
 }
 
 /// Returns an offset in the text of a line as one in the line with its codes.

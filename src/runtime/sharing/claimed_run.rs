@@ -281,8 +281,8 @@ pub(in crate::runtime) fn until_mended<T>(
 mod patience_tests {
     use std::cell::Cell;
 
-    use crate::domain::id::RunId;
     use super::*;
+    use crate::domain::id::RunId;
 
     fn errors() -> [EngineError; 3] {
         let (engine, why) = ("postgres://x".to_owned(), "it is full".to_owned());

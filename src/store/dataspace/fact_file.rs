@@ -11,7 +11,6 @@ use crate::domain::json_mistake::placed_mistake;
 use crate::domain::time::Timestamp;
 use crate::proof::ProofKey;
 
-
 /// The most values that wait behind one.
 const MAX_LATER: usize = 1000;
 

@@ -9,7 +9,8 @@ use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
 use super::options::RunOptions;
 use super::run::graph_setup;
-use super::{background, confirm, output, run_choice, settings};
+use super::{background, output, run_choice, settings};
+use crate::cli::run;
 use crate::domain::agent::Agent;
 use crate::domain::id::RunId;
 use crate::domain::join::JoinOutcome;
@@ -80,7 +81,7 @@ fn branch_at(
             output::print(&(edits.collect::<String>() + &as_text(found, request)))
         };
     }
-    let prepared = confirm::confirmed(options, |starter| {
+    let prepared = run::confirmed(options, |starter| {
         branch_off(root, found, request, settings.clone(), graph_setup(None), starter)
     })?;
     if !options.json {

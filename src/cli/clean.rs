@@ -10,8 +10,9 @@ use serde_json::json;
 use super::args::clean::CleanArgs;
 use super::exit::{CliExitCode, Error};
 use super::worktrees::{done, git_runtime};
-use super::{confirm, output, run_choice, status_word};
+use super::{output, run_choice, status_word};
 use crate::actor::context::now;
+use crate::cli::run;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -217,7 +218,7 @@ impl RunCleaner<'_> {
         }
         output::tell_lines(&output::table(&runs.iter().map(row).collect::<Vec<_>>()));
         let question = format!("Type yes to remove {}: ", amount(runs));
-        Ok(confirm::is_answered_yes(&question))
+        Ok(run::is_answered_yes(&question))
     }
 
     /// Removes a run, and returns the number of bytes of its files.

@@ -148,7 +148,8 @@ fn with_last_run(mut arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
     let Some(last) = after("--last").filter(|_| is_wanted) else { return arguments };
     let dir = words.iter().find_map(|word| word.strip_prefix("--dir="));
     let dir = dir.or_else(|| words.get(after("--dir")? + 1).copied());
-    if let Some(run) = DirArgs::without_options().or_dir(dir).last_run() {
+    let runs = DirArgs::without_options().or_dir(dir);
+    if let Some(run) = runs.last_run().filter(|_| !words.iter().any(|word| runs.is_run(word))) {
         arguments.remove(last);
         arguments.insert(first + 1, run.as_str().into());
     }

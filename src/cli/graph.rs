@@ -3,7 +3,7 @@
 use super::args::workflows::{DrawingFormat, GraphArgs};
 use super::exit::{CliExitCode, Error};
 use super::output;
-use super::subject::InspectedWorkflow;
+use crate::cli::check::InspectedWorkflow;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::diagnostic::shown;
 use crate::language::drawing::picture::WorkflowDrawing;

@@ -1,18 +1,21 @@
 //! `raymond run` and `raymond resume`: a run in the foreground, new or resumed.
 
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, stderr, stdin};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
-use super::background::DetachedLauncher;
-use super::exit::{CliExitCode, Error};
-use super::foreground::{supervise_here, turn_times};
-use super::options::RunOptions;
-use super::summary::ClosingPlace;
-use super::target::{self, RunTarget};
-use super::{background, confirm, dry_run, engine, output, person, run_choice, runs_dir, summary};
+use crate::cli::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
+use crate::cli::background::DetachedLauncher;
+use crate::cli::exit::{CliExitCode, Error};
+use crate::cli::foreground::{supervise_here, turn_times};
+use crate::cli::options::RunOptions;
 use crate::cli::run_choice::{OpenedRun, RunAccess};
-use crate::cli::settings;
+use crate::cli::summary::ClosingPlace;
+use crate::cli::target::{self, RunTarget};
+use crate::cli::{
+    background, dry_run, engine, output, person, run_choice, runs_dir, settings, summary,
+};
 use crate::domain::id::RunId;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
@@ -22,8 +25,9 @@ use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::sharing::facts_of;
-use crate::runtime::{self, PreparedRun, RunRequest, Workflow, directories, seals};
+use crate::runtime::{self, PreparedRun, RunRequest, RunStarter, Workflow, directories, seals};
 use crate::store::layout::RunsRoot;
+use crate::store::trust::FolderTrust;
 
 /// Runs `raymond run`.
 ///
@@ -97,7 +101,7 @@ pub(super) fn create_of(
     let git_exchange = settings::git_exchange(&args.new_run)?;
     let facts = engine::with_facts(engine.as_ref().map(|own| &own.engine))?;
     let request = RunRequest { id, input, program, no_check, engine, git_exchange };
-    confirm::confirmed(&args.options, |starter| {
+    confirmed(&args.options, |starter| {
         let graphs = graph_setup(facts.clone());
         runtime::create(root, workflow, &request, settings.clone(), graphs, starter)
     })
@@ -162,7 +166,7 @@ pub(super) fn prepared_to_resume(
     let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
     let facts = engine::with_facts(opened.held.as_ref().map(|claimed| &claimed.held().engine))?;
     let mut taken = Some(opened);
-    confirm::confirmed(options, |starter| {
+    confirmed(options, |starter| {
         let opened = if let Some(taken) = taken.take() {
             taken
         } else {
@@ -215,4 +219,81 @@ fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
         orphans::sweep_plugins(&marker).await;
     });
     Ok(())
+}
+
+/// The most questions before a run: about the run, and about the folder whose files it uses.
+const MAX_QUESTIONS: usize = 2;
+
+/// Prepares a run; if it asks for more than was confirmed and someone is at the terminal, asks them and
+/// prepares it again.
+pub(super) fn confirmed(
+    options: &RunOptions,
+    mut prepare: impl FnMut(&RunStarter) -> Result<PreparedRun, runtime::Error>,
+) -> Result<PreparedRun, runtime::Error> {
+    let confirmation = person::trust_origin(&options.consent);
+    let state = directories::user_state()?;
+    let mut starter = RunStarter { state, confirmation, confirmed: BTreeSet::new() };
+    let is_person = is_person_at_terminal();
+    let may_ask = is_person && !options.json;
+    for _ in 0..MAX_QUESTIONS {
+        let error = match prepare(&starter) {
+            Err(error) if is_person => error,
+            prepared => return prepared,
+        };
+        if let runtime::Error::NotTrusted { folder, trust, checksum, .. } = &error
+            && let FolderTrust::Reworded(files) = &**trust
+        {
+            let files = files.join(", ");
+            output::tell(&format!(
+                "{folder} keeps your trust: only texts have changed, in {files}"
+            ));
+            starter.confirmed.insert(checksum.clone());
+            continue;
+        }
+        if !may_ask {
+            return Err(error);
+        }
+        let Some(question) = question(&error) else { return Err(error) };
+        output::tell(&error.to_string());
+        if !is_answered_yes(question.text) {
+            return Err(runtime::Error::Declined);
+        }
+        // The answer covers only the files that the question was about, not later changes.
+        starter.confirmed.insert(question.checksum);
+    }
+    prepare(&starter)
+}
+
+/// Returns whether a person, not an agent, sits at the terminal.
+pub(super) fn is_person_at_terminal() -> bool {
+    stdin().is_terminal() && stderr().is_terminal() && person::acting_agent().is_none()
+}
+
+/// A question about an error.
+struct TrustQuestion {
+    text: &'static str,
+    /// The checksum of what the person is shown.
+    checksum: String,
+}
+
+/// Returns the question that settles an error; `None` for an error that no answer settles.
+fn question(error: &runtime::Error) -> Option<TrustQuestion> {
+    let (text, checksum) = match error {
+        runtime::Error::NotTrusted { checksum, .. } => (
+            "Type yes to trust it as it is and run it; the trust is stored, `raymond trust --remove` undoes it: ",
+            checksum,
+        ),
+        runtime::Error::NotConfirmed { checksum, .. } => {
+            ("Type yes to resume the run as its directory is now: ", checksum)
+        }
+        _ => return None,
+    };
+    Some(TrustQuestion { text, checksum: checksum.clone() })
+}
+
+/// Asks a question at the terminal; returns whether the answer is yes.
+pub(super) fn is_answered_yes(question: &str) -> bool {
+    output::tell(question);
+    let mut line = String::new();
+    stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")
 }

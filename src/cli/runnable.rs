@@ -73,9 +73,10 @@ fn all(folder: &Path, root: &RunsRoot) -> Vec<Runnable> {
 }
 
 /// The files with which a workflow begins.
-const FIRST_STATES: [&str; 3] = ["START.md", "workflow.yaml", "workflow.lisp"];
+pub(super) const FIRST_STATES: [&str; 3] = ["START.md", "workflow.yaml", "workflow.lisp"];
 
-fn is_workflow(folder: &Path) -> bool {
+/// Returns whether a folder has a workflow of its own.
+pub(super) fn is_workflow(folder: &Path) -> bool {
     FIRST_STATES.iter().chain(&["raymond.yaml"]).any(|name| folder.join(name).is_file())
 }
 

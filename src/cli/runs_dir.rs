@@ -3,7 +3,8 @@
 //! The search goes up from the current directory. It ends at the home directory and where another file system begins.
 //! It only finds a directory that belongs to this user: nobody else may say what this user's runs are.
 //!
-//! A folder that was given stands for the `.raymond` in it, unless it has runs itself.
+//! A folder that was given stands for the `.raymond` in it, if there is one or the folder is a workflow, unless it has
+//! runs itself.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use clap::Args;
 use super::exit::Error;
 use super::output;
 use super::questions::quoted;
+use super::runnable::FIRST_STATES;
 use crate::domain::id::RunId;
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
@@ -155,7 +157,8 @@ fn search(here: &Path, home: Option<&Path>) -> FoundRunsDir {
 fn meant(given: &Path) -> PathBuf {
     let inner = given.join(NAME);
     let has_runs = ids(&RunsRoot::new(given)).is_ok_and(|ids| !ids.is_empty());
-    if inner.is_dir() && !has_runs { inner } else { given.to_owned() }
+    let is_workflow = FIRST_STATES.iter().any(|state| given.join(state).is_file());
+    if (inner.is_dir() || is_workflow) && !has_runs { inner } else { given.to_owned() }
 }
 
 /// Returns the text of `--dir` for another directory that has a run: one above the current directory, in it or in a
@@ -288,6 +291,9 @@ mod tests {
         let (_place, home) = folders();
         let (project, inner) = (home.join("project"), home.join("project").join(NAME));
         assert_eq!(meant(&project), project);
+        std::fs::write(project.join("START.md"), "Go.").expect("written");
+        assert_eq!(meant(&project), inner, "a workflow's folder");
+        std::fs::remove_file(project.join("START.md")).expect("removed");
         std::fs::create_dir(&inner).expect("made");
         assert_eq!([&project, &inner].map(|given| meant(given)), [inner.clone(), inner]);
         std::fs::create_dir_all(project.join("runs/t")).expect("made");

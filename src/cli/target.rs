@@ -8,6 +8,7 @@ use super::args::Cli;
 use super::exit::Error;
 use super::help::meant_command;
 use super::output;
+use super::runnable::is_workflow;
 use crate::domain::id::RunId;
 use crate::language::hint::{closest, did_you_mean};
 use crate::plain_file;
@@ -43,13 +44,7 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
         )));
     }
     if path.is_dir() || path.symlink_metadata().is_ok() {
-        let text = plain_file::text(path).unwrap_or_default();
-        let is_case = |line: &str| line.starts_with("cases:") || line.starts_with("expect:");
-        if path.extension().is_some_and(|end| end == "yaml") && text.lines().any(is_case) {
-            return Err(Error::Usage(format!(
-                "{target}: this is a file of test cases; run them: raymond test {target}"
-            )));
-        }
+        refuse_cases(path)?;
         let workflow = Workflow::open(path)?;
         note_defined(target, root);
         return Ok(RunTarget::Workflow(Box::new(workflow)));
@@ -67,6 +62,22 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
         Ok(None) | Err(store::Error::Unfit(_)) => Err(Error::Usage(nothing(target, root))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Refuses a file of test cases.
+///
+/// # Errors
+/// [`Error::Usage`] that names the command for it.
+pub(super) fn refuse_cases(path: &Path) -> Result<(), Error> {
+    let text = plain_file::text(path).unwrap_or_default();
+    let is_case = |line: &str| line.starts_with("cases:") || line.starts_with("expect:");
+    if path.extension().is_some_and(|end| end == "yaml") && text.lines().any(is_case) {
+        let path = path.display();
+        return Err(Error::Usage(format!(
+            "{path}: this is a file of test cases; run them: raymond test {path}"
+        )));
+    }
+    Ok(())
 }
 
 /// Tells that a path has the name of a defined program, too.
@@ -110,7 +121,10 @@ fn nothing(target: &str, root: &RunsRoot) -> String {
     let path = similar_path(Path::new(target));
     let is_path = path.as_ref().is_some_and(|path| path.as_os_str().eq_ignore_ascii_case(target));
     let id = closest(target, ids.iter().map(RunId::as_str)).filter(|_| !is_path);
-    let hint = if let Some(id) = id {
+    let here = std::env::current_dir().unwrap_or_default();
+    let hint = if here.ends_with(target) && is_workflow(&here) {
+        "; you are in this folder: `raymond run .` runs it".to_owned()
+    } else if let Some(id) = id {
         format!("; did you mean the run {id}?")
     } else if let Some(path) = path {
         format!("; {}", did_you_mean(target, &path.display().to_string()))

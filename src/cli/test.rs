@@ -1,7 +1,6 @@
 //! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
 
 mod case_attempt;
-mod case_dir;
 mod case_options;
 mod case_process;
 mod case_report;
@@ -9,7 +8,6 @@ mod case_run;
 mod discovery;
 mod goldens;
 mod live;
-mod live_case;
 mod live_report;
 mod live_terms;
 mod report;
@@ -22,7 +20,7 @@ use std::rc::Rc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use self::case_dir::CasesDir;
+use self::case_process::CasesDir;
 use self::case_report::CaseReport;
 use self::case_run::run_case;
 use self::discovery::LoadedCase;

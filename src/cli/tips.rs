@@ -6,6 +6,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::runnable::is_workflow;
 use crate::language::hint::is_slip;
 
 /// Options that are fixed when a run starts.
@@ -53,6 +54,10 @@ const TEXT_OPTIONS: &str = "--allow-tool --answer --input --on-event --plugin --
 /// Returns an error with the tips of raymond in place of one that names an unrelated option, or that says to write an
 /// unknown option behind `--`: the words there are arguments of Claude Code. `words` follow the program's name.
 pub(super) fn with_tips(mut error: clap::Error, grammar: &Command, words: &[&str]) -> clap::Error {
+    if error.kind() == ErrorKind::MissingRequiredArgument && is_workflow(Path::new(".")) {
+        let tip = "this folder is a workflow: name it with `.`, as in `raymond run .`";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let given = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(given)) if is_unknown => given.clone(),
@@ -114,6 +119,9 @@ fn surplus(grammar: &Command, words: &[&str], word: &str) -> Option<String> {
     Some(match (target, of_command) {
         _ if is_of(option, "--var --context") && word.contains('=') => {
             format!("repeat the option for each value: {option} {shown}")
+        }
+        (_, Some(_)) if command == "test" && Path::new(word).is_dir() => {
+            "give one PATH at a time".to_owned()
         }
         (_, Some((_, tip))) => tip.replace("{}", &shown),
         (Some(path), None) if grammar.find_subcommand(word).is_some() => {

@@ -54,7 +54,9 @@ pub fn for_unknown_key(key: &str, known: &[&str]) -> String {
     let foreign = FOREIGN_KEYS.iter().find(is_row);
     let meant =
         || closest(key, known.iter().copied()).map(|name| format!("did you mean `{name}`?"));
-    let all = || format!("known here: {}", known.join(", "));
+    let text =
+        if known.contains(&"reply") { "quote the line if it is a text with `: `; " } else { "" };
+    let all = || format!("{text}known here: {}", known.join(", "));
     foreign.map(|row| row.2.to_owned()).or_else(meant).unwrap_or_else(all)
 }
 

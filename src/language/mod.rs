@@ -19,7 +19,6 @@ pub mod fork_plan;
 pub mod graph;
 pub mod hint;
 pub mod import;
-pub mod interface;
 pub mod manifest;
 pub mod output;
 pub mod peer_manifest;

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::reachable_errors::{MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from};
 use super::request::RunRequest;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, StateName};
@@ -20,6 +19,7 @@ use crate::language::replies;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
 use crate::runtime::error::{RefusalScope, WorkflowErrors};
+use crate::runtime::workflow::{MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from};
 use crate::store::workflow::WorkflowDir;
 
 /// The variables that send requests to a gateway, which may know other models.

@@ -7,7 +7,7 @@ use crate::domain::id::{AgentId, InvalidName, RunId, SessionId, StateName};
 use crate::engine::EngineError;
 use crate::language::diagnostic::{Diagnostic, excerpt_in, shown};
 use crate::language::graph::vocabulary::TypeNameTaken;
-use crate::language::interface::FolderInput;
+use crate::language::manifest::FolderInput;
 use crate::language::source::WorkflowSource;
 use crate::language::{prompt, replies, yaml};
 use crate::store;

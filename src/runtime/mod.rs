@@ -25,7 +25,6 @@ mod own_types;
 mod plugin_programs;
 mod plugins;
 mod preflight;
-pub mod reachable_errors;
 pub mod recording;
 pub mod replay;
 mod request;

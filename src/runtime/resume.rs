@@ -20,6 +20,7 @@ use crate::domain::decide::retry_agents;
 use crate::domain::event::Record;
 use crate::domain::graph_execution::GraphState;
 use crate::domain::id::SessionId;
+use crate::domain::question::Question;
 use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
@@ -29,6 +30,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::hint::closest;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::proof::StepProofs;
@@ -58,7 +60,7 @@ pub fn resume(
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
     let confirmed = seals::check(starter, root, (&run, store.first_session()), &found)?;
-    check_answers(&run, &settings)?;
+    warnings.extend(check_answers(&run, &settings)?);
     if settings.cassette.is_some() {
         replay::of_run(&settings, &store.dir().cassette())?;
     }
@@ -140,13 +142,27 @@ fn preview(run: &Run, selection: &RetrySelection) -> Option<Run> {
     apply(&mut after, &record).ok().map(|_| after)
 }
 
-/// Checks that the newly given answers are valid for the questions already asked.
-fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
+/// Checks that the newly given answers are valid for the questions already asked. Returns a warning for each answer to
+/// another question.
+fn check_answers(run: &Run, settings: &Settings) -> Result<Vec<String>, Error> {
     let asked = run.agents.values().filter_map(Agent::question);
-    for question in asked.map(|asked| &asked.question) {
-        let before = run.settings.answers.get(&question.node).map_or(0, Vec::len);
-        let given = settings.answers.get(&question.node).into_iter().flatten().skip(before);
-        for text in given {
+    let asked: Vec<&Question> = asked.map(|asked| &asked.question).collect();
+    let given = |node: &str| {
+        let before = run.settings.answers.get(node).map_or(0, Vec::len);
+        settings.answers.get(node).into_iter().flatten().skip(before)
+    };
+    let open = || asked.iter().map(|question| &*question.node);
+    let others = settings.answers.keys().filter(|node| open().all(|open| open != *node));
+    let warning = |node: &String, text: &String| {
+        let similar = closest(node, open()).map(|open| format!("; did you mean {open}?"));
+        format!(
+            "--answer {node}={text}: no question of this name is open{}; raymond keeps the answer for a later one",
+            similar.unwrap_or_default()
+        )
+    };
+    let kept = others.flat_map(|node| given(node).map(move |text| warning(node, text))).collect();
+    for question in &asked {
+        for text in given(&question.node) {
             question.read(text).map_err(|invalid| Error::Answer {
                 node: question.node.clone(),
                 text: text.clone(),
@@ -154,7 +170,7 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
             })?;
         }
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// Checks that the current prompt states of all agents can be read, because the files are kept from then on.

@@ -7,7 +7,7 @@ use crate::domain::id::{Folder, StateKind, StateName};
 use crate::domain::transition::Transition;
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins, is_test_path};
 use crate::language::diagnostic::line_difference_up_to;
-use crate::language::prompt::named::why_no_entry;
+use crate::language::prompt::frontmatter::why_no_entry;
 use crate::language::prompt::workflow_map::FolderPrompt;
 use crate::store::Error;
 use crate::store::capture::WorkflowCapture;

@@ -9,7 +9,6 @@ pub mod agent_feed;
 pub mod agent_rows;
 pub mod backend;
 pub mod conversation;
-pub mod cost_times;
 pub mod feed;
 pub mod feed_hub;
 pub mod handler;

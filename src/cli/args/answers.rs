@@ -118,7 +118,7 @@ pub enum AnswerWord {
 }
 
 /// The error of words that are no answers.
-const NOT_PAIRED: &str = "write NODE=TEXT, or the name of a tool call that needs approval and allow, allow-always, allow-always-in-run or deny";
+const NOT_PAIRED: &str = "write NODE=TEXT, where NODE is the name of a question (`raymond status RUN` shows it, such as SAVE.md), or the name of a tool call that needs approval and allow, allow-always, allow-always-in-run or deny";
 
 impl AnswerArgs {
     /// Returns the run that is named, and all answers.

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
-use crate::cli::subject::InspectedWorkflow;
 use crate::cli::{costs, graph, list, pending, questions, status};
 use crate::domain::id::RunId;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::cli::exit::Error;
 use crate::cli::output;
-use crate::cli::test::case_dir::CaseDir;
 use crate::cli::test::case_options::options;
+use crate::cli::test::case_process::CaseDir;
 use crate::cli::test::case_process::{CaseEnd, CaseProcess, RUN};
 use crate::cli::test::case_report::{CaseReport, KillSweep};
 use crate::cli::test::discovery::LoadedCase;

@@ -11,12 +11,12 @@ use tokio::task::JoinSet;
 
 use super::TestSession;
 use super::discovery::{LoadedCase, shown};
-use super::live_case::{LiveReport, LiveTask, run};
 use super::live_report::{self, LiveSummary};
 use crate::cli::args::cases::TestArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::interrupts::signals;
 use crate::cli::output;
+use crate::cli::test::live_report::{LiveReport, LiveTask, run};
 use crate::cli::test::report;
 use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
 use crate::domain::live_results::LiveEnd;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
-use crate::cli::subject::InspectedWorkflow;
 use crate::cli::test::case_options::refused_option;
 use crate::cli::test::discovery::{CaseMistake, LoadedCase, meant, shown};
 use crate::language::cases::{CaseCassette, CaseReplies, Expectation};

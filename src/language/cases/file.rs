@@ -126,6 +126,9 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
         YamlContent::Map(entries) => {
             entries.iter().find(|entry| ["cases", "tests"].contains(&&*entry.key))
         }
+        YamlContent::List(_) => {
+            return fields.wrong(root.at, "write `cases:` above this list, and indent it");
+        }
         _ => None,
     };
     let Some(listed) = listed else {

@@ -6,7 +6,7 @@ use super::PrivilegeSurvey;
 use crate::domain::id::{StateKind, StateName};
 use crate::language::manifest;
 use crate::language::prompt::first_state::STARTS;
-use crate::language::prompt::named;
+use crate::language::prompt::frontmatter;
 use crate::language::prompt::workflow_map::FolderPrompt;
 
 /// The scripts that are entered, by their folders.
@@ -76,7 +76,7 @@ fn entered<'name>(
         }
     }
     for name in &mut entered {
-        named::resolve(name, files);
+        frontmatter::resolve(name, files);
     }
     entered.into_iter().filter(|name| is_script(name) && names.contains(name)).collect()
 }

@@ -12,7 +12,6 @@ pub mod joins;
 pub mod judgement;
 pub mod kind;
 mod lost_frontmatter;
-pub mod named;
 pub mod policy_entry;
 mod quoted;
 pub mod scopes;

@@ -22,7 +22,7 @@ use crate::language::prompt::document::{self, ExaminedDocument, PromptDocument};
 use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
 pub use crate::language::prompt::state_error::Error;
-use crate::language::prompt::{named, scopes};
+use crate::language::prompt::{frontmatter, scopes};
 use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::{OptionPlaces, embed_files};
 use crate::language::yaml::YamlErrors;
@@ -244,7 +244,7 @@ pub fn join_with(
         errors.or_else_first(document).map_err(|error| Error::Document { path, error })?;
     let mut join = document.frontmatter.join;
     if let Some(join) = &mut join {
-        named::resolve_join(join, source);
+        frontmatter::resolve_join(join, source);
     }
     Ok(join)
 }
@@ -260,7 +260,7 @@ pub fn read(
 ) -> Result<AcceptedTransition, ProtocolViolation> {
     let mut tags = tag::find(reply);
     for transition in tags.tags.iter_mut().flatten() {
-        named::resolve_transition(transition, source);
+        frontmatter::resolve_transition(transition, source);
     }
     let mut accepted = policy.judge(tags)?;
     check(&accepted.transition, source)?;
@@ -278,7 +278,7 @@ pub fn read_output(
     reply: &TurnReply,
 ) -> Result<AcceptedTransition, ProtocolViolation> {
     let mut transition = contract.read(reply.structured.as_deref(), &reply.text)?;
-    named::resolve_transition(&mut transition, source);
+    frontmatter::resolve_transition(&mut transition, source);
     check(&transition, source)?;
     scopes::fill_inputs(&mut transition, source)?;
     Ok(AcceptedTransition { transition, implicit: false, overruled: None })
@@ -292,10 +292,10 @@ pub fn check(
     transition: &Transition,
     source: &dyn WorkflowSource,
 ) -> Result<(), ProtocolViolation> {
-    let here = transition.states().find_map(|state| named::why_no_state(state, source));
+    let here = transition.states().find_map(|state| frontmatter::why_no_state(state, source));
     let elsewhere = || {
         let mut crossings = transition.crossings();
-        crossings.find_map(|(path, state)| named::why_no_entry(path, state, source))
+        crossings.find_map(|(path, state)| frontmatter::why_no_entry(path, state, source))
     };
     match here.or_else(elsewhere) {
         None => Ok(()),

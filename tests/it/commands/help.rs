@@ -76,7 +76,7 @@ fn new_copies_each_sample_and_overwrites_nothing() {
     }
     let start = test.flow().join("my haiku/START.md");
     fs::write(&start, "mine").expect("written");
-    test.raymond(&["new", "my haiku"]).code(74).stderr_has("my haiku");
+    test.raymond(&["new", "my haiku"]).code(64).stderr_has("my haiku exists");
     assert_eq!(fs::read_to_string(&start).expect("it stays"), "mine");
     test.raymond(&["new", "x", "--from", "toor"]).code(64).stderr_has("did you mean tour?");
     test.raymond(&["new", "a\u{1b}b"]).code(64);

@@ -9,7 +9,7 @@ use crate::domain::transition::Transition;
 use crate::language::diagnostic::Severity;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::check::joins::filled_by;
-use crate::language::prompt::named::why_no_entry;
+use crate::language::prompt::frontmatter::why_no_entry;
 use crate::language::prompt::scopes::{lacking_input, manifest_of};
 use crate::language::prompt::workflow_map::{FolderPrompt, FolderState, ShownTag, WorkflowMap};
 use crate::language::source::WorkflowSource;

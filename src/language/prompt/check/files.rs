@@ -11,8 +11,8 @@ use crate::language::manifest::{self, Manifest};
 use crate::language::peer_manifest::PeerManifest;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
+use crate::language::prompt::frontmatter;
 use crate::language::prompt::kind::is_for_others;
-use crate::language::prompt::named;
 use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
 use crate::language::prompt::workflow_map::{
@@ -251,7 +251,7 @@ fn meant_by_mistakes(
     workflow_map: &WorkflowMap,
     source: &dyn WorkflowSource,
 ) -> BTreeSet<StateName> {
-    let named = workflow_map.states.keys().flat_map(|name| named::candidates(name, source));
+    let named = workflow_map.states.keys().flat_map(|name| frontmatter::candidates(name, source));
     let shown = workflow_map.texts().flat_map(|(_, text)| &text.shown);
     let refused = shown.filter(|shown| shown.transition.is_err());
     let misspelt = workflow_map.texts().flat_map(|(_, text)| &text.misspelt);

@@ -7,7 +7,7 @@ use super::FolderDiagnostics;
 use super::files::{no_state, why};
 use crate::domain::id::StateName;
 use crate::domain::transition::{InvalidTransition, TagName, Transition};
-use crate::language::prompt::named;
+use crate::language::prompt::frontmatter;
 use crate::language::prompt::workflow_map::{FolderPrompt, ShownTag, WorkflowMap};
 use crate::language::source::is_state;
 
@@ -33,11 +33,8 @@ impl FolderDiagnostics<'_> {
 
     /// Warns of a tag in a script that will be refused. It is no error, because the script may never print it.
     fn tag_of_script(&mut self, name: &StateName, script: &FolderPrompt, shown: &ShownTag) {
-        if shown.loses_quotes && is_for_shell(name) {
-            let message = format!(
-                "the script has a <{}> within \"…\", where the shell takes the quotes of its attributes; write \\\" there, or put the whole tag into '…'",
-                shown.tag
-            );
+        if let Some(misread) = shown.misread.filter(|_| is_for_shell(name)) {
+            let message = format!("the script has a <{}> {misread}", shown.tag);
             return self.warning(name, shown.place, "RF106", message);
         }
         let transition = match &shown.transition {
@@ -53,7 +50,7 @@ impl FolderDiagnostics<'_> {
         if let Some((state, why)) = missing {
             let tag = unescaped(&transition.to_string());
             let message = format!("the script has {tag}, but {state}: {why}");
-            let is_ambiguous = named::ambiguity(state, self.source).is_some();
+            let is_ambiguous = frontmatter::ambiguity(state, self.source).is_some();
             let code = if is_ambiguous { "RF107" } else { "RF103" };
             self.warning(name, shown.place, code, message);
         }
@@ -83,7 +80,7 @@ impl FolderDiagnostics<'_> {
             Some((state, why)) if is_allowed || !shown.is_quoted => {
                 let tag = unescaped(&transition.to_string());
                 let message = format!("the text shows {tag}, but {state}: {why}");
-                let is_ambiguous = named::ambiguity(state, self.source).is_some();
+                let is_ambiguous = frontmatter::ambiguity(state, self.source).is_some();
                 self.at_tag(name, shown, if is_ambiguous { "RF107" } else { "RF103" }, message);
             }
             _ if is_allowed => {}
@@ -165,7 +162,7 @@ impl FolderDiagnostics<'_> {
 
     /// Returns why a state cannot be entered, if it cannot.
     fn why_no_state(&self, state: &StateName) -> Option<String> {
-        if let Some(why) = named::ambiguity(state, self.source) {
+        if let Some(why) = frontmatter::ambiguity(state, self.source) {
             return Some(why);
         }
         match self.source.check(state) {

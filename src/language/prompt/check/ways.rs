@@ -11,7 +11,7 @@ use crate::language::position::SourcePlace;
 use crate::language::prompt::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
-use crate::language::prompt::{evaluator, named};
+use crate::language::prompt::{evaluator, frontmatter};
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' transitions.
@@ -35,7 +35,7 @@ impl FolderDiagnostics<'_> {
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };
-            if let Some(why) = named::ambiguity(target, self.source) {
+            if let Some(why) = frontmatter::ambiguity(target, self.source) {
                 let place = place.unwrap_or(way.place.entry);
                 self.error(name, place, "RF107", format!("{target}: {why}"));
                 continue;

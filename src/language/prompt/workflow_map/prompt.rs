@@ -13,7 +13,7 @@ use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
 use crate::language::prompt::policy_entry::EntryPlace;
 use crate::language::prompt::quoted::QuotedParts;
-use crate::language::prompt::{lost_frontmatter, named, quoted, step};
+use crate::language::prompt::{frontmatter, lost_frontmatter, quoted, step};
 use crate::language::source::WorkflowSource;
 use crate::language::tag::misspelt::MisspeltTag;
 use crate::language::yaml::YamlErrors;
@@ -85,8 +85,8 @@ pub struct ShownTag {
     pub tag: TagName,
     /// The state between the open tag and its close, if that is the name of one.
     pub encloses: Option<StateName>,
-    /// True if a shell takes the quotes of its attributes before it prints the tag.
-    pub loses_quotes: bool,
+    /// What a shell makes of it before it is printed, and how to write it.
+    pub misread: Option<&'static str>,
     /// True if the tag stands in code or in a comment, where it may be an example.
     pub is_quoted: bool,
     /// The place of the tag.
@@ -108,7 +108,7 @@ impl FolderPrompt {
                 transition: tag.transition,
                 tag: tag.tag,
                 encloses: StateName::parse(&body[tag.body]).ok(),
-                loses_quotes: false,
+                misread: None,
                 is_quoted: quoted.contains(tag.span.start),
                 place: place(tag.span.start),
             })
@@ -160,7 +160,7 @@ impl FolderPrompt {
         for shown in &mut script.shown {
             shown.is_quoted = true;
             shown.place = place(text, shown.place);
-            shown.loses_quotes = loses_quotes(text, shown.place);
+            shown.misread = misread_by_shell(text, shown.place);
         }
         let count = script.shown.len();
         script.shown.retain(|shown| !shown.names(is_computed));
@@ -175,14 +175,14 @@ impl FolderPrompt {
         self.frontmatter.resolve_names(source);
         for shown in &mut self.shown {
             if let Ok(transition) = &mut shown.transition {
-                named::resolve_transition(transition, source);
+                frontmatter::resolve_transition(transition, source);
             }
             if let Some(state) = &mut shown.encloses {
-                named::resolve(state, source);
+                frontmatter::resolve(state, source);
             }
         }
         for state in self.misspelt.iter_mut().filter_map(|(tag, _)| tag.encloses.as_mut()) {
-            named::resolve(state, source);
+            frontmatter::resolve(state, source);
         }
         self.ways = self.find_ways();
     }
@@ -327,30 +327,39 @@ pub(super) fn place(text: &str, place: SourcePlace) -> SourcePlace {
     SourcePlace { line, column: own }
 }
 
-/// Returns whether a shell takes the quotes of the tag at a place: the tag stands within double quotes, and a quote
-/// in its open tag, which is not escaped, ends them.
-pub(super) fn loses_quotes(text: &str, place: SourcePlace) -> bool {
+/// Returns what a shell makes of the tag at a place, if that is not the tag: it stands within double quotes, and a quote
+/// in its open tag, which is not escaped, ends them; or it is a word of `echo` or `printf` without quotes.
+pub(super) fn misread_by_shell(text: &str, place: SourcePlace) -> Option<&'static str> {
     let index = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
+    let line = text.lines().nth(index).unwrap_or_default();
+    let prints = matches!(line.split_whitespace().next(), Some("echo" | "printf"));
     let (mut quote, mut is_escaped) = (None, false);
-    for (column, char) in (1..).zip(text.lines().nth(index).unwrap_or_default().chars()) {
+    for (column, char) in (1..).zip(line.chars()) {
         let is_in_tag = column >= place.column;
         if is_in_tag && quote != Some('"') {
-            return false;
+            let is_bare = prints && quote.is_none() && !is_escaped;
+            return is_bare.then_some(
+                "outside of quotes, where the shell redirects to files with < and >; put the whole tag into '…'",
+            );
         }
         if is_escaped {
             is_escaped = false;
             continue;
         }
         match (quote, char) {
-            (_, '>') if is_in_tag => return false,
-            (Some('"'), '"') if is_in_tag => return true,
+            (_, '>') if is_in_tag => return None,
+            (Some('"'), '"') if is_in_tag => {
+                return Some(
+                    "within \"…\", where the shell takes the quotes of its attributes; write \\\" there, or put the whole tag into '…'",
+                );
+            }
             (Some(open), _) if open == char => quote = None,
             (None, '"' | '\'') => quote = Some(char),
             (None | Some('"'), '\\') => is_escaped = true,
             _ => {}
         }
     }
-    false
+    None
 }
 
 /// Returns whether the script computes a name when it runs.
@@ -376,19 +385,25 @@ mod script_text_tests {
     }
 
     #[test]
-    fn shell_takes_the_quotes_of_a_tag_that_it_does_not_find_escaped() {
+    fn shell_misreads_a_tag_without_quotes_or_with_its_own_in_them() {
         let table = [
-            ("echo \"<call return=\"B.md\">A.md</call>\"", true),
-            ("echo \"it's <call return=\"B.md\">A.md</call>\"", true),
-            ("echo \"<call return=\\\"B.md\\\">A.md</call>\"", false),
-            ("echo '<call return=\"B.md\">A.md</call>'", false),
-            ("echo \"x\" '<call return=\"B.md\">A.md</call>'", false),
-            ("echo \"<goto>B.md</goto>\"", false),
-            ("<call return=\"B.md\">A.md</call>", false),
+            ("echo \"<call return=\"B.md\">A.md</call>\"", "within"),
+            ("echo \"it's <call return=\"B.md\">A.md</call>\"", "within"),
+            ("echo <result>ok</result>", "outside"),
+            ("  printf '%s' <goto>B.md</goto>", "outside"),
+            ("echo \\<result\\>ok", ""),
+            ("<result>in a here document</result>", ""),
+            ("echo \"<call return=\\\"B.md\\\">A.md</call>\"", ""),
+            ("echo '<call return=\"B.md\">A.md</call>'", ""),
+            ("echo \"x\" '<call return=\"B.md\">A.md</call>'", ""),
+            ("echo \"<goto>B.md</goto>\"", ""),
+            ("<call return=\"B.md\">A.md</call>", ""),
         ];
         for (line, expected) in table {
             let column = line.find('<').map_or(0, |at| at as u64 + 1);
-            assert_eq!(loses_quotes(line, SourcePlace { line: 1, column }), expected, "{line}");
+            let found = misread_by_shell(line, SourcePlace { line: 1, column });
+            let found = found.and_then(|why| why.split(' ').next()).unwrap_or_default();
+            assert_eq!(found, expected, "{line}");
         }
     }
 

@@ -54,7 +54,7 @@ fn answer_takes_the_last_run_before_answers() {
         .rule(when("heard this").reply("<result>well</result>"));
     test.run(&["START.md"]).code(2);
     test.raymond(&["answer", "DONE.md=this"]).code(64).stderr_has("--last");
-    test.raymond(&["answer", "t", "--last"]).code(64).stderr_has("write NODE=TEXT");
+    test.raymond(&["answer", "t", "--last"]).code(64).stderr_has("name two runs");
     test.raymond(&["answer", "--last", "DONE.md=this"]).ok().stdout_has("is answered");
     test.raymond(&["resume", "--last"]).ok().ended("main", "well");
 }

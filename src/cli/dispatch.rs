@@ -16,6 +16,7 @@ use super::{
     tree, trust, worker, workflow, worktrees,
 };
 use crate::cli::completions;
+use crate::domain::id::AgentId;
 use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
 use crate::process::{ancestry, registry};
@@ -139,7 +140,8 @@ fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Err
 const WITH_WORDS: [&str; 10] =
     ["answer", "attach", "edit", "hold", "log", "release", "retry", "show", "stop", "tell"];
 
-/// Puts the id of the most recent run in the place of `--last`, if the command may have words after it.
+/// Replaces `--last` with the id of the most recent run, if the command may have words after it. If a run is named, too,
+/// the words stay as they are, and the grammar refuses them.
 fn with_last_run(mut arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let words: Vec<&str> = arguments[..end].iter().filter_map(|word| word.to_str()).collect();
@@ -149,7 +151,10 @@ fn with_last_run(mut arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
     let dir = words.iter().find_map(|word| word.strip_prefix("--dir="));
     let dir = dir.or_else(|| words.get(after("--dir")? + 1).copied());
     let runs = DirArgs::without_options().or_dir(dir);
-    if let Some(run) = runs.last_run().filter(|_| !words.iter().any(|word| runs.is_run(word))) {
+    // Later words may be a text, which may look like a run.
+    let named = words.iter().skip(first + 1).find(|word| !word.starts_with('-'));
+    let is_run = named.is_some_and(|word| AgentId::parse(word).is_err() && runs.is_run(word));
+    if let Some(run) = runs.last_run().filter(|_| !is_run) {
         arguments.remove(last);
         arguments.insert(first + 1, run.as_str().into());
     }

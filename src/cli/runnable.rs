@@ -75,7 +75,7 @@ fn all(folder: &Path, root: &RunsRoot) -> Vec<Runnable> {
 /// The files with which a workflow begins.
 pub(super) const FIRST_STATES: [&str; 3] = ["START.md", "workflow.yaml", "workflow.lisp"];
 
-/// Returns whether a folder has a workflow of its own.
+/// Returns whether a folder is a workflow.
 pub(super) fn is_workflow(folder: &Path) -> bool {
     FIRST_STATES.iter().chain(&["raymond.yaml"]).any(|name| folder.join(name).is_file())
 }

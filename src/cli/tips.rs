@@ -51,10 +51,12 @@ const SURPLUS_WORDS: [(&str, &str); 7] = [
 /// The options that begin with a text, so that a word behind one may belong to it.
 const TEXT_OPTIONS: &str = "--allow-tool --answer --input --on-event --plugin --reason";
 
-/// Returns an error with the tips of raymond in place of one that names an unrelated option, or that says to write an
-/// unknown option behind `--`: the words there are arguments of Claude Code. `words` follow the program's name.
+/// Replaces a tip that names an unrelated option, or that says to write an unknown option behind `--`, with one of
+/// raymond's: the words behind `--` are arguments of Claude Code. `words` follow the program's name.
 pub(super) fn with_tips(mut error: clap::Error, grammar: &Command, words: &[&str]) -> clap::Error {
-    if error.kind() == ErrorKind::MissingRequiredArgument && is_workflow(Path::new(".")) {
+    let lacks_path = matches!(error.get(ContextKind::InvalidArg),
+        Some(ContextValue::Strings(lacking)) if lacking.iter().any(|name| ["<TARGET>", "<PATH>"].contains(&&**name)));
+    if lacks_path && is_workflow(Path::new(".")) {
         let tip = "this folder is a workflow: name it with `.`, as in `raymond run .`";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }

@@ -36,6 +36,7 @@ fn last_flag_names_the_run_that_was_started_last() {
     assert_eq!(test.raymond(&["status", "--last", "--json"]).ok().json()["run"], "a");
     test.raymond(&["show", "--last", "main"]).ok().stdout_has("led");
     test.raymond(&["resume", "--last"]).ok().stdout_has("led");
+    test.raymond(&["tell", "--last", "main", "b"]).code(64).stderr_has("main");
     test.raymond(&["status", "a", "--last"]).code(64).stderr_has("--last");
     test.raymond(&["log", "--last", "main"]).ok().stdout_has("led");
     test.raymond(&["show", "--last", "man"]).code(64).stderr_has("man");

@@ -1,4 +1,12 @@
 //! The context that all agents of a run share.
+//!
+//! The one place that asks for the time.
+//!
+//! Waits are kept as points in time, because they outlive the process. If the machine's clock is set back during a
+//! wait, the wait must not become longer. So the time of this process never goes back: it is the wall clock's
+//! time, or the time that a monotonic clock counts if that is later. A clock that is set forward, or that ran
+//! while the machine slept, is believed at once. Only times of day, as the reset of a usage limit, go by the wall
+//! clock.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

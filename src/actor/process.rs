@@ -1,4 +1,8 @@
 //! The actor that owns one running turn: the turn ends with it, and its death is noticed.
+//!
+//! Decides whether a run in which everything waits stays up or pauses (`--on-wait`).
+//!
+//! Staying up for questions needs somebody who answers, so it can be switched off while the run continues.
 
 use std::rc::Rc;
 use std::sync::Arc;

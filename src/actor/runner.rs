@@ -2,6 +2,8 @@
 //!
 //! Running is idempotent by the turn's identity. Inputs and outcomes are plain data, so a turn may one day be run
 //! on another machine.
+//!
+//! The runner that stands in where Claude Code is not found, for graphs that never ask it.
 
 use std::future::Future;
 use std::pin::Pin;

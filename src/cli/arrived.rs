@@ -1,4 +1,6 @@
 //! The lines about what has come for a run since it stopped: answers and orders in its inbox, and facts.
+//!
+//! The facts that programs look at, for a hint about a fact that none of them does.
 
 use super::exit::Error;
 use crate::domain::fact::{Fact, FactChange};

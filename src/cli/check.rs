@@ -1,4 +1,6 @@
 //! `raymond check`: reports all errors of a workflow, without running it.
+//!
+//! The workflow that a command inspects without running it: a folder, a prompt of it, a graph, or a program.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -2,6 +2,8 @@
 //!
 //! The shell calls the program with `COMPLETE=SHELL`, and with the words of the line behind `--`. The
 //! candidates are looked up then.
+//!
+//! `raymond man`: the manual pages, one for each command.
 
 use std::ffi::OsString;
 use std::io;

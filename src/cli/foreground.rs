@@ -1,4 +1,6 @@
 //! A run in this process, with someone watching who may want it to end.
+//!
+//! Prepares telemetry if it is wanted. An error in it never stops a run.
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;

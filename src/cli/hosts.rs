@@ -1,4 +1,6 @@
 //! `raymond hosts`: the hosts of an engine, and what people decide about them.
+//!
+//! The hosts that a command waits for with a shared run: it says which of them are silent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

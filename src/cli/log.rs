@@ -1,4 +1,6 @@
 //! `raymond log`: the records of a run or an agent, as they are written if asked to.
+//!
+//! The wait for another raymond that takes a shared run over, after its supervisor has vanished.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

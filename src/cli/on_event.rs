@@ -2,6 +2,8 @@
 //!
 //! It is given on the command line alone, neither kept with the run nor read from the workflow's manifest: the
 //! user decides each time which further programs run on their machine.
+//!
+//! The times of a run's turns, counted as they end. To read them again at the end of a long run takes seconds.
 
 use std::ffi::OsString;
 use std::pin::Pin;

@@ -1,4 +1,8 @@
 //! The options of a run that can be given at its start and at each resume, and their values.
+//!
+//! Values of options that are given by their names, with the help for each.
+//!
+//! Options for programs as plug-ins, and the notices about those that a workflow asks for.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,6 @@
 //! `raymond run` and `raymond resume`: a run in the foreground, new or resumed.
+//!
+//! Asks the person at the terminal before something runs that they have not confirmed.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};

@@ -1,4 +1,6 @@
 //! The run that a command is about: by its id, by the beginning of one, as the last, or by asking at the terminal.
+//!
+//! A run that this process is to supervise, opened: on this machine, or taken over from an engine.
 
 use std::io::{IsTerminal, stderr, stdin};
 

@@ -1,4 +1,6 @@
 //! A run's settings from options: all of them for a new run, the given ones for a resumed one.
+//!
+//! Answers that are given ahead of time: by `--answer` and in the file of `--answers`, kept with the run.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,6 @@
 //! `raymond status`: the status of a run and of its agents.
+//!
+//! The processes that run on after a raymond was killed, and what a resume does with each.
 
 use std::path::Path;
 

@@ -22,6 +22,8 @@
 //! are too few for the free hosts, overdue lines go first, then hosts with agents that have begun; among equals the
 //! hosts take turns. Money is checked over all hosts. A run on this machine alone has one host, without a name, whose
 //! permits are those of the run.
+//!
+//! The order of turns: which of the agents that wait for a permit gets the next one.
 
 use std::collections::{HashMap, HashSet};
 

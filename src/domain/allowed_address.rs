@@ -1,4 +1,6 @@
 //! Non-public addresses that the graphs of a run may fetch from, as its user allows.
+//!
+//! Addresses outside of the public internet: the services there are not meant for everyone.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

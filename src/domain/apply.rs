@@ -2,6 +2,11 @@
 //!
 //! Live runs and replay share this one path. It checks first and changes after, so a refused event leaves the run
 //! as it was. It never panics, whatever the event.
+//!
+//! Effects that are due after an event: collected by `apply`, performed by the supervisor.
+//!
+//! After a crash an effect may be performed a second time. Each is therefore idempotent by the identity of the
+//! step it names.
 
 use std::collections::BTreeMap;
 

@@ -8,6 +8,21 @@
 //! The cost of a turn is not known before it ends, so it reserves the maximum that any turn in its state has cost
 //! so far. Of the turns in states without a known cost, only one runs at a time. A hundred workers then overshoot
 //! a budget by about one turn, not by a hundred. A turn that would run alone may use all that is left.
+//!
+//! Budgets of calls: what a call into a state with a `budget` may spend.
+//!
+//! The budget stands at the pending return of the call, so it ends with the call. What counts to it: the turns of the
+//! caller until it returns, calls within this one included, and the turns of the agents it has forked meanwhile, with
+//! all that these fork. An agent that is not joined before the return is handed to the caller of the call; what it
+//! spends from then on counts there. Agents that were forked before the call do not count. If the caller ends within
+//! the call, for example because the budget is spent, the budget is kept for the agents it leaves.
+//!
+//! The money of live tests: each run is given a part of what is free, and gives back what it has left.
+//!
+//! A run is held to half of its part, because a process may spend up to twice what its run has left before it is cut
+//! off. So what is spent and what is reserved together never exceed the whole.
+//!
+//! The turns that run, as a check of the budget looks at them.
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,8 @@
 //!
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
+//!
+//! Commands of people to single agents of a run.
 
 use std::fmt;
 

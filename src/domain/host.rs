@@ -1,4 +1,6 @@
 //! The hosts of a run that works on several machines: their names, and what they report of themselves.
+//!
+//! The home of an agent: the host where its session and its files are.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,6 @@
 //! The results of live tests: many runs of each case with each model, as rows of a table. Pure.
+//!
+//! The rate at which runs pass, and how far a few runs tell it.
 
 use serde::Serialize;
 

@@ -2,6 +2,10 @@
 //!
 //! The set of models changes with every version of Claude Code, and an account may have models of its
 //! own. Any name is accepted that can stand on a command line; the known ones serve only for hints.
+//!
+//! The prices of models, for an estimate before a run starts. What a turn has cost is what Claude Code reports.
+//!
+//! The table is changed by hand, together with its date. A model that it does not know has no estimate.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,6 @@
 //! A run as a test sees it: the path of each agent, and how each ended. Pure.
+//!
+//! The ways that a run has taken, as a test sees them: from state to state, and from node to node. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -2,6 +2,10 @@
 //!
 //! The parameters are already filled in. [`RecoveryClass`] decides crash handling, and with it the order of
 //! operation and record: writes run only after a record that they are due, reads are repeated.
+//!
+//! The recovery classes of operations: what a crash in the middle of one means.
+//!
+//! A command of a shell, as a graph or a program asks for it.
 
 use std::collections::BTreeMap;
 

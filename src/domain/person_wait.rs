@@ -1,4 +1,9 @@
 //! The waits of a run that a person can end: for answers and approvals, for signals, and of agents that are held or parked.
+//!
+//! The signals in the description of a program's wait.
+//!
+//! The description is the condition in the words of the program, with its values at the time: all that a reader of the
+//! run's record needs in order to tell which facts the wait is about.
 
 use strum::{IntoStaticStr, VariantNames};
 

@@ -2,6 +2,11 @@
 //!
 //! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
 //! reaches beyond the workspace or widens permissions is a privilege.
+//!
+//! The names of files that programs execute or obey by themselves. Pure.
+//!
+//! Nobody can list all hidden files that some program reads, so each hidden name counts, but for the directories that
+//! operations of graphs keep their own data in. Of visible names the usual ones are listed.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -2,6 +2,12 @@
 //!
 //! The language module reads the program; here it is a text that was kept when the execution began, known by
 //! its checksum. The size of this data is bounded by the names in the program, not by its running time.
+//!
+//! The position of an agent in a state whose language alone reads it.
+//!
+//! The end of a program, while it waits until it is published.
+//!
+//! The states that programs publish as facts, for programs of other runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

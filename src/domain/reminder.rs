@@ -2,6 +2,8 @@
 //!
 //! It is sent in the same session, so it says only what was wrong and what is allowed. Without a
 //! policy there is nothing to list, so there is no reminder.
+//!
+//! Verdicts: the one word of a list that an answer has to have.
 
 use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{ANY_LIST, Transition};

@@ -3,6 +3,8 @@
 //! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. Texts are
 //! those with marks in the place of the run's own paths and id, which the caller makes. The texts of prompts and replies
 //! are too large for a whole run, so there are only their checksums.
+//!
+//! The origin of a run's records: those that it shares with the runs it branched off, and its own. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

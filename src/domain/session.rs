@@ -5,6 +5,12 @@
 //! is run again in such a branch, from clean history.
 //!
 //! In a run of several machines an engine keeps the history, too, so that the session can be continued at another host.
+//!
+//! Sessions that are kept in an engine, so that another host can continue them.
+//!
+//! A session is kept as parts, each under its checksum, and a manifest that lists them. A session mostly grows at its end,
+//! so after a turn only the new bytes are another part. Parts that are small beside what follows are joined with it, so there
+//! are few of them however many turns a session has.
 
 use std::sync::Arc;
 

@@ -1,4 +1,12 @@
 //! The settings of a run, stored with it, so that it resumes with the same settings.
+//!
+//! Agents that one step forks: their maximum number, their start times and their initial settings.
+//!
+//! All agents of a step are forked by one record, or none is. Agents of one tag share the beginning of their
+//! prompts. The first of them starts ahead of the others by the stagger, so that the others find that
+//! beginning in the model's prompt cache.
+//!
+//! A plug-in that is a program: its command, its name and how the run depends on it.
 
 use std::collections::BTreeMap;
 

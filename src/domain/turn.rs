@@ -3,6 +3,18 @@
 //! A step is an agent's stay in one state. It takes one turn, or more if a reply has to be repaired or a turn
 //! has to be run again. [`TurnInput`] and [`TurnOutcome`] are exchanged with the runner of a turn. They are
 //! plain data, versioned, without an address, a process id or a path.
+//!
+//! The note to a turn that is run again in a worktree which an earlier attempt has left changed. Pure.
+//!
+//! The cost of a turn: one type for all events that end one.
+//!
+//! A turn's place in the stream of a process that served other turns before.
+//!
+//! A process that stays writes all its turns into one stream, named after the first. An offset is kept for each
+//! further turn before it is asked. With it the process, the place and the cost of that turn are found later,
+//! even after a crash of the runtime.
+//!
+//! The texts of a turn, as the host where it ran has them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,10 @@
 //! An engine, and the connection to one.
+//!
+//! The address of an engine. Its password is used, and never shown.
+//!
+//! The space of runs in an engine: commands from any machine, and large contents by their checksum.
+//!
+//! The service of workers for an engine that dials them, as a Restate server does.
 
 use std::any::Any;
 use std::fmt;

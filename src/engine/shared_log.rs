@@ -1,4 +1,9 @@
 //! The log of a run in an engine: written by the holder of its lease alone, read by everyone.
+//!
+//! The changes of facts that all runs of an engine share: one log, in one order.
+//!
+//! The engine does not know what a change means. Who changes a fact has read all changes before, and appends his own behind
+//! them only if no other has come meanwhile; else he reads that one, and decides again.
 
 use std::time::Duration;
 

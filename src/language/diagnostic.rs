@@ -1,6 +1,10 @@
 //! The problems found in a file of a workflow, and their places: one shape for all languages.
 //!
 //! A file is read to its end; all problems are reported at once, in the order of their places.
+//!
+//! Shows a mistake in a file: the line, and a caret under the place.
+//!
+//! The lines in which two texts differ, for people.
 
 use std::fmt;
 use std::fmt::Write as _;

@@ -1,6 +1,13 @@
 //! The plan of a fork: which children it creates, in which groups, and how many there may be.
 //!
 //! Lists, directories and commits are looked up by the caller, tag by tag.
+//!
+//! The list of a fan-out: an entry for each agent, and the variables of each entry.
+//!
+//! Only the name of a file decides how it is read: `.json` is a JSON list, `.jsonl` and `.ndjson` have a JSON
+//! value on each line; in any other file each line that is not blank is an entry. A list in the tag itself is
+//! JSON. A text is shown as it is, any other value as JSON. The fields of an object become variables too; they
+//! override those of the tag.
 
 use std::collections::HashSet;
 

@@ -3,6 +3,10 @@
 //! It lies beside the prompts. The file and each of its keys are optional. It supplies values that the command line
 //! leaves out. A workflow cannot widen the permissions of its agents: that needs the command line. The programs it
 //! asks for as plug-ins are named before they are started, and can be refused.
+//!
+//! Amounts of money as people write them.
+//!
+//! The inputs and outputs that a folder declares in its `raymond.yaml`, for workflows that enter it by a tag.
 
 use serde_json::Value;
 

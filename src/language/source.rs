@@ -1,6 +1,10 @@
 //! The files of a workflow, as the languages see them.
 //!
 //! The trait keeps this module free of the file system: the store reads a directory, a test a map.
+//!
+//! The checksum that identifies the content of a workflow's file.
+//!
+//! Files that are states: by their names, and by their modes where a name leaves that open.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -12,6 +12,10 @@
 //!
 //! A value is read from a tree that knows its places, so each language only has to build one. Mistakes are
 //! collected; one is never fatal for the rest.
+//!
+//! Hints about the names of models: a slip in an alias is found before a run is paid for.
+//!
+//! A name that is not known here is no error, because Claude Code decides which models there are.
 
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::{PermissionMode, SettingSource, TurnOptions};

@@ -1,4 +1,6 @@
 //! The protocol of plug-ins as JSON Schema, made from the types themselves.
+//!
+//! The output of Claude Code in one turn, taken out of its stream as a JSON array.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -1,4 +1,6 @@
 //! Lines of printable text in several tones, cut or broken at the width of a terminal. Pure.
+//!
+//! Each record as a line of JSON, under the names that plug-ins see.
 
 use std::io::{ErrorKind, Write};
 

@@ -2,6 +2,11 @@
 //!
 //! It checks all ancestors of this process, because a command can set the environment as it likes, and start a raymond to
 //! command below it. What it cannot see counts against the command: see `Sight`.
+//!
+//! Ties this process to the life of the one that started it, if that asks for it.
+//!
+//! `raymond test` starts a raymond for each case. If it is killed, it cannot end them any more, so the system tells them
+//! to end, as an interrupt would. Elsewhere than on Linux they go on to their own end.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,6 @@
 //! Attaches a turn that was begun before to its process, if the process still runs.
+//!
+//! A program that a person uses on the terminal of this process: an editor, or the interactive Claude Code.
 
 use std::ffi::OsString;
 use std::io;

@@ -2,6 +2,11 @@
 //! It leads a process group of its own, which ends with it: nothing that it started lives on. It has a
 //! time limit, and its caller can end it before. The beginning and the end of its output are kept. It
 //! bears the run's mark as a turn does, so the next raymond sweeps away any orphans of it.
+//!
+//! The stderr of a process, of which only the end is kept.
+//!
+//! The process appends to the file itself, so it does not depend on the runtime. The runtime cuts the file back to its
+//! end while it follows a turn, when the turn is over, and after the end of the process.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

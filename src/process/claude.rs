@@ -6,6 +6,16 @@
 //!
 //! A process that has answered well stays for the next turn of its session, as long as there is room
 //! for it. If it has died by then, another one takes its place and resumes the session.
+//!
+//! The processes that are being ended while their agents go on.
+//!
+//! A turn that is over is reported before its process has ended, so that both take their time together. The agent's
+//! next turn waits for that end, and so does any turn that continues the session of a process that is being ended, or
+//! branches from it: the process may still write to it.
+//!
+//! Notices of a running turn, for observers.
+//!
+//! Warnings about Claude Code, each once: of its version, and of a login that ends soon.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

@@ -1,4 +1,9 @@
 //! The command of a process: its arguments, its environment, its program. Pure.
+//!
+//! The folders that Claude Code's own tools must leave alone, as rules that deny. Pure.
+//!
+//! They hold in every permission mode. They do not bind a command that an agent is allowed to run, so raymond also
+//! proves the files that it has to believe.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,8 @@
 //!
 //! Timeouts count from the start of following: an adopted turn has its whole time again,
 //! because the time before may have passed while nobody watched.
+//!
+//! The news for a running turn, answers to its calls and messages of people: whoever follows it writes them to its process.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

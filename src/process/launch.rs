@@ -1,4 +1,14 @@
 //! Starts processes: for a turn, or ahead of one.
+//!
+//! The version of Claude Code on this machine, as the program says it.
+//!
+//! The failures of turns whose process cannot be started, or whose files cannot be written. Pure.
+//!
+//! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
+//!
+//! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers no other tools
+//! than Bash, Edit and Read, whatever `--tools` says. If it cannot be used, single switches leave out as much as
+//! possible.
 
 use std::cell::Cell;
 use std::ffi::OsString;

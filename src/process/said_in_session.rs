@@ -1,4 +1,12 @@
 //! Reads the messages of a Claude Code session that the session it branches off does not have.
+//!
+//! Checks that the copy of the workflow's files is unchanged.
+//!
+//! This is done before its files are given to a process by their paths.
+//!
+//! The files in which Claude Code keeps its sessions: one for each, below a folder for the directory it ran in.
+//!
+//! Claude Code removes old ones by itself, 30 days after their last turn by default.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;

@@ -1,6 +1,14 @@
 //! Observes turns from outside, by the files they leave, without asking their runtime.
 //! Permits are not in the journal. But a turn that is begun has a file from then on, so one listing
 //! of the directory of all turns tells which of the due turns have been begun.
+//!
+//! Proofs that raymond began a turn.
+//!
+//! Without them, any program that can write into the directory of all turns could put a finished stream there before
+//! the turn begins.
+//!
+//! A process has its proof in a file beside its stream, which is written first; a further turn has it in the
+//! file of its offset.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};

@@ -3,6 +3,11 @@
 //! A process that stays writes all its turns into one stream. The start of each further turn stands in a file of
 //! its own; a turn ends when nothing more will come of it after its result. A process that was given its prompt as
 //! a file had one turn only, and all its output belongs to that turn.
+//!
+//! The files that a turn changed with Claude Code's own tools for files, read from its stream.
+//!
+//! A call counts when its answer says that it was done. The changes of other tools, such as commands, are not in the
+//! stream; commands are counted.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};

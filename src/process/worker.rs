@@ -1,4 +1,8 @@
 //! A running Claude Code process: writing to it, reading its stream, ending it.
+//!
+//! Configurations of a process that are passed as files.
+//!
+//! A command line can be read by every user of the machine, and MCP servers and settings may have tokens in them.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;

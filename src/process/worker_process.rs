@@ -1,4 +1,6 @@
 //! A running process of a turn: one this runtime started, or one an earlier runtime left running.
+//!
+//! Stops turns: all of a run, or that of one agent.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -2,6 +2,10 @@
 //!
 //! The other run may be live: only its durable records are shared, and it is not changed. The workflow's files are those
 //! it was started with, with the named ones as they are now.
+//!
+//! The wishes for a branch.
+//!
+//! The worktrees of a branch's agents: each begins with the last snapshot that the run had of it where it branched off.
 
 use super::branch_draft::{BranchWorkflow, branch_workflow, branched_run};
 use super::branch_point::FoundBranch;

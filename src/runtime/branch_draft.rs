@@ -1,4 +1,8 @@
 //! A branch before anything of it is made: its workflow, its first record, and the checks that it can begin.
+//!
+//! Checks that Claude Code still has the sessions that a branch continues.
+//!
+//! Looks up which sessions Claude Code still has on this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -2,6 +2,10 @@
 //!
 //! An error of `raymond check` is certain to fail once an agent comes there, so one anywhere the first state leads to
 //! stops the run. Files that nothing leads to stop none.
+//!
+//! The errors of `raymond check` in the files that a first state leads to.
+//!
+//! The errors of a workflow that was not started because of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,10 @@
 //! Makes a new run, after all checks that are possible beforehand.
+//!
+//! The inputs that a workflow declares in its own `raymond.yaml`, for a run of that workflow.
+//!
+//! The outcome of a run.
+//!
+//! A run that is ready to be supervised: made anew, or found again.
 
 use std::path::{Path, PathBuf};
 

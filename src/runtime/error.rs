@@ -1,4 +1,10 @@
 //! The errors of beginning, resuming and recording a run.
+//!
+//! The reasons why a run cannot branch off another.
+//!
+//! The longer texts of errors: missing inputs, and folders that are not trusted. Pure.
+//!
+//! The errors of a person who works on an agent that is held.
 
 use std::io;
 use std::path::PathBuf;

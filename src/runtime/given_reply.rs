@@ -1,4 +1,6 @@
 //! Checks the reply that a person gives in the place of a turn, before a run is made with it.
+//!
+//! Reads the prompt that is due of an agent, from the pinned files of its run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

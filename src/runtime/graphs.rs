@@ -1,4 +1,6 @@
 //! The environment of a run's graphs: the workspace they change, and the types that are added to their language.
+//!
+//! The checks of operations that need trust: what was trusted are the files as they were when the run began.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -1,4 +1,6 @@
 //! The files of a run's root, with the folders beside it that explicit tags in them name.
+//!
+//! The differences between the files of a run and those of its workflow's folder, as texts for people.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,8 @@
 //! The facts that the programs of a stored run can match.
+//!
+//! Performs the activities of programs that change facts.
+//!
+//! The facts that tell of the programs of a branch, under its label.
 
 use std::path::Path;
 use std::rc::Rc;

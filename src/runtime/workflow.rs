@@ -1,4 +1,9 @@
 //! A workflow on disk: its folder, its first prompt, and its manifest.
+//!
+//! The root of a run: the folder within which tags may lead to other folders, and which is pinned and trusted.
+//!
+//! It is the workflow's folder, or the nearest folder above it whose `raymond.yaml` says `root: true`. Only a file of
+//! the owner of the workflow's folder counts, so that nobody else can widen what a run may enter.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,8 @@
 //! A started run is trusted no more than the one that starts it: it has that run's permission, or a narrower one, and
 //! its folder has to be trusted by itself. A start is repeated after a crash. It is known by its step, which the new run
 //! has in its first record, so it makes one run.
+//!
+//! The seams to further runs: who starts a program as a run of its own, and who executes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

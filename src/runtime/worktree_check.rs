@@ -1,4 +1,6 @@
 //! Checks, before a run begins and a turn is paid, that git can make the worktrees that its agents may get.
+//!
+//! Waits for git where nothing else is waited for: before a run is supervised, or is hosted.
 
 use std::thread;
 

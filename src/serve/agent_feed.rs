@@ -1,4 +1,6 @@
 //! The stream of an agent's conversation: its last turn, as it is written.
+//!
+//! The agents of a run, in pages.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

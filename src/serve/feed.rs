@@ -2,6 +2,8 @@
 //!
 //! A reader that returns within the kept events gets those that it lacks; any other gets everything anew. A reader that is too
 //! slow loses its stream, and comes back with its position: it holds no memory meanwhile.
+//!
+//! The frames of a stream of server-sent events, and the positions in it. Pure.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

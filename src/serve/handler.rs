@@ -1,4 +1,8 @@
 //! The way from a request to its reply.
+//!
+//! The costs of a run over time, by state and by model.
+//!
+//! The parts of a request's head that decide about it. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::poll_fn;

@@ -1,4 +1,6 @@
 //! The body of a reply: a text, or a stream of events whose frames all readers share.
+//!
+//! Documents whose texts are bounded. Pure.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,6 +1,8 @@
 //! The addresses of the page and of its data: from a method and a path to what is asked. Pure.
 //!
 //! Names in a path are parsed as what they name, so no path leads out of the runs.
+//!
+//! The files of the page, which are within the program. They are written by hand: nothing builds them.
 
 use hyper::Method;
 

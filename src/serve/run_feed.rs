@@ -1,4 +1,6 @@
 //! The stream of one run: its headline, its agents, its log.
+//!
+//! The records of a run as lines of the page, and pages of them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

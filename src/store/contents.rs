@@ -3,6 +3,8 @@
 //! The copy of a workflow has many files, and a flush of each would take longer than the rest of a run's start. So the
 //! copy is written without flushes, and this file is flushed in their place: if a power cut damages the copy, the copy
 //! is made again from it. The list of pinned files gives the order and the sizes, and its checksums prove each content.
+//!
+//! Versions of files, to tell without reading whether a file has changed.
 
 use std::collections::BTreeMap;
 use std::fs::File;

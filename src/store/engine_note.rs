@@ -2,6 +2,10 @@
 //!
 //! The note is as new as the last look at the engine. A run's own lock says nothing of a copy: its supervisor may be on
 //! another machine, and a reader of this machine holds the lock while it writes the copy.
+//!
+//! The identity of a worker, which it keeps over restarts.
+//!
+//! It lies in the directory of the worker, so that the next worker there takes up what this one began. One at a time has it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};

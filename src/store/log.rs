@@ -3,6 +3,12 @@
 //! A run on one machine has its journal file alone. A run that several machines share has its log in an engine, and the
 //! journal file is a copy for this machine's readers: the engine comes first, and its answer is the acknowledgement. So the
 //! copy never holds a record that the engine does not have.
+//!
+//! The acknowledged length of a journal: it tells a torn last record from a journal that has lost records.
+//!
+//! The writer notes the end of the last durable record after each sync, without a sync of its own: the note never
+//! claims more than is durable, and after a power cut it may claim less. A journal that is whole only up to an
+//! earlier place has lost acknowledged records.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,11 @@
 //! The commands of an inbox that the journal has already: raymond was killed before it removed them.
+//!
+//! Requests to stop a run, which concern only the raymond that holds it.
+//!
+//! A run that ends may be asked to stop at the same moment. The sender first puts the request in, and then checks
+//! whether the inbox is closed to requests. The holder first closes the inbox, and then removes the requests that
+//! it has not taken. So each request is taken, or removed by one of the two: none stays, and the sender can tell
+//! from the journal whether it was taken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

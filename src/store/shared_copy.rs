@@ -3,6 +3,10 @@
 //! The log in the engine is the truth. The copy has the same records in a run's directory like any other, each with the
 //! proof of this machine's user, so everything that reads a run reads this one, too. A [note](super::engine_note) beside the
 //! journal names the engine: such a run is not resumed from its copy alone.
+//!
+//! The facts that several machines share, as the dataspace of one machine uses them.
+//!
+//! The log of their changes is elsewhere, and is the truth. Each machine makes its dataspace a copy of it.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -1,4 +1,9 @@
 //! The files of a workflow in a directory. No path that is read here can leave the directory.
+//!
+//! The plugin that a workflow is part of: the nearest folder above it with `.claude-plugin/` or `plugin.json`.
+//!
+//! Its documents become prompts, so others must not be able to make one: the search ends at a folder that belongs to
+//! another user than the workflow's, or that others can write into.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;

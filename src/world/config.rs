@@ -1,4 +1,8 @@
 //! The configuration of a corpus, `data/config.yaml`, and its index: reads and edits them.
+//!
+//! The types of operations that a program using the library has added to those of the language.
+//!
+//! Sentences about YAML that cannot be read: its place, and what is wrong there.
 
 use std::collections::BTreeMap;
 use std::fmt;

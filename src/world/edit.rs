@@ -3,6 +3,8 @@
 //! A change is applied to the values first. Then the text is edited in place, and the edit is
 //! accepted only if it reads as exactly those values; otherwise the whole text is written anew from them, and
 //! its comments are lost. A text that means anything else is never written.
+//!
+//! Writes a value that replaces a text with its keys in the order of the text; new keys come last, in the order of the value.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,6 +5,10 @@
 //! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up for
 //! the connection, so the judged address is the one that is connected to. A proxy looks names up by itself. So the
 //! addresses that this machine finds for a name are judged before the proxy is asked.
+//!
+//! Locks of paths.
+//!
+//! Two agents of a run must not edit one file, or move one repository, at the same time.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};

@@ -1,4 +1,12 @@
 //! Executes the operations of a graph on files.
+//!
+//! Edits the list of a marketplace's plug-ins, a JSON file.
+//!
+//! Lists the plug-ins that are installed: directories with a name of a pattern, and a configuration.
+//!
+//! Removes old log files by the dates in their names.
+//!
+//! Programs: checks for one on the PATH, and for a module of python3.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,12 @@
 //! Executes the operations that a graph asks for.
+//!
+//! Clones: made aside and put in place as a whole, so that a partial clone never has the name.
+//!
+//! Runs a script of the workflow, at most once for a step.
+//!
+//! Reads the note that a script or a command has left of its outcome, for people.
+//!
+//! Its proof is not looked at.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,9 @@
 //! Runs commands in a shell, and decides after a crash whether one runs again.
+//!
+//! Runs operations at most once whose completion cannot be checked.
+//!
+//! These are commands of a shell, and added types of that class. A note is written before they begin and after they
+//! have ended.
 
 use std::sync::Arc;
 use std::time::Duration;

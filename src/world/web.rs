@@ -3,6 +3,10 @@
 //! A page is trusted if a certificate that comes with raymond, or one of this machine, vouches for it. The environment
 //! of the workspace names the proxies. No cookies are kept. The allowed addresses are described in
 //! [`gate`](super::gate).
+//!
+//! Addresses of pages and repositories: checks and display. Pure.
+//!
+//! The operation that fetches a page of the web: `{status, content, url}`.
 
 use std::error::Error;
 use std::fmt;

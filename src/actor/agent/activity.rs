@@ -1,4 +1,6 @@
 //! Performs the activity that an agent's graph, program or script needs, and tells the supervisor its outcome.
+//!
+//! The exchange of work around an activity: that of other hosts is fetched before, and the agent's own is pushed after.
 
 use std::rc::Rc;
 

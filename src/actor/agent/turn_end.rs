@@ -1,4 +1,8 @@
 //! Takes the outcome of an agent's turn, and the transition that its reply was judged to be.
+//!
+//! Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+//!
+//! If hosts exchange work, it is pushed then, too.
 
 use std::rc::Rc;
 

@@ -1,4 +1,8 @@
 //! The supervisor and tool calls that need approval: each is asked once, of plug-ins too, and its turn is told the answer.
+//!
+//! Commands of people: each is recorded, and then what follows from it.
+//!
+//! The supervisor and questions: agents that wait for answers, the answers, and their timeouts.
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! The supervisor and joins: agents that wait for those they have forked, and agents that are not needed any more.
+//!
+//! Makes the worktree of an agent before it advances for the first time.
 
 use std::collections::HashSet;
 use std::rc::Rc;

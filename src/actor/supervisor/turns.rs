@@ -1,4 +1,17 @@
 //! The supervisor and turns: the one that has a permit is prepared, and its reply is judged.
+//!
+//! The agents whose next work starts with a record that is not durable yet.
+//!
+//! Until then nothing else begins that work, and those that have begun before keep their places among the permits: what
+//! is begun is finished first.
+//!
+//! The timers of agents.
+//!
+//! They end a backoff, a hold or a stagger, the timeout of a question or a join, and a time that a program waits for.
+//!
+//! All of them share one timer, because each further one would be polled at every message: ten thousand agents may
+//! be waiting for their stagger to pass. The clock is checked once a minute at least, because time goes on while a
+//! machine sleeps.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! The arguments of `test`, and its help.
+//!
+//! The arguments of `test --real`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
 //! The arguments of `clean` and `man`, and their help.
+//!
+//! The arguments of `worktrees`, and their help.
 
 use std::path::PathBuf;
 

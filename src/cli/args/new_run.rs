@@ -1,4 +1,6 @@
 //! The options that are fixed when a run starts.
+//!
+//! The source of the agents' answers, as it is given on the command line.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
 //! The arguments of the commands that show the state, the history and the costs of a run's agents, and their help.
+//!
+//! The arguments of `diff`, and its help.
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;

@@ -1,4 +1,6 @@
 //! The arguments of `raymond serve`, and its help.
+//!
+//! The arguments of `raymond trust`, and its help.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

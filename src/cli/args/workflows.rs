@@ -1,4 +1,14 @@
 //! The arguments of the commands that look at a workflow without running it, and their help.
+//!
+//! The help of the commands whose arguments need little of it: examples.
+//!
+//! The arguments of `raymond import`, and its help.
+//!
+//! The arguments of `raymond new`, and its help.
+//!
+//! The arguments of `raymond workflow`, and their help.
+//!
+//! The arguments of `record`, and its help.
 
 use std::path::PathBuf;
 

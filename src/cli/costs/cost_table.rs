@@ -1,4 +1,6 @@
 //! The tables of `raymond costs`: what was spent by state, model and agent, in a wide form and a narrow one. Pure.
+//!
+//! The rows of agents: each in its own, or those of a fan-out in one, the most expensive first. Pure.
 
 use std::collections::BTreeMap;
 

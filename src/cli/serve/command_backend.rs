@@ -1,4 +1,12 @@
 //! The answers of the commands to the page.
+//!
+//! An agent as the page shows it: what `show --json` prints without the texts of turns, and what it lives with.
+//!
+//! The runs that the page works on, and the parts in the body of an action.
+//!
+//! The workflows that the page can start: those in trusted folders, and those of earlier runs.
+//!
+//! `raymond start` checks the trust anew: a workflow that asks for more than prompts has to be trusted as it is now.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print as JSON, bounded.
+//!
+//! The picture of a run's workflow, as the page draws it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,6 @@
 //! The texts of turns that ran at other hosts, for `raymond show`.
+//!
+//! The sessions of an agent's turns that can be resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,10 @@
 //! The run of a case: a process of its own, in directories of its own, and what is seen of it.
+//!
+//! The command lines of the run of a case.
+//!
+//! The trust in the workflow of a case.
+//!
+//! Kills the run of a case after each of its records, resumes it, and expects the same of it.
 
 use std::ffi::OsString;
 use std::time::Duration;

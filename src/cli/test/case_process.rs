@@ -1,4 +1,9 @@
 //! The processes of a case: raymond itself, and what prepares its run.
+//!
+//! The directories of the cases: each has its own, and none is left behind.
+//!
+//! The directory of all of them has a lock that the tests hold while they run. The system drops it when they die, so
+//! the next tests find what killed ones have left, and remove it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

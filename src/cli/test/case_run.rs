@@ -1,4 +1,8 @@
 //! A case: it is run, compared, and killed after each of its records if that is asked for.
+//!
+//! The run of a case as its directory tells it, and the texts that it is compared by.
+//!
+//! The working directory of a case before its run: files, a repository, facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

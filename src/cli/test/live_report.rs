@@ -1,4 +1,6 @@
 //! The report of live tests: a line for each run, a table of cases and models, JSON.
+//!
+//! One live run of a case: it is run with Claude Code, and judged.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

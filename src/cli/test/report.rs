@@ -1,4 +1,8 @@
 //! The output of `test`: a line for each case, the differences of those that fail, and a summary.
+//!
+//! The states that no case of a workflow enters, and the transitions that none takes.
+//!
+//! The report as `JUnit` XML, which CI systems read: a suite for each workflow.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

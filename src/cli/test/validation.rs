@@ -1,4 +1,6 @@
 //! Checks a case against its workflow before anything runs: its first state, the states it names, its options.
+//!
+//! The answers to the prompts of a case: a script, or a cassette beside the case.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

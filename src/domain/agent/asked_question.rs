@@ -1,4 +1,6 @@
 //! The question that an agent waits to have answered, and its timeout.
+//!
+//! The text that the next turn of an agent is asked: a reminder, the prompt of its state, or what a person has made of them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,8 @@
 //! The execution of an agent's state: of prompts alone, of a graph or a program, or as a role of a program.
+//!
+//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts.
+//!
+//! A prompt whose reply a person has given is such a step, too.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,6 @@
 //! The orders of people to one agent: messages for its turns, a hold, a visit, and its end.
+//!
+//! The hold on an agent's next turn: it does not start before a time, or before a person resumes the run.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,6 @@
 //! The changes of an agent from record to record: it enters states, waits, is held, and begins again.
+//!
+//! The number of turns that an agent has had in each state.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! The pending returns of an agent.
+//!
+//! The folder of an agent's state, which is a scope of its own.
 
 use std::sync::Arc;
 

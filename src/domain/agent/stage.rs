@@ -1,4 +1,6 @@
 //! The stage of an agent's step: the work that is due, or the wait before it. An agent is in one stage at a time.
+//!
+//! The turn of an agent that was ended while tool calls needed approval, and goes on after the answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Questions to people: their answers, and their timeouts.
+//!
+//! Events of the run as a whole: it pauses, waits for a limit, resumes.
 
 use crate::domain::agent::{Agent, StepStage};
 use crate::domain::apply::Effect;

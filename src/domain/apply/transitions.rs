@@ -1,4 +1,6 @@
 //! The transitions of agents: the states, sessions and folders that they enter, and their pending returns.
+//!
+//! Forked agents: their creation, and the report of their ends to the parent.
 
 use serde_json::Value;
 

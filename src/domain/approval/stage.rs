@@ -3,6 +3,8 @@
 //! A call is answered while its turn runs, or its turn is ended first and goes on in a further turn of the step. The
 //! answer to a call of an ended turn lets the same call run once in a later turn. A call that was allowed in a turn that
 //! came to nothing may have run or not: the next try is told so, and asks again.
+//!
+//! The texts by which an agent learns what became of calls that needed approval.
 
 use serde::{Deserialize, Serialize};
 

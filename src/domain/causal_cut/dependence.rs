@@ -2,6 +2,8 @@
 //!
 //! Every event is named here, so that the compiler asks for a new one. An event that ends agents has to name all of them
 //! in its changes. A cost is no dependence: what a turn has cost changes no other turn.
+//!
+//! The labels of the facts that programs can match.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

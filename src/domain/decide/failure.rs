@@ -1,4 +1,10 @@
 //! Decisions on failed turns, and the records of agents that do not continue.
+//!
+//! The decision to retry failed agents.
+//!
+//! The bound of circles that are made only of scripts: no turn, and so no budget, would end them.
+//!
+//! The end of an agent that a person stops.
 
 use crate::domain::agent::Agent;
 use crate::domain::decide::report_effects::settled;

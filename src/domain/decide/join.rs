@@ -1,4 +1,6 @@
 //! Decisions on joins: the beginning and the end of an agent's wait for those it has forked.
+//!
+//! Decisions on forks: the children, and their maximum number.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,6 @@
 //! Decisions on the answers to people's questions, and on those that come too late.
+//!
+//! The messages of people that a running turn reads.
 
 use crate::domain::agent::Agent;
 use crate::domain::decide::approval_answered;

@@ -1,6 +1,8 @@
 //! The consequences of a report beside its record.
 //!
 //! These are the transition that is taken, the permit that is returned, and the sign for the load of the API.
+//!
+//! The costs of turns that were cancelled, or whose agents have ended.
 
 use crate::domain::consult::{ConsultVerdict, strictest};
 use crate::domain::decide::{TurnJudgement, TurnReport};

@@ -2,6 +2,13 @@
 //!
 //! One record holds all that lies between two actions that change the world: what only reads or computes is
 //! repeatable. The next action is in the record, so it is durable before it begins.
+//!
+//! Events of programs.
+//!
+//! These are the actions of an execution, requests to its roles, their answers, and changes of facts.
+//!
+//! One input is one moment: the requests and log lines that follow from it come first, and the advance
+//! with the new position of the execution ends the step. They become durable together.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

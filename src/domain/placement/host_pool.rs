@@ -1,4 +1,10 @@
 //! The hosts with one label: those that take agents, the freest first, and why the others do not.
+//!
+//! The agents that can go on at another host after theirs was lost.
+//!
+//! The agents that have lost their home, and those that have to live at the same host.
+//!
+//! Why an agent has no host yet, in words that people can act on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,8 @@
 //! The record of an agent that has ended.
+//!
+//! The facts that a run sees as they were where it branched off another.
+//!
+//! The pause of a run in which nothing goes on before somebody acts.
 
 use serde::{Deserialize, Serialize};
 

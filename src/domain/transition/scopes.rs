@@ -1,4 +1,6 @@
 //! The states that a transition enters in other folders, which are scopes of their own.
+//!
+//! The states that a transition names, and the attribute that keeps the pending returns.
 
 use crate::domain::id::{ScopePath, StateName, TagTarget};
 use crate::domain::transition::{ForkTag, InvalidTransition, Transition, Variables};

@@ -1,4 +1,6 @@
 //! The seven tags by name.
+//!
+//! The errors of a tag whose pieces do not make a transition.
 
 use std::borrow::Cow;
 

@@ -12,6 +12,10 @@
 //! - If a tree is cut off because it is too deep, the agents that stand out below the cut are shown there.
 //!
 //! Every agent has a row or is counted in one. The view that draws a row writes its text.
+//!
+//! The parents and children of agents, as places in a list.
+//!
+//! Agents fork in chains of any length, so no function here is recursive.
 
 use std::collections::{HashMap, HashSet};
 

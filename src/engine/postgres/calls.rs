@@ -1,4 +1,8 @@
 //! Calls: one statement each, made again on another connection if the first was cut, and ended in time.
+//!
+//! One connection to a server: opened and greeted, or given up.
+//!
+//! The values of statements: parameters with their types, and columns of rows.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

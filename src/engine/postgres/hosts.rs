@@ -1,6 +1,10 @@
 //! The hosts that a database knows.
 //!
 //! The row of a host that was removed stays, so that its next epoch is a new one.
+//!
+//! The connections of an engine: a few, opened as they are needed, and closed when they have been idle for long.
+//!
+//! Questions to hosts: rows of the mailbox that no statement for a supervisor selects.
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! The mail that this process has received: it is not handed out again to the same claim or lease.
 //!
 //! A note of that in the database would change the same rows as a begin or a reply, and each would wait for the other's disk.
+//!
+//! The mail that waiters were told of, so that they do not wait in circles.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,6 +2,8 @@
 //!
 //! The address is that of libpq, but for TLS: without `sslmode`, a connection to another machine must be encrypted, and
 //! where there is TLS, the certificate is verified. `require`, `verify-ca` and `verify-full` mean the same.
+//!
+//! TLS to the server: its certificate is verified against the roots of the machine and those of Mozilla, or one file.
 
 use std::future::Future;
 use std::io;

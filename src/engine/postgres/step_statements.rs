@@ -6,6 +6,11 @@
 //!
 //! Rows that are named by their keys are found by these alone: `IS TRUE` keeps the planner from an index that has all rows of a
 //! run. A time that an index compares with is `statement_timestamp()`, since `clock_timestamp()` can change in a statement.
+//!
+//! Statements that the database keeps as functions: each connection of the server plans them once.
+//!
+//! Planning such a statement costs as much as carrying it out. A statement that is prepared by a client would be planned
+//! once, too, but a pooler may stand between, which lends each transaction another connection.
 
 /// Makes a [`StoredStatement`] of a name, the types of its parameters, these as `$1, …`, the columns of its rows, and its text.
 ///

@@ -1,4 +1,10 @@
 //! The engine as a value: its address, and the way to its objects.
+//!
+//! The last looks for mail: whoever has found some a moment ago looks again, and whoever waits in vain looks seldom.
+//!
+//! To be woken costs the server more than a look, and a look that goes with other calls costs it little.
+//!
+//! The news that waiters were told of, so that the same news do not wake them twice.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -1,4 +1,6 @@
 //! The hosts that the server knows.
+//!
+//! Questions to hosts, of whoever looks at a run.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! The mailbox of hosts. The requests are in the objects of their runs, so a host asks each run that has some for it.
+//!
+//! The requests that this process has sent lately, so that it can say which sending is not the first one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};

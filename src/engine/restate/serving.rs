@@ -2,6 +2,14 @@
 //!
 //! All workers that listen serve the same objects. The server dials one of them. When that does not answer any more,
 //! another one moves the deployment to itself, and what was under way goes on there.
+//!
+//! The HTTP client for the server, and the thread that drives it.
+//!
+//! The clocks of the worker and of the server, which have to agree.
+//!
+//! A lease that a handler extends ends by the server's timers, at a time that the worker's clock has said.
+//!
+//! The settings of a connection, read from an address: `restate://HOST:PORT?admin=URL&tls=true`.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,6 @@
 //! Waits for mail and for lines: the object answers when there are news.
+//!
+//! The waits for mail that outlive their callers: the next caller for the same receiver goes on with them.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,12 @@
 //! Compares a run with what is expected of it.
+//!
+//! An expectation that does not hold, and the first difference of a path.
+//!
+//! Compares the path of a run with the states that are expected.
+//!
+//! The outcome of a run, in words for a difference.
+//!
+//! Judges a text by a rule.
 
 use std::fmt::Write as _;
 

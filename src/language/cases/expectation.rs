@@ -1,4 +1,8 @@
 //! The expectations of a case, as they are written.
+//!
+//! The ends that a case expects of its run.
+//!
+//! Reads the values of a case from a tree, and keeps every mistake with its place.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};

@@ -1,4 +1,8 @@
 //! Reads a file of cases.
+//!
+//! The settings of a case: options of `raymond run`.
+//!
+//! The texts that a run is compared by.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! The keys of a file of cases, for messages and for editors.
+//!
+//! The permissions that a case can ask for.
 
 use serde_json::{Value, json};
 use strum::{Display, VariantArray};

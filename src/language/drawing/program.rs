@@ -2,6 +2,8 @@
 //!
 //! A state is one box, however much it does. An edge out of its loops and branches is labelled with the condition
 //! of the innermost arm; an edge from a signal marks a wait for it.
+//!
+//! The labels of a program's conditions, kept short.
 
 use crate::domain::time::format_duration;
 use crate::language::drawing::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};

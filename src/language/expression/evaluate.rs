@@ -2,6 +2,8 @@
 //!
 //! Values that are only read are borrowed from the scope, so that a condition on a large state does not
 //! copy it.
+//!
+//! The operators on values: arithmetic and comparison.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

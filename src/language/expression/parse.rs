@@ -1,4 +1,10 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
+//!
+//! A first scan of an expression: limits its nesting depth, and finds the end of an expression that begins at `${`.
+//!
+//! The recursive parser must not get a text of unlimited depth, so this scan comes first. It treats quotes
+//! and regular expressions exactly as the grammar does, up to the first place where the text is no
+//! expression. The grammar does not get beyond that.
 
 use std::borrow::Cow;
 use std::sync::Arc;

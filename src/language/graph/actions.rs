@@ -1,4 +1,6 @@
 //! Reads the consequences of a graph.
+//!
+//! Reads comments in the place of an expression, whose value Claude Code is asked for.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
 //! Reads the work that Claude Code carries out: documents, skills, and further agents.
+//!
+//! Finds the states of the scope that a graph spawns agents in, as far as they are written out.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Checks that the states in which a graph has further agents begin are there, as far as they are written out.
+//!
+//! The options of the agent that begins in a graph: its worktree, and the hosts that it may live on.
 
 use crate::domain::agent::AgentOptions;
 use crate::domain::host::HostLabel;

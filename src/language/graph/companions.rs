@@ -1,4 +1,6 @@
 //! Reads consequences of later graphs that stand for others, or combine them.
+//!
+//! A section of a document: from its heading to the next one of the same or a higher level.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,6 @@
 //! The keys of a graph's mappings: for messages and for editors.
+//!
+//! The table of all mistakes in graphs. `raymond check --help` prints it.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
 //! The state of reading a graph, and methods that read its mappings.
+//!
+//! Formats a table as text with aligned columns.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Checks that every target of a graph exists, and that every node can be reached.
+//!
+//! The ways from a node of a graph, for the checks and for the pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
 

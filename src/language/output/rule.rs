@@ -3,6 +3,8 @@
 //! All conditions of a rule have to hold. A value has to be equal, a list has to contain it, and a text such as
 //! `>= 7` compares numbers; a missing field meets no condition. The first rule that holds is taken, and one
 //! without `when` always holds.
+//!
+//! Fields of a JSON value by their [path](ValuePath): `score`, `author.name`, `items[0].title`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,6 +3,11 @@
 //! Claude Code refuses to start with a schema that has keywords of a later draft, or meaningless ones, so these
 //! are refused here with a place. References lead only into the schema itself: nothing is fetched. Answers that
 //! Claude Code accepts are checked once more, because not every version checks everything.
+//!
+//! JSON in the order in which it is written.
+//!
+//! A model fills in the fields of a schema in their order. A schema in which the reasons come before the judgement
+//! must reach the model in this order.
 
 use std::fmt;
 use std::sync::Arc;

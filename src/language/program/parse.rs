@@ -1,4 +1,10 @@
 //! Reads the text of a program: pest parses it, and the functions below convert the result to forms.
+//!
+//! The text of a program after its lexical mistakes are fixed, and the places of its parts in the original.
+//!
+//! The forms of a program, each with its place: lists, and the forms in them.
+//!
+//! Finds the places of a text's bytes quickly, even in long lines.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,4 +1,8 @@
 //! Reads a program from the text of its file, or reports everything that is wrong with it.
+//!
+//! Checks the programs that a program starts, as far as their files are known.
+//!
+//! They need values, and have to publish the state that the program waits for.
 
 use std::collections::BTreeSet;
 

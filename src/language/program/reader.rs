@@ -1,4 +1,6 @@
 //! The state of reading a program: it reads forms, and resolves the names of states, roles and facts.
+//!
+//! The fields and verdicts of answers that a program reads, and the check of the fields: `(response review :field verdict)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,6 +4,13 @@
 //!
 //! A fix does not change the length of the text, except for added brackets, so places stay the same. The
 //! pass also limits the nesting of lists and comments that the parser meets.
+//!
+//! Finds the brackets that have no partner.
+//!
+//! Counting alone blames the outermost list for a missing bracket, and the last bracket for one too many.
+//! If the count is wrong, the indentation is used: the first token of a line is in the lists that begin
+//! further left, and in no other. A text whose brackets match may be indented in any way. If the
+//! indentation gives more mistakes than the count, the count is used.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,6 @@
 //! The ways from an instruction of a program to its states, for the checks and for the pictures.
+//!
+//! Finds the ways through a round of a loop on which the program does not wait.
 
 use crate::language::flow_map::FlowMap;
 use crate::language::program::checked_program::{

@@ -1,4 +1,6 @@
 //! The state that a folder begins with, if its manifest names none.
+//!
+//! The terms that a state gives: the options of an agent that begins there, and the budget of a call that leads there.
 
 use crate::domain::id::StateName;
 use crate::language::manifest;

@@ -2,6 +2,8 @@
 //!
 //! Whatever it does not know is an error with a place, because a misspelt policy that is silently
 //! ignored would allow everything.
+//!
+//! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
 use crate::domain::agent::AgentOptions;
 use crate::domain::id::{Folder, ScopePath, StateKind, StateName};

@@ -1,4 +1,9 @@
 //! The entries of a policy: each a transition, with the places of the files that it names.
+//!
+//! Fills the placeholders in the entries of a policy, and in those of an evaluator's pattern, when the prompt is asked.
+//!
+//! The directory of a fork is left as it is: its placeholders are filled for each new agent. An inserted value gives the
+//! agent no choice that the entry does not give: a space before it keeps an empty text, and `any`, from meaning any.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,8 @@
 //! The parts of a markdown text that quote: code blocks, inline code and comments.
 //!
 //! Agents write what a prompt shows them, but a tag in a quotation may as well explain how tags are written.
+//!
+//! The files that a prompt's text mentions: names with the ending of a state, outside of its tags.
 
 use std::ops::Range;
 

@@ -1,4 +1,6 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
+//!
+//! The state of an agent when its prompt is rendered, and the values of all placeholders.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,9 @@
 //! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
+//!
+//! A survey of the states that policies can lead to, before any of them is paid for.
+//!
+//! A run that is started with `--no-check` is told of their errors as warnings: a workflow may write a state's file
+//! before it enters it.
 
 use crate::domain::id::StateName;
 use crate::domain::turn_options::TurnOptions;

@@ -1,4 +1,6 @@
 //! Graphs as JSON Schema: the nodes, and the preconditions and consequences of a vocabulary.
+//!
+//! The options of turns as JSON Schema, with the descriptions from the type.
 
 use serde_json::{Map, Value, json};
 use strum::VariantArray;

@@ -1,4 +1,6 @@
 //! Options that are lists: tools, rules, sources, and the environment.
+//!
+//! Values of options that are not lists: names, texts, switches and counts.
 
 use std::collections::BTreeMap;
 

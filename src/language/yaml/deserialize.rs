@@ -1,6 +1,8 @@
 //! Reads a tree into a type, so that each mistake has its place and words for people.
 //!
 //! A number or a boolean is a text where the type wants one, just as it is written.
+//!
+//! A value with its place in the file, for types that are read from a tree.
 
 use std::marker::PhantomData;
 use std::{fmt, slice};

@@ -7,6 +7,8 @@
 //! that a few lines cannot become a tree that fills the memory.
 //!
 //! The meaning of a text is that of the core schema of YAML 1.2. It has no merge keys: `<<` is an ordinary key.
+//!
+//! Reads plain scalars by the core schema of YAML 1.2, and finds the place of a character in a scalar.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! The process of a plug-in and its pipes.
 //!
 //! The spawner is passed in, because this room starts no process.
+//!
+//! The stderr of a program, passed on to people within limits.
 
 use std::future::Future;
 use std::pin::Pin;

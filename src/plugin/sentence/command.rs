@@ -1,4 +1,6 @@
 //! The sentence about a command that a person gives to a run.
+//!
+//! The sentences about tool calls that need approval.
 
 use crate::domain::approval::PendingApproval;
 use crate::domain::event::AgentHold;

@@ -1,4 +1,10 @@
 //! The sentence for people on why an agent waits, or on why several of them do.
+//!
+//! The records of states that raymond executes, a line each for people.
+//!
+//! The records of graphs, a line each for people.
+//!
+//! The sentence about agents that are given hosts.
 
 use std::collections::BTreeMap;
 

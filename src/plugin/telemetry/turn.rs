@@ -1,4 +1,9 @@
 //! The turn that a record ends: its id, its usage, its failure.
+//!
+//! Ids of traces and spans, derived from the items they stand for.
+//!
+//! The same record gives the same ids in every process. So spans sent before and after a crash belong together,
+//! and a span sent twice has one id.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 use serde_json::Value;

@@ -1,4 +1,6 @@
 //! Signals to process groups and to single processes. Nothing else in this program sends any.
+//!
+//! The exit of a process.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;

@@ -1,6 +1,11 @@
 //! The parts of a stream that say whether a turn has an answer of the model. Pure.
 //!
 //! They are its last text, and the hooks that stopped it or kept it open.
+//!
+//! The messages of people that a running turn has been sent, and those that it has read. Pure.
+//!
+//! The program repeats a message when it reads it: before its next request, or, if the turn has no further one, in a turn of
+//! its own after the result. So a turn is not over while a message is on its way.
 
 use crate::domain::id::MessageId;
 use crate::domain::transition::TagName;

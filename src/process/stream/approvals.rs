@@ -3,6 +3,8 @@
 //! A call counts as answered once the answer was written to the program, or once the program repeats it. A call that the
 //! program gave up, or ran without an answer, needs none any more. Of a turn that is over, the calls are left that were
 //! refused only because nobody answered.
+//!
+//! The program's answers to the requests of the runtime. Pure.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,6 @@
 //! The types of a line of the stream, for all that read it: parsed only as far as needed.
+//!
+//! The kinds of lines of the stream.
 
 use std::borrow::Cow;
 

@@ -2,6 +2,15 @@
 //!
 //! The line that ends a turn has its cost, even if it is too long because of the answer in it. So such a line is
 //! parsed while it is read, and only the short members of its object are kept.
+//!
+//! Assembles the lines of a stream from pieces, in memory that does not grow with it. Pure.
+//!
+//! A line is held up to a maximum length. For a longer line, only the short members of its object are kept.
+//!
+//! The lines that show a message while the model still writes it. Pure.
+//!
+//! They are a sign of life and a preview. The whole message follows in a line of its own, so nothing
+//! is lost when they are dropped.
 
 use memchr::{memchr, memmem};
 use serde::Deserialize;

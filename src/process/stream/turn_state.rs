@@ -1,4 +1,11 @@
 //! Reads the events of a stream into the state of the turn. Pure.
+//!
+//! Turns that are cut off: the part of their answer that counts, and the known part of their cost. Pure.
+//!
+//! Totals of cost and use that a process reports, for each model.
+//!
+//! A result and the answer to `get_usage` have them, with the totals of sub-agents and of compaction. (The `usage` of
+//! a result counts the main conversation alone.)
 
 use std::collections::BTreeMap;
 

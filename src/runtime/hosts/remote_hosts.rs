@@ -1,4 +1,8 @@
 //! The hosts of a run that several machines share, from its start until it is released.
+//!
+//! Requests and answers of a supervisor that are too large for the mailbox.
+//!
+//! The end of threads that pause between two looks: it wakes them.
 
 use std::rc::Rc;
 

@@ -2,6 +2,10 @@
 //!
 //! Otherwise a resume that is refused, such as one without a required plug-in, would leave a lease that runs out, and another
 //! machine would take a run over that a person has stopped, or one that has ended.
+//!
+//! The thread that renews the lease of a run until the writer of its log does: a long log takes a while to load.
+//!
+//! Calls to an engine that are made again until it has carried them out.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //! A command of this machine lies in the inbox of the run's copy first. It is left in the engine, and marked. The
 //! supervisor's machine puts it into its own inbox, takes it, and removes it from the engine once a record holds it. Then the
 //! other machines remove it from their inboxes, too. A name stays taken in the engine, so nothing is left there twice.
+//!
+//! Requests and answers that are too large for the mailbox: they are contents of the engine, and the mailbox names them.
 
 use std::collections::BTreeSet;
 

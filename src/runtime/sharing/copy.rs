@@ -1,4 +1,8 @@
 //! The copy of a shared run on this machine: brought up to date for whoever reads it, checked for whoever takes it over.
+//!
+//! Contents in an engine, by their checksums. The engine is not believed about them.
+//!
+//! The terms of a run that several machines share: what another one needs to supervise it, besides its log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;

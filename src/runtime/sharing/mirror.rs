@@ -1,4 +1,8 @@
 //! The copies of an engine's runs on this machine, kept up to date while a command reads them.
+//!
+//! The facts of an engine's runs: their dataspace on this machine is a copy, which a thread keeps up to date.
+//!
+//! The number of messages that are taken at a time: fewer after a call that failed, since they may have been too large for it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

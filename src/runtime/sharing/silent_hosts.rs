@@ -1,4 +1,6 @@
 //! Hosts that are silent: people are told of those that are waited for, and some count as lost after a while.
+//!
+//! The error of a call that is made again and again: people are told once, and once when it is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,8 @@
 //! The runner of turns at a host: it gives them what was left elsewhere, and keeps what they leave here.
+//!
+//! The file with the results of a join, as a turn at a host finds it.
+//!
+//! The texts of the turns that ran on this host, for whoever looks at the run.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

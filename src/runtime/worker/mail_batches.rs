@@ -1,4 +1,6 @@
 //! The notes of a worker for the engine, in batches: all that came about while one call was under way goes with the next.
+//!
+//! Requests and answers of a host that are too large for the mailbox.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

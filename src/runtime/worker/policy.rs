@@ -1,4 +1,6 @@
 //! The permissions that a host gives to runs: its own person decides them, whatever a run was started with.
+//!
+//! The options of a worker.
 
 use crate::domain::activity::Activity;
 use crate::domain::host_work::{HostWork, SentActivity};

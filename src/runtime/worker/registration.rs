@@ -1,4 +1,6 @@
 //! A host's way into service, and the reason why it has to leave it.
+//!
+//! Takes runs over whose supervisor is gone: another raymond of this machine supervises them from then on.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;

@@ -1,4 +1,14 @@
 //! The loop of a worker: requests in, answers out, each run in an environment of its own.
+//!
+//! The count of what a worker performs.
+//!
+//! The runs that a worker has: the place of each, and what it fetched of it.
+//!
+//! The place of a run at a worker.
+//!
+//! The turns of a worker that cost nothing and have no answer yet. While they wait for a slot, whoever ends them tells them here.
+//!
+//! One request at a host: carried out, and answered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};

@@ -2,6 +2,8 @@
 //!
 //! Whatever a writer that was killed has left undone is done by whoever takes the lock next, so each part may be done
 //! twice.
+//!
+//! Appends a value behind those of a fact that nobody has taken yet.
 
 use std::path::Path;
 

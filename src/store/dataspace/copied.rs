@@ -3,6 +3,8 @@
 //! A change has the same number in the copy as in the shared log, so the copy's log says how far it goes. A copy that does
 //! not know this is copied again as a whole; its readers see no content in between. A note names what it is a copy of:
 //! nobody changes a fact in the copy alone.
+//!
+//! A change of a fact as machines share it: without a proof, since each machine has a key of its own. Pure.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;

@@ -1,4 +1,11 @@
 //! A fact as its file and the change log have it: with the further values that wait behind the present one.
+//!
+//! The names of facts on disk: a person can read them, and they cannot lead elsewhere.
+//!
+//! Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal digits:
+//! `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
+//!
+//! Facts and definitions on the disk, with the proof that they were written with the user's key.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

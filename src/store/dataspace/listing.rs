@@ -1,4 +1,6 @@
 //! Lists the facts that hold, from the change log or from their files.
+//!
+//! What many changes together make of each file of the dataspace. Pure.
 
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,8 @@
 //!
 //! An earlier raymond wrote the fact into `outgoing/`, then the mark, and then made the change. What it has left there
 //! says that the marked assertion is still to be made.
+//!
+//! The boot of the machine: whatever was written in another one may have been lost in a power cut.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

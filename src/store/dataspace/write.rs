@@ -1,4 +1,8 @@
 //! Changes to the facts: one writer at a time, each change logged as a whole, durable with one flush, and then made.
+//!
+//! The change log as readers have it: its facts and changes as text, and the names of what has changed.
+//!
+//! The end of a run, which leaves nothing beside the facts.
 
 use std::fs::File;
 use std::io::ErrorKind;

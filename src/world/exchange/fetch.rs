@@ -1,4 +1,6 @@
 //! Fetches the branches of a run before an agent begins something.
+//!
+//! Runs git with the directory that reaches the exchange, and with the repository that agents work in.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,4 +1,6 @@
 //! Makes a worktree, also after an earlier try was killed.
+//!
+//! The work of an agent that another host has pushed: its worktree is made again there.
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;

@@ -1,4 +1,6 @@
 //! Begins a worktree with the files of a snapshot, which are uncommitted in it where they were.
+//!
+//! The repository that a run works in, and the reasons why there may be none.
 
 use std::path::{Path, PathBuf};
 

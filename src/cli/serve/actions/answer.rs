@@ -1,4 +1,6 @@
 //! The action `answer`: answers a question of a run.
+//!
+//! The action `signal`: asserts a fact that programs wait for, or retracts it.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
 //! The actions `tell`, `hold`, `release` and `stop-agent`: orders to one agent of a run.
+//!
+//! The action `stop`: asks a run to stop.
 
 use serde_json::Value;
 

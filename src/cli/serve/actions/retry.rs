@@ -1,4 +1,6 @@
 //! The action `retry`: failed agents of a run live again.
+//!
+//! The action `branch`: a run that shares the records of another up to a place.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,10 @@
 //! The requests with a reply, in one value; those that the supervisor has received are put into lists once they are many.
+//!
+//! The bodies of requests and of replies, in batches: each value costs the server more than its bytes.
+//!
+//! The keys of the lists of a run's mail, and the entries for requests that are open or were withdrawn.
+//!
+//! Nearly every call reads and writes some of them, so the names in them are short.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,10 @@
 //! The decisions of a host: who serves it since when, and which runs have requests for it.
+//!
+//! The calls of the object of a host, and its answers.
+//!
+//! Calls of those who wait for news.
+//!
+//! Those who wait for news of an object.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,10 @@
 //! The decisions of a run: each call, judged by the lease it comes with.
+//!
+//! The decisions about the commands that wait for a run.
+//!
+//! The head of a run: who supervises it, how far its log is, and who waits for it.
+//!
+//! The decisions about the lease of a run. It runs out by the timers of the server.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

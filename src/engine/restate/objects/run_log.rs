@@ -2,6 +2,12 @@
 //!
 //! The lines are in chunks of a fixed number of lines, so that the chunk of a record follows from its number, an append
 //! rewrites the last chunk alone, and no call loads more than it needs. A long line has a value of its own.
+//!
+//! The requests that were forgotten a while ago. A call that sends one, was cut off and comes late, finds its key taken.
+//!
+//! To look for each key would cost the server more than to send it. So the lists are read only for a sending that could
+//! be late: one that its sender began before it last had something forgotten, one of another sender, and one with a key that
+//! the sender knows to have sent before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,6 @@
 //! The decisions about the requests that the supervisor of a run sends, and the replies that it gets.
+//!
+//! The queue of a host: one value, and lists for begun requests once there are many.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

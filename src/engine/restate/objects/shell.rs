@@ -1,4 +1,8 @@
 //! The shell around the decisions: it loads what they ask for, and has the server do what they decide.
+//!
+//! The effects of a decision in other objects.
+//!
+//! The names of the objects and of their handlers.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

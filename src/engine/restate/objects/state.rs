@@ -2,6 +2,12 @@
 //!
 //! A decision is a function without a server. It names the values that it lacks, is given them, and is made anew from its
 //! beginning, so that only what it needs is loaded.
+//!
+//! The decisions of the index: which runs and hosts there are.
+//!
+//! The calls of the index of runs and hosts, and its answers.
+//!
+//! The version of the objects: of their calls, their answers and what they keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

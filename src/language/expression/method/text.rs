@@ -1,4 +1,6 @@
 //! The methods of texts. Lengths and indices are in characters.
+//!
+//! `replace` and `replaceAll`, with JavaScript's `$1`, `$<name>`, `$&` and `$$` in the replacement.
 
 use regex::Captures;
 use serde_json::Value;

@@ -1,4 +1,6 @@
 //! Reads the body of a function with braces.
+//!
+//! Reads a parameter of a function, or the target of a declaration: a name, or names within a list or a map.
 
 use crate::language::expression::ast::{
     ArithmeticOperator, ChangeTarget, ExpressionNode, LambdaParameter, LogicOperator, LoopKind,

@@ -1,4 +1,6 @@
 //! Carries out consequences in order; the first that fails ends the list.
+//!
+//! Intents in a text, in three-valued logic: flags that are T (true), F (false) or U (unknown), and rules for them.
 
 use std::sync::Arc;
 

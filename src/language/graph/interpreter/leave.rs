@@ -1,4 +1,8 @@
 //! Leaves a node for another node, or for an ending.
+//!
+//! The history and the checkpoints, where a graph reads them.
+//!
+//! Both may be large, so they are part of what expressions see only in graphs that name them.
 
 use std::sync::Arc;
 

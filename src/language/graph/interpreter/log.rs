@@ -1,6 +1,8 @@
 //! The log that a graph keeps, and the file that it is written to; keywords in a text.
 //!
 //! The log is at `computed.log`, or where `init_log` stores it; `computed.log_stored_at` has the keys of that place.
+//!
+//! The text of a log's file, as YAML or JSON, with the keys in the order in which a log grows.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,8 @@
 //! The checks of joins that cannot be met: no agent was forked before, or fewer than are waited for.
+//!
+//! The checks of a state's forks: it may fork at all, and its lists can be used.
+//!
+//! Only a list that stands in the tag itself is known. A list in a file is read when it is forked.
 
 use crate::domain::id::StateName;
 use crate::domain::join::JoinCondition;

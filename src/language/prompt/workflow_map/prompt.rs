@@ -1,4 +1,8 @@
 //! A prompt taken apart: its head, the tags that its text shows, and the ways on.
+//!
+//! The text of a script, as far as the tags in it can be told without running it.
+//!
+//! Such an analysis is not certain: a script may print other tags, and may never print those that its text has.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,4 +1,8 @@
 //! The message that a run is paused.
+//!
+//! The kinds of notifications.
+//!
+//! The signals that programs wait for, and the commands that assert them.
 
 use strum::{IntoStaticStr, VariantNames};
 

@@ -9,16 +9,18 @@ use super::POSITIVE;
 use super::machine::{RUN, TestMachine};
 use super::running::RunningProgram;
 
-/// Tells the agent something, and waits until its process has it: orders are carried out one after the other.
+/// Tells the agent something, and waits until its process has it: raymond writes the message before it takes an order that comes
+/// after the record of it. Orders that lie there together have their records before any of them is carried out.
 fn tell(machine: &TestMachine, text: &str) {
     let before = machine.records("command_received").len();
-    for order in
-        [&["tell", RUN, "main", text][..], &["hold", RUN, "main"], &["release", RUN, "main"]]
-    {
+    let orders =
+        [&["tell", RUN, "main", text][..], &["hold", RUN, "main"], &["release", RUN, "main"]];
+    for (number, order) in (1..).zip(orders) {
         machine.raymond(order).wait().exits(0);
+        machine.until("the order is taken", || {
+            machine.records("command_received").len() == before + number
+        });
     }
-    machine
-        .until("the orders are taken", || machine.records("command_received").len() == before + 3);
 }
 
 /// Returns the numbers of messages that were read by running turns and by new ones.

@@ -210,61 +210,24 @@ fn has_run(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
         | FailureCause::Join
         | FailureCause::Uncertain => false,
         FailureCause::Stopped => charge.cost.amount > Usd::ZERO || !charge.cost.usage.is_empty(),
-        FailureCause::Crash
-        | FailureCause::Timeout
-        | FailureCause::Stall
-        | FailureCause::Throttle
-        | FailureCause::Network
-        | FailureCause::UsageLimit
-        | FailureCause::Panic
-        | FailureCause::Interrupted
-        | FailureCause::Lost
-        | FailureCause::Rejected
-        | FailureCause::Poisoned
-        | FailureCause::SessionLost
-        | FailureCause::Output
-        | FailureCause::Protocol
-        | FailureCause::Unneeded
-        | FailureCause::ToolRefused
-        | FailureCause::Unapproved
-        | FailureCause::Authentication
-        | FailureCause::Account => true,
+        _ => true,
     }
 }
 
 /// Returns whether a turn that reported no cost may have had one, because its process ended or died before
 /// its result. A turn that continues after a failure of the runtime itself reports its cost later.
 fn may_have_cost(cause: FailureCause) -> bool {
-    match cause {
+    matches!(
+        cause,
         FailureCause::Crash
-        | FailureCause::Timeout
-        | FailureCause::Stall
-        | FailureCause::Interrupted
-        | FailureCause::Lost
-        | FailureCause::Unneeded
-        | FailureCause::Unapproved
-        | FailureCause::Output => true,
-        FailureCause::Throttle
-        | FailureCause::Network
-        | FailureCause::UsageLimit
-        | FailureCause::Panic
-        | FailureCause::Rejected
-        | FailureCause::Poisoned
-        | FailureCause::SessionLost
-        | FailureCause::Protocol
-        | FailureCause::Workflow
-        | FailureCause::Restarts
-        | FailureCause::Budget
-        | FailureCause::Stopped
-        | FailureCause::ToolRefused
-        | FailureCause::Ending
-        | FailureCause::Join
-        | FailureCause::Uncertain
-        | FailureCause::Storage
-        | FailureCause::Authentication
-        | FailureCause::Account
-        | FailureCause::Unavailable => false,
-    }
+            | FailureCause::Timeout
+            | FailureCause::Stall
+            | FailureCause::Interrupted
+            | FailureCause::Lost
+            | FailureCause::Unneeded
+            | FailureCause::Unapproved
+            | FailureCause::Output
+    )
 }
 
 #[cfg(test)]

@@ -143,20 +143,7 @@ impl WaitReason {
             Self::Backoff(until) | Self::Stagger(until) | Self::Plugin { until, .. } => {
                 Some(*until)
             }
-            Self::Permit
-            | Self::Host(_)
-            | Self::Budget
-            | Self::UsageLimit(_)
-            | Self::Person(_)
-            | Self::Held
-            | Self::Answer { .. }
-            | Self::Approval { .. }
-            | Self::Agent(_)
-            | Self::Join { .. }
-            | Self::Program(_)
-            | Self::Request
-            | Self::RunPaused
-            | Self::RunInterrupted => None,
+            _ => None,
         }
     }
 

@@ -112,46 +112,11 @@ pub enum EngineError {
 impl EngineError {
     /// Returns whether the same call may succeed later.
     pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } => true,
-            Self::Address { .. }
-            | Self::NotBuilt { .. }
-            | Self::Refused { .. }
-            | Self::Unstorable { .. }
-            | Self::Version { .. }
-            | Self::NoSuchRun { .. }
-            | Self::RunExists { .. }
-            | Self::Supervised { .. }
-            | Self::TakenOver { .. }
-            | Self::HostFenced { .. }
-            | Self::HostLost { .. }
-            | Self::HostRelieved { .. }
-            | Self::HostRemoved { .. }
-            | Self::HostTaken { .. }
-            | Self::NoSuchHost { .. }
-            | Self::Damaged { .. } => false,
-        }
+        matches!(self, Self::Unreachable { .. })
     }
 
     /// Returns whether the engine refused for a reason that a person can mend while the caller waits.
     pub fn is_mendable(&self) -> bool {
-        match self {
-            Self::Refused { .. } | Self::Damaged { .. } => true,
-            Self::Address { .. }
-            | Self::NotBuilt { .. }
-            | Self::Unreachable { .. }
-            | Self::Unstorable { .. }
-            | Self::Version { .. }
-            | Self::NoSuchRun { .. }
-            | Self::RunExists { .. }
-            | Self::Supervised { .. }
-            | Self::TakenOver { .. }
-            | Self::HostFenced { .. }
-            | Self::HostLost { .. }
-            | Self::HostRelieved { .. }
-            | Self::HostRemoved { .. }
-            | Self::HostTaken { .. }
-            | Self::NoSuchHost { .. } => false,
-        }
+        matches!(self, Self::Refused { .. } | Self::Damaged { .. })
     }
 }

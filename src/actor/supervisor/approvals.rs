@@ -134,15 +134,7 @@ impl Supervisor {
             PauseReason::Parked { .. } => {
                 self.stay_up.is_for_questions() && self.run.agents.unordered().any(Agent::is_held)
             }
-            PauseReason::Budget { .. }
-            | PauseReason::Agents { .. }
-            | PauseReason::Interrupted
-            | PauseReason::Plugin { .. }
-            | PauseReason::Stopped
-            | PauseReason::UsageLimit { .. }
-            | PauseReason::Storage { .. }
-            | PauseReason::Authentication { .. }
-            | PauseReason::Unavailable { .. } => false,
+            _ => false,
         }
     }
 }

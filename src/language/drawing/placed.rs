@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::layout::{DrawingLayout, EdgeRoute, LayoutEdge, LayoutInput, layout};
+use super::layout::{DrawingLayout, EdgeRoute, layout};
 use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
-use super::svg::{LABEL, MAX_LABEL_CHARS, classes, curve_of, head, loop_of, shape};
+use super::svg::{MAX_LABEL_CHARS, classes, curve_of, head, layout_input, loop_of, shape};
 
 /// A picture whose parts have their places.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,15 +58,7 @@ pub struct PlacedEdge {
 impl PlacedDrawing {
     /// Lays out a picture, as in an SVG.
     pub fn of(drawing: &WorkflowDrawing) -> Self {
-        let link = |edge: &DrawingEdge| {
-            let columns = shape::columns(&shape::shortened(&edge.label, MAX_LABEL_CHARS));
-            let label = if columns > 0.0 { (columns * LABEL.1, LABEL.0) } else { (0.0, 0.0) };
-            LayoutEdge { from: edge.from, to: edge.to, label }
-        };
-        let plan = LayoutInput {
-            nodes: drawing.nodes.iter().map(shape::size).collect(),
-            edges: drawing.edges.iter().map(link).collect(),
-        };
+        let plan = layout_input(drawing);
         let DrawingLayout { width, height, nodes, edges } = layout(&plan);
         let places = plan.nodes.iter().zip(nodes);
         Self {
@@ -89,17 +81,7 @@ fn node(node: &DrawingNode, (width, height): (f64, f64), (x, y): (f64, f64)) -> 
         NodeKind::Start => "start",
         NodeKind::End | NodeKind::Success | NodeKind::Failure => "end",
         NodeKind::State | NodeKind::Join | NodeKind::Open => "state",
-        NodeKind::Graph
-        | NodeKind::Missing
-        | NodeKind::Evaluator
-        | NodeKind::Action
-        | NodeKind::Conditional
-        | NodeKind::UserPrompt
-        | NodeKind::ValidationGate
-        | NodeKind::Reference
-        | NodeKind::Document
-        | NodeKind::Agent
-        | NodeKind::Signal => "other",
+        _ => "other",
     };
     PlacedNode { id: node.id.clone(), lines: shape::lines(node), form, x, y, width, height }
 }

@@ -33,17 +33,22 @@ const STYLE: &str = "\
 .edge.calls{stroke:#8b5cf6}.edge.forks{stroke:#3b82f6}.edge.fails{stroke:#dc2626}\
 .head.calls{fill:#8b5cf6}.head.forks{fill:#3b82f6}.head.fails{fill:#dc2626}";
 
-/// Writes a picture.
-pub fn write(drawing: &WorkflowDrawing) -> String {
+/// Returns the sizes of the nodes and labels of a picture, which are laid out.
+pub(super) fn layout_input(drawing: &WorkflowDrawing) -> LayoutInput {
     let link = |edge: &DrawingEdge| {
         let columns = shape::columns(&shape::shortened(&edge.label, MAX_LABEL_CHARS));
         let label = if columns > 0.0 { (columns * LABEL.1, LABEL.0) } else { (0.0, 0.0) };
         LayoutEdge { from: edge.from, to: edge.to, label }
     };
-    let plan = LayoutInput {
+    LayoutInput {
         nodes: drawing.nodes.iter().map(shape::size).collect(),
         edges: drawing.edges.iter().map(link).collect(),
-    };
+    }
+}
+
+/// Writes a picture.
+pub fn write(drawing: &WorkflowDrawing) -> String {
+    let plan = layout_input(drawing);
     let DrawingLayout { width, height, nodes, edges } = layout(&plan);
     let (width, height) = (width + 2.0 * MARGIN, height + 2.0 * MARGIN);
     let mut text = format!(

@@ -89,19 +89,24 @@ pub struct WorkflowMapOptions<'a> {
 }
 
 impl WorkflowMap {
+    /// Returns a map without states.
+    fn empty(entry: &StateName) -> Self {
+        Self {
+            entry: entry.clone(),
+            is_entered: false,
+            states: BTreeMap::new(),
+            evaluators: BTreeMap::new(),
+            order: Vec::new(),
+        }
+    }
+
     /// Returns the map of a folder, from a state on.
     pub fn of(
         entry: &StateName,
         source: &dyn WorkflowSource,
         reach: WorkflowMapOptions<'_>,
     ) -> Self {
-        let mut workflow_map = Self {
-            entry: entry.clone(),
-            is_entered: false,
-            states: BTreeMap::new(),
-            evaluators: BTreeMap::new(),
-            order: Vec::new(),
-        };
+        let mut workflow_map = Self::empty(entry);
         let mut to_look_at = VecDeque::from([entry.clone()]);
         while let Some(name) = to_look_at.pop_front() {
             if workflow_map.states.contains_key(&name)

@@ -464,21 +464,7 @@ pub(super) async fn carried_out(run: &HostedRun, work: HostWork) -> HostAnswer {
 
 /// Returns whether a request begins something that must not be begun once it was withdrawn.
 pub(super) fn begins_something(work: &HostWork) -> bool {
-    match work {
-        HostWork::Turn { .. } | HostWork::Perform { .. } => true,
-        HostWork::Text { .. }
-        | HostWork::Directory { .. }
-        | HostWork::Commit { .. }
-        | HostWork::Worktree { .. }
-        | HostWork::Snapshot { .. }
-        | HostWork::Exchange { .. }
-        | HostWork::Stop { .. }
-        | HostWork::KeepCommands { .. }
-        | HostWork::StopAll { .. }
-        | HostWork::End
-        | HostWork::Transcript { .. }
-        | HostWork::Stored { .. } => false,
-    }
+    matches!(work, HostWork::Turn { .. } | HostWork::Perform { .. })
 }
 
 fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {

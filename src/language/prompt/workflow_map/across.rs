@@ -2,7 +2,7 @@
 //!
 //! A state of another folder has the name under which the first folder sees it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::{FolderState, WorkflowMap, WorkflowMapOptions, read_state};
 use crate::domain::id::{ScopePath, StateName};
@@ -18,13 +18,7 @@ impl WorkflowMap {
         source: &dyn WorkflowSource,
         reach: WorkflowMapOptions<'_>,
     ) -> Self {
-        let mut across = Self {
-            entry: entry.clone(),
-            is_entered: false,
-            states: BTreeMap::new(),
-            evaluators: BTreeMap::new(),
-            order: Vec::new(),
-        };
+        let mut across = Self::empty(entry);
         let mut to_look_at = VecDeque::from([entry.clone()]);
         while let Some(name) = to_look_at.pop_front() {
             if across.states.contains_key(&name) || across.states.len() >= MAX_STATES {

@@ -13,6 +13,7 @@ use crate::cli::args::workflows::CheckArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::output;
 use crate::cli::target::{refuse_cases, similar_path};
+use crate::cli::test::case_mistakes;
 use crate::domain::id::{StateKind, StateName};
 use crate::domain::permission::{RunPermission, StarterConsent};
 use crate::domain::printable::{printable, printable_line};
@@ -25,7 +26,7 @@ use crate::language::prompt::{check, step};
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
 use crate::plain_file::replace::FileReplacement;
-use crate::runtime::check::has_gateway;
+use crate::runtime::check::{has_gateway, missing_programs};
 use crate::runtime::error::WorkflowErrors;
 use crate::runtime::workflow::above;
 use crate::store::dataspace::Dataspace;
@@ -55,6 +56,12 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
         consent: &consent,
         graphs: &graphs,
     });
+    if subject.entry.is_none() {
+        findings.diagnostics.extend(missing_programs(&subject.scope));
+        if !findings.diagnostics.iter().any(Diagnostic::is_error) {
+            findings.diagnostics.extend(case_mistakes(&args.path)?);
+        }
+    }
     findings.diagnostics.retain(|found| !(HINT_CODES.contains(&found.code) && has_gateway()));
     let counts = SeverityCounts::of(&findings.diagnostics);
     let is_valid = counts.errors == 0 && !(args.strict && counts.warnings > 0);

@@ -14,7 +14,7 @@ mod report;
 mod validation;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tokio::sync::{Semaphore, watch};
@@ -29,6 +29,7 @@ use super::args::cases::TestArgs;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
+use crate::language::diagnostic::Diagnostic;
 use crate::process::host;
 use crate::process::worker_process::StopLevel;
 
@@ -94,11 +95,13 @@ pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
     Ok(if has_failed { CliExitCode::AgentFailed } else { CliExitCode::Success })
 }
 
-/// Reads the cases that are asked for. `None` if one is wrong, which was told.
-fn read_cases(args: &TestArgs) -> Result<Option<Vec<LoadedCase>>, Error> {
-    let mut loaded = Vec::new();
-    let mut errors = Vec::new();
-    for file in &discovery::case_files(&args.path)? {
+/// Reads files of cases. Returns their cases, and all mistakes.
+///
+/// # Errors
+/// [`Error`] if a file or a workflow cannot be read.
+fn read_files(files: &[PathBuf]) -> Result<(Vec<LoadedCase>, Vec<Diagnostic>), Error> {
+    let (mut loaded, mut errors) = (Vec::new(), Vec::new());
+    for file in files {
         match discovery::load(file)? {
             Ok(cases) => loaded.extend(cases),
             Err(wrong) => errors.extend(wrong),
@@ -107,11 +110,25 @@ fn read_cases(args: &TestArgs) -> Result<Option<Vec<LoadedCase>>, Error> {
     for case in &loaded {
         errors.extend(validation::mistakes(case)?);
     }
+    errors.dedup();
+    Ok((loaded, errors))
+}
+
+/// Returns the mistakes in the cases of a workflow's folder.
+///
+/// # Errors
+/// As [`read_files`].
+pub(super) fn case_mistakes(workflow: &Path) -> Result<Vec<Diagnostic>, Error> {
+    Ok(read_files(&discovery::files_of(workflow)?)?.1)
+}
+
+/// Reads the cases that are asked for. `None` if one is wrong, which was told.
+fn read_cases(args: &TestArgs) -> Result<Option<Vec<LoadedCase>>, Error> {
+    let (mut loaded, errors) = read_files(&discovery::case_files(&args.path)?)?;
+    for Diagnostic { path, line, column, message, .. } in &errors {
+        output::complain(&format!("{path}:{line}:{column}: {message}"));
+    }
     if !errors.is_empty() {
-        errors.dedup();
-        for error in &errors {
-            output::complain(error);
-        }
         return Ok(None);
     }
     let total = loaded.len();

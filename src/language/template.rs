@@ -75,6 +75,31 @@ pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
+/// What other tools would fill: the text, the name of the value that it probably means, and its offset in bytes.
+pub type ForeignPlaceholder<'text> = (&'text str, &'text str, usize);
+
+/// Returns the texts such as `{name}`, `${name}`, `${{ inputs.name }}` and `$ARGUMENTS`, in order.
+pub fn foreign(text: &str) -> impl Iterator<Item = ForeignPlaceholder<'_>> {
+    text.match_indices(['{', '$']).filter_map(|(at, _)| {
+        let rest = &text[at..text.floor_char_boundary(at + MAX_PLACEHOLDER_BYTES)];
+        if let Some(inner) = rest.strip_prefix("${{ ") {
+            let (path, _) = inner.split_once("}}")?;
+            let name = path.trim().rsplit('.').next().filter(|name| is_word(name))?;
+            return Some((&rest[..path.len() + 6], name, at));
+        }
+        if rest.starts_with("$ARGUMENTS") {
+            return Some((&rest[..10], "input", at));
+        }
+        let (name, after) = rest.strip_prefix('{')?.split_once('}')?;
+        let is_double = text[..at].ends_with('{') || after.starts_with('}');
+        (is_word(name) && !is_double).then_some((&rest[..name.len() + 2], name, at))
+    })
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+}
+
 /// Returns the name in the placeholder at the start of `text`, and the placeholder's length.
 fn placeholder(text: &str) -> Option<(&str, usize)> {
     let slice = &text[..text.floor_char_boundary(MAX_PLACEHOLDER_BYTES)];
@@ -123,6 +148,16 @@ mod tests {
     fn placeholders_are_found_with_byte_offsets() {
         let found: Vec<_> = placeholders("{{a}} {{ }} {{{b}}} é{{ a }} {{").collect();
         assert_eq!(found, [("a", 0), ("b", 13), ("a", 22)]);
+    }
+
+    #[test]
+    fn forms_of_other_tools_are_found() {
+        let text = "é{a} ${b_1} {{c}} {{d} {e}} { f } {g h} {} ${{ inputs.h }} ${{i}} $ARGUMENTS $j ${{ k + 1 }} {l";
+        let found: Vec<_> = foreign(text).map(|(text, name, _)| (text, name)).collect();
+        let expected =
+            [("{a}", "a"), ("{b_1}", "b_1"), ("${{ inputs.h }}", "h"), ("$ARGUMENTS", "input")];
+        assert_eq!(found, expected);
+        assert_eq!(foreign(text).next(), Some(("{a}", "a", 2)));
     }
 
     proptest! {

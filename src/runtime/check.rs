@@ -16,12 +16,14 @@ use super::request::RunRequest;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::language::diagnostic::Diagnostic;
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::prompt::script::PreparedScript;
 use crate::language::prompt::step;
 use crate::language::replies;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
+use crate::process::command::locate;
 use crate::runtime::error::{RefusalScope, WorkflowErrors};
 use crate::runtime::workflow::{MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from};
 use crate::store::workflow::WorkflowDir;
@@ -37,6 +39,27 @@ const GATEWAYS: [&str; 4] = [
 /// Returns whether the environment names a gateway.
 pub fn has_gateway() -> bool {
     GATEWAYS.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Returns a warning for each script of a folder whose program is not installed.
+pub fn missing_programs(scope: &WorkflowDir) -> Vec<Diagnostic> {
+    let path = std::env::var_os("PATH");
+    let names = scope.names().unwrap_or_default().into_iter();
+    let missing = names.filter(StateName::is_script).filter_map(|name| {
+        let script = PreparedScript::read(&name, None, scope).ok()?;
+        let program = script.program().filter(|one| locate(one, path.as_deref()).is_none())?;
+        Some(Diagnostic {
+            path: scope.path(&name),
+            line: 1,
+            column: 1,
+            code: "RF408",
+            severity: Severity::Warning,
+            message: format!(
+                "the program {program}, which executes this script, is not installed here; install it, or correct its name"
+            ),
+        })
+    });
+    missing.collect()
 }
 
 /// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies or

@@ -242,6 +242,15 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
             "expect: { result: { golden: .//ways.yaml } }",
             "1:29: `.//ways.yaml` would be a file of cases",
         ),
+        (
+            "expect: { results: x }",
+            "1:20: a mapping is expected here, such as `main: …`, not a text",
+        ),
+        ("expect: { files: x }", "1:18: a mapping is expected here, such as `notes.txt: …`"),
+        (
+            "expect: { facts: [x] }",
+            "1:18: a mapping is expected here, such as `LABEL: …`, not a list",
+        ),
         ("expect: { exit: 300 }", "1:17: an exit code is at most 255"),
         (
             "expect: { result: { golden: ways.yaml } }",
@@ -252,6 +261,9 @@ fn mistakes_of_a_case_have_their_places_and_hints() {
         let test = flow(case);
         let outcome = test_of(&test, &[]);
         outcome.code(65).stderr_has(&format!("tests/ways.yaml:{message}"));
+        let (place, _) = message.split_once(": ").expect("a place");
+        let checked = test.raymond(&["check", "."]);
+        checked.code(65).stdout_has(&format!("tests/ways.yaml:{place}: RF008 "));
     }
 }
 

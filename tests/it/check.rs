@@ -323,6 +323,32 @@ fn prompt_of_a_node_or_a_role_that_looks_like_a_command_is_warned_of() {
 }
 
 #[test]
+fn program_of_a_script_that_is_not_installed_is_named() {
+    let script = |line: &str| format!("{line}\necho '<result>ok</result>'\n");
+    for (line, missing) in [
+        ("#!/bin/sh", None),
+        ("#!/usr/bin/env sh", None),
+        ("#!/usr/bin/env -S A=1 sh -e", None),
+        ("#!/opt/none/python4 -u", Some("/opt/none/python4")),
+        ("#!/usr/bin/env python4", Some("python4")),
+        ("#!/usr/bin/env -S python4 -u", Some("python4")),
+        ("#!python4", Some("python4")),
+    ] {
+        let test = Test::new().prompt("START.sh", &script(line));
+        let checked = test.raymond(&["check", "."]);
+        let said = missing.map(|program| {
+            format!(
+                "START.sh:1:1: warning: RF408 the program {program}, which executes this script"
+            )
+        });
+        match said {
+            Some(said) => checked.ok().stdout_has(&said),
+            None => checked.ok().stdout_lacks("RF408"),
+        };
+    }
+}
+
+#[test]
 fn check_shows_the_policy_that_a_text_implies_and_writes_it() {
     let hello = "Say hi. End with <goto>NEXT.md</goto> or <result>x</result>";
     let test = Test::new()

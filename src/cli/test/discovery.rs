@@ -6,11 +6,12 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::cli::exit::Error;
 use crate::language::cases::{self, TestCase};
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::hint::closest;
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::prompt::first_state::STARTS;
-use crate::language::replies;
+use crate::language::{replies, yaml};
 use crate::plain_file;
 
 /// The folder beside a workflow that has its cases.
@@ -39,6 +40,12 @@ pub(super) struct LoadedCase {
 /// A mistake of a case, with its place in the file.
 pub(super) type CaseMistake = (SourcePlace, String);
 
+/// Returns a mistake of a file of cases as `raymond check` reports it.
+pub(super) fn diagnostic(file: &Path, (at, message): CaseMistake) -> Diagnostic {
+    let (path, severity) = (shown(file), Severity::Error);
+    Diagnostic { path, line: at.line, column: at.column, code: "RF008", severity, message }
+}
+
 impl LoadedCase {
     /// Returns its title: the workflow's folder and the name.
     pub(super) fn title(&self) -> String {
@@ -63,6 +70,16 @@ impl LoadedCase {
 pub(super) fn shown(path: &Path) -> String {
     let plain = path.strip_prefix(".").ok().filter(|rest| !rest.as_os_str().is_empty());
     plain.unwrap_or(path).display().to_string()
+}
+
+/// Returns the files of cases of a workflow's folder, sorted.
+///
+/// # Errors
+/// [`Error::Io`] if the folder cannot be read.
+pub(super) fn files_of(workflow: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut files = yaml_files(&workflow.join(FOLDER))?;
+    files.sort();
+    Ok(files)
 }
 
 /// Returns the files of cases that a path names, sorted.
@@ -136,8 +153,8 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml")
 }
 
-/// The cases of a file, or its mistakes with their places.
-type ReadCases = Result<Vec<LoadedCase>, Vec<String>>;
+/// The cases of a file, or its mistakes.
+type ReadCases = Result<Vec<LoadedCase>, Vec<Diagnostic>>;
 
 /// Reads a file of cases.
 ///
@@ -155,7 +172,12 @@ pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
             .into_iter()
             .map(|case| LoadedCase { workflow: workflow.clone(), file: file.to_owned(), case })
             .collect()),
-        Err(errors) => Err(errors.iter().map(|error| format!("{}:{error}", shown(file))).collect()),
+        Err(errors) => Err(errors
+            .into_iter()
+            .map(|yaml::Error { line, column, message }| {
+                diagnostic(file, (SourcePlace { line, column }, message))
+            })
+            .collect()),
     })
 }
 

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
 use crate::cli::test::case_options::refused_option;
-use crate::cli::test::discovery::{CaseMistake, LoadedCase, meant, shown};
+use crate::cli::test::discovery::{CaseMistake, LoadedCase, diagnostic, meant, shown};
 use crate::language::cases::{CaseCassette, CaseReplies, Expectation};
+use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::places::WorkflowPlaces;
 use crate::language::position::SourcePlace;
@@ -24,9 +25,9 @@ use crate::world::scripted_files::folder_below;
 ///
 /// # Errors
 /// [`Error`] if the workflow cannot be opened.
-pub(super) fn mistakes(loaded: &LoadedCase) -> Result<Vec<String>, Error> {
+pub(super) fn mistakes(loaded: &LoadedCase) -> Result<Vec<Diagnostic>, Error> {
     if let Some(mistake) = unknown_entry(loaded) {
-        return Ok(vec![placed(loaded, mistake)]);
+        return Ok(vec![diagnostic(&loaded.file, mistake)]);
     }
     let settings = loaded.case.settings.iter();
     let mut found: Vec<CaseMistake> =
@@ -39,11 +40,7 @@ pub(super) fn mistakes(loaded: &LoadedCase) -> Result<Vec<String>, Error> {
             found.extend(unknown_states(loaded, &places));
         }
     }
-    Ok(found.into_iter().map(|mistake| placed(loaded, mistake)).collect())
-}
-
-fn placed(loaded: &LoadedCase, (at, message): CaseMistake) -> String {
-    format!("{}:{}:{}: {message}", shown(&loaded.file), at.line, at.column)
+    Ok(found.into_iter().map(|mistake| diagnostic(&loaded.file, mistake)).collect())
 }
 
 /// Returns the mistake of a first state that the workflow does not have.
@@ -74,17 +71,7 @@ fn unknown_states(loaded: &LoadedCase, places: &WorkflowPlaces) -> Vec<CaseMista
     let workflow = shown(&loaded.workflow);
     let states = loaded.case.expected.iter().flat_map(|(_, expectation)| match expectation {
         Expectation::Path(_, _, states) => states.as_slice(),
-        Expectation::Result(..)
-        | Expectation::Agents(_)
-        | Expectation::CostAtMost(_)
-        | Expectation::TurnsAtMost(_)
-        | Expectation::FileExists(..)
-        | Expectation::FileText(..)
-        | Expectation::Fact(..)
-        | Expectation::Failure(_)
-        | Expectation::Status(_)
-        | Expectation::Exit(_)
-        | Expectation::NoWarning => &[],
+        _ => &[],
     });
     let unknown = states.filter(|(_, state)| !places.has(state));
     let mistake = |(at, state): &(SourcePlace, String)| {

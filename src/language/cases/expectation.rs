@@ -93,7 +93,7 @@ pub enum TextRule {
 /// Reads the expectations of a case.
 pub(super) fn read(value: &YamlValue, fields: &mut FieldReader) -> Vec<PlacedExpectation> {
     let mut found = Vec::new();
-    let entries = fields.entries(value, Some(EXPECT));
+    let entries = fields.entries(value, Ok(EXPECT));
     for entry in entries {
         of_key(entry, fields, &mut found);
     }
@@ -120,7 +120,7 @@ fn of_key(entry: &YamlEntry, fields: &mut FieldReader, found: &mut Vec<PlacedExp
             );
         }
         "results" => {
-            for entry in fields.entries(value, None) {
+            for entry in fields.entries(value, Err("main")) {
                 let Some(agent) = agent(entry, fields) else { continue };
                 let rules = text_rules(&entry.value, fields).into_iter();
                 found
@@ -145,7 +145,7 @@ fn of_key(entry: &YamlEntry, fields: &mut FieldReader, found: &mut Vec<PlacedExp
         "failure" => add(failure(value, fields).map(Expectation::Failure)),
         "files" => files(value, fields, found),
         "facts" => {
-            for entry in fields.entries(value, None) {
+            for entry in fields.entries(value, Err("LABEL")) {
                 let pattern = if entry.value.is_null() {
                     None
                 } else {
@@ -217,7 +217,7 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
         return pattern.map(|pattern| (value.at, TextRule::Is(pattern))).into_iter().collect();
     }
     let mut rules = Vec::new();
-    for entry in fields.entries(value, Some(TEXT_RULE)) {
+    for entry in fields.entries(value, Ok(TEXT_RULE)) {
         let (at, value) = (entry.value.at, &entry.value);
         let rule = match &*entry.key {
             "contains" => fields.read(value, TextPattern::parse).map(TextRule::Contains),
@@ -230,7 +230,7 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
                 fields.keep(at, checked).map(|()| TextRule::Schema(schema))
             }
             "fields" => {
-                for field in fields.entries(value, None) {
+                for field in fields.entries(value, Err("NAME")) {
                     let rule = TextRule::Field(field.key.to_string(), field.value.json());
                     rules.push((field.at, rule));
                 }
@@ -244,7 +244,7 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
 }
 
 fn files(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
-    for entry in fields.entries(value, None) {
+    for entry in fields.entries(value, Err("notes.txt")) {
         let Some(path) = fields.keep(entry.at, FilePath::parse(&entry.key)) else { continue };
         if let YamlContent::Bool(exists) = entry.value.value {
             found.push((entry.at, Expectation::FileExists(path, exists)));
@@ -261,7 +261,7 @@ fn failure(value: &YamlValue, fields: &mut FieldReader) -> Option<ExpectedFailur
         return Some(ExpectedFailure { cause, ..ExpectedFailure::default() });
     }
     let mut failure = ExpectedFailure::default();
-    for entry in fields.entries(value, Some(FAILURE)) {
+    for entry in fields.entries(value, Ok(FAILURE)) {
         match &*entry.key {
             "agent" => {
                 let parse = |text: &str| AgentId::parse(text).map_err(|error| error.to_string());
@@ -330,14 +330,14 @@ impl FieldReader {
         read.map_err(|why| self.wrong(at, why)).ok()
     }
 
-    /// Returns the entries of a mapping. Unknown keys are mistakes, if the known ones are given.
+    /// Returns the entries of a mapping. Unknown keys are mistakes, if the known ones are given, and not an example of a key.
     pub(super) fn entries<'tree>(
         &mut self,
         value: &'tree YamlValue,
-        known: Option<&[KeySpec]>,
+        known: Result<&[KeySpec], &str>,
     ) -> &'tree [YamlEntry] {
         let YamlContent::Map(entries) = &value.value else {
-            let example = known.and_then(|known| known.first()).map_or("key", |key| key.name);
+            let example = known.map_or_else(|example| example, |known| known[0].name);
             let sort = value.sort();
             self.wrong(
                 value.at,
@@ -346,7 +346,7 @@ impl FieldReader {
             return &[];
         };
         for entry in entries.iter() {
-            let Some(known) = known else { continue };
+            let Ok(known) = known else { continue };
             let names = || known.iter().map(|key| key.name);
             if names().any(|name| name == &*entry.key) {
                 continue;

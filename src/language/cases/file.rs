@@ -139,7 +139,7 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
         cases.push(case(stem, root, fields));
         return;
     };
-    fields.entries(root, Some(&[LIST]));
+    fields.entries(root, Ok(&[LIST]));
     let items = items(&listed.value);
     if items.is_empty() {
         fields.wrong(listed.at, "this list has no case; write what it expects: `expect:`");
@@ -168,7 +168,7 @@ fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
     };
     let mut expects = false;
     let mut written = WrittenAnswers::default();
-    for entry in fields.entries(value, Some(CASE)) {
+    for entry in fields.entries(value, Ok(CASE)) {
         let value = &entry.value;
         match &*entry.key {
             "name" => case.name = fields.text(value).unwrap_or_default(),
@@ -245,7 +245,7 @@ impl WrittenAnswers {
 
 fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    for entry in fields.entries(value, None) {
+    for entry in fields.entries(value, Err("NAME")) {
         texts.extend(fields.text(&entry.value).map(|text| (entry.key.to_string(), text)));
     }
     texts
@@ -253,7 +253,7 @@ fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
 
 fn lists(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    for entry in fields.entries(value, None) {
+    for entry in fields.entries(value, Err("NAME")) {
         for item in items(&entry.value) {
             texts.extend(fields.text(item).map(|text| (entry.key.to_string(), text)));
         }
@@ -263,7 +263,7 @@ fn lists(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
 
 fn files(value: &YamlValue, fields: &mut FieldReader) -> Vec<(FilePath, String)> {
     let mut files = Vec::new();
-    for entry in fields.entries(value, None) {
+    for entry in fields.entries(value, Err("notes.txt")) {
         let path = fields.keep(entry.at, FilePath::parse(&entry.key));
         let text = fields.text(&entry.value);
         files.extend(path.zip(text));
@@ -273,12 +273,12 @@ fn files(value: &YamlValue, fields: &mut FieldReader) -> Vec<(FilePath, String)>
 
 fn facts(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseFact> {
     let mut facts = Vec::new();
-    for entry in fields.entries(value, None) {
+    for entry in fields.entries(value, Err("LABEL")) {
         let label = entry.key.to_string();
         for item in items(&entry.value) {
             let mut fact = CaseFact { label: label.clone(), key: None, value: String::new() };
             if let YamlContent::Map(_) = &item.value {
-                for part in fields.entries(item, Some(FACT)) {
+                for part in fields.entries(item, Ok(FACT)) {
                     let text = fields.text(&part.value);
                     match &*part.key {
                         "key" => fact.key = text,
@@ -311,7 +311,7 @@ fn settings(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseSetting> {
         .map(|(name, _)| KeySpec { name, doc: "", shape: || Value::Bool(true) })
         .collect();
     let mut settings = Vec::new();
-    for entry in fields.entries(value, Some(&known)) {
+    for entry in fields.entries(value, Ok(&known)) {
         for item in items(&entry.value) {
             let (name, at) = (entry.key.to_string(), item.at);
             if let YamlContent::Bool(is_on) = item.value {

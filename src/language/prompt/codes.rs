@@ -1,7 +1,7 @@
 //! The table of all mistakes in prompt folders. `raymond check --help` prints it.
 
 /// The meaning of each code.
-pub const CODES: [(&str, &str); 48] = [
+pub const CODES: [(&str, &str); 50] = [
     ("RF001", "a file cannot be read, or no first file exists"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -12,6 +12,7 @@ pub const CODES: [(&str, &str); 48] = [
         "the folder has several of START.md, 1_START.md, START.sh and 1_START.sh, and nothing says which comes first",
     ),
     ("RF007", "a workflow in one file, which is imported, is wrong"),
+    ("RF008", "a file of cases in tests/ is wrong"),
     ("RF101", "a policy or a join names a file that does not exist or is not a state"),
     ("RF102", "the prompt of an evaluator is missing"),
     (
@@ -66,6 +67,7 @@ pub const CODES: [(&str, &str); 48] = [
         "RF407",
         "a prompt begins with a command and is sent as text, or `run_command` has no effect (warning)",
     ),
+    ("RF408", "the program that executes a script is not installed here (warning)"),
     ("RF501", "the schema of an output is missing or wrong"),
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),

@@ -55,6 +55,15 @@ impl PreparedScript {
         Ok(Self { file, interpreter })
     }
 
+    /// Returns the program that has to be installed: the one that `env` looks for, else the one that executes it.
+    pub fn program(&self) -> Option<&str> {
+        let (program, argument) = (self.interpreter.first()?, self.interpreter.get(1));
+        let is_env = program.rsplit('/').next() == Some("env");
+        let mut words = argument.map_or("", String::as_str).split_whitespace();
+        let found = words.find(|word| !word.starts_with('-') && !word.contains('='));
+        found.filter(|_| is_env).or(Some(program))
+    }
+
     /// Returns the operation that executes it, with these variables in its environment.
     pub fn operation(&self, variables: &Variables, timeout_ms: u64) -> Operation {
         Operation::RunScript {

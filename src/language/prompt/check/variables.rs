@@ -13,6 +13,8 @@ use super::births::{
 use super::{FolderDiagnostics, outputs};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
+use crate::language::hint::closest;
+use crate::language::position::SourcePlace;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
@@ -41,6 +43,7 @@ impl FolderDiagnostics<'_> {
             if given.joined {
                 known.extend([RESULTS, RESULTS_FILE].map(str::to_owned));
             }
+            self.foreign(name, prompt, &known);
             if may_have_more {
                 known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
             }
@@ -88,6 +91,18 @@ impl FolderDiagnostics<'_> {
         self.warning(name, *place, "RF406", message);
     }
 
+    /// Reports what other tools would fill, if it means a value that the text does not have as well.
+    fn foreign(&mut self, name: &StateName, prompt: &FolderPrompt, known: &BTreeSet<String>) {
+        for (written, meant, place) in &prompt.foreign {
+            let is_shown = prompt.placeholders.iter().any(|(shown, _)| shown == meant);
+            let is_value = meant == "input" || known.contains(meant) || written.starts_with("${{");
+            if is_value && !is_shown {
+                let message = format!("raymond does not fill {written}; write {{{{{meant}}}}}");
+                self.warning(name, *place, "RF401", message);
+            }
+        }
+    }
+
     fn unfilled(
         &mut self,
         name: &StateName,
@@ -96,14 +111,20 @@ impl FolderDiagnostics<'_> {
         workflow_map: &WorkflowMap,
     ) {
         for (placeholder, place) in &prompt.placeholders {
-            if !known.contains(placeholder) {
-                self.warning(name, *place, "RF401", why(placeholder, workflow_map));
+            // `${{ inputs.x }}` is reported as what it is.
+            let is_foreign = prompt.foreign.iter().any(|(_, _, SourcePlace { line, column })| {
+                (*line, column + 1) == (place.line, place.column)
+            });
+            if !known.contains(placeholder) && !is_foreign {
+                let known = known.iter().map(String::as_str).chain(["input"]);
+                let meant = closest(placeholder, known);
+                self.warning(name, *place, "RF401", why(placeholder, workflow_map, meant));
             }
         }
     }
 }
 
-fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
+fn why(placeholder: &str, workflow_map: &WorkflowMap, meant: Option<&str>) -> String {
     let why = match placeholder {
         "input" => format!(
             "only the first agent has it, which begins in {}; hand it on in the <fork> of the agent that comes here: input=\"…\"",
@@ -117,6 +138,7 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap) -> String {
             "only a state with `join` is given what came of the agents it has waited for".to_owned()
         }
         "output" | "transition" => "only the prompt of an evaluator is given it".to_owned(),
+        _ if let Some(meant) = meant => format!("did you mean {{{{{meant}}}}}?"),
         _ => format!(
             "no tag that leads here has {placeholder}=\"…\"; show one in the prompt it comes from, or start the run with --var {placeholder}=…"
         ),

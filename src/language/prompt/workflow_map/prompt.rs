@@ -50,6 +50,8 @@ pub struct FolderPrompt {
     pub mentioned: Vec<StateName>,
     /// The placeholders, each with its first place.
     pub placeholders: Vec<(String, SourcePlace)>,
+    /// What other tools would fill, outside of code: the text, the name that it means, and the place.
+    pub foreign: Vec<(String, String, SourcePlace)>,
     /// The first word of its text, with its place.
     pub first_word: (String, SourcePlace),
 }
@@ -130,6 +132,11 @@ impl FolderPrompt {
                 placeholders.push((name, place));
             }
         }
+        let mut seen = BTreeSet::new();
+        let foreign = template::foreign(body);
+        let foreign = foreign.filter(|(text, _, at)| !quoted.contains(*at) && seen.insert(*text));
+        let foreign =
+            foreign.map(|(text, name, at)| (text.to_owned(), name.to_owned(), place(at))).collect();
         let misspelt = tag::misspelt::misspelt(body).into_iter().map(|one| {
             let place = place(one.start);
             (one, place)
@@ -151,6 +158,7 @@ impl FolderPrompt {
             errors,
             shown,
             placeholders,
+            foreign,
         };
         prompt.ways = prompt.find_ways();
         prompt
@@ -170,6 +178,7 @@ impl FolderPrompt {
         script.shown.retain(|shown| !shown.names(is_computed));
         script.shows_filled_tags |= script.shown.len() < count;
         script.misspelt.clear();
+        script.foreign.clear();
         script.ways = script.find_ways();
         script
     }

@@ -22,6 +22,22 @@ const RULES: &[Rule] = &[
         &["START.md:2:8 warning RF403"],
     ),
     (
+        "forms of other tools that mean a value, but not in code, in other words, or beside the placeholder",
+        &[
+            (
+                "START.md",
+                "Do {input}, ${run_id} and {other}, `{state}`.\n$ARGUMENTS ${{ inputs.x }} ${{agent_id}} <goto>END.md</goto>",
+            ),
+            ("END.md", "{{agent_id}} is {agent_id}. <result>x</result>"),
+        ],
+        &[
+            "START.md:1:4 warning RF401",
+            "START.md:1:14 warning RF401",
+            "START.md:2:1 warning RF401",
+            "START.md:2:12 warning RF401",
+        ],
+    ),
+    (
         "prompt that begins with a command",
         &[("START.md", "---\nmodel: opus\n---\n\n/deploy the app. <result>x</result>")],
         &["START.md:5:1 warning RF407"],

@@ -125,7 +125,10 @@ impl ScriptedRunner {
         let (place, reply) = self.replies.reply(&self.path, &request).map_err(|error| {
             let why = match refusal(&input.prompt) {
                 Some(why) => {
-                    format!("{}: the last reply of {key} was refused: {why} Correct it", self.path)
+                    format!(
+                        "{}: {key} has no further reply, and the last one was refused: {why} Correct that reply, or what it needs; for `raymond retry`, repeat it below, because a refused reply counts as used",
+                        self.path
+                    )
                 }
                 None => error.to_string(),
             };

@@ -138,8 +138,12 @@ fn resume_target(
         }
         let closing = summary::closing(&recovered.run, ClosingPlace::Alone);
         let failed = recovered.run.status == RunStatus::Failed;
-        let advice =
-            if failed { format!("; `raymond retry {id}` retries it") } else { String::new() };
+        let is_said = closing.contains("raymond retry");
+        let advice = if failed && !is_said {
+            format!("; `raymond retry {id}` retries it")
+        } else {
+            String::new()
+        };
         let text = format!("nothing to do: {closing}{advice}");
         output::tell(&runs_dir::with_dir(&text, root, id));
         if let Some(refused) = summary::refused_tools(&recovered.run) {

@@ -14,11 +14,12 @@ use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
-use crate::domain::run::Run;
+use crate::domain::run::{Run, RunStatus};
 use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::widening::without_granted_rules;
 use crate::language::graph::answers::{ListedAnswer, read};
+use crate::language::hint::closest;
 use crate::language::turn_options::model_hint;
 use crate::runtime::check::has_gateway;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
@@ -53,7 +54,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     overlay(&args.options, &mut settings);
     add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
-    warn_of_model(&args.options, settings.answerer);
+    warn_of_names(&args.options, settings.answerer);
     let file = new_run.input.as_ref().map(|text| text.trim_start_matches('@'));
     if let Some(file) = file.filter(|file| Path::new(file).is_file()) {
         output::warn(&format!(
@@ -148,12 +149,22 @@ pub fn for_resume(
     overlay(options, &mut settings);
     add(&options.answers, &mut settings)?;
     refuse_own(options)?;
-    warn_of_model(options, settings.answerer);
+    warn_of_names(options, settings.answerer);
     Ok(settings)
 }
 
-/// Warns of a `--model` that is not known.
-fn warn_of_model(options: &RunOptions, answerer: AnswererKind) {
+/// Warns of a `--model` that is not known, and of options of Claude Code that are probably misspelt.
+fn warn_of_names(options: &RunOptions, answerer: AnswererKind) {
+    let known = || CLAUDE_OPTIONS.split_whitespace();
+    for given in options.claude_args.iter().filter_map(|given| given.strip_prefix("--")) {
+        let name = given.split('=').next().unwrap_or_default();
+        let meant = closest(name, known()).filter(|_| !known().any(|one| one == name));
+        if let Some(meant) = meant {
+            output::warn(&format!(
+                "Claude Code has no --{name} that raymond knows; did you mean -- --{meant}?"
+            ));
+        }
+    }
     let hint = options.model.as_ref().and_then(model_hint);
     if let Some(hint) = hint.filter(|_| !has_gateway() && answerer == AnswererKind::Claude) {
         output::warn(&format!("--model: {hint}"));
@@ -166,16 +177,26 @@ fn warn_of_model(options: &RunOptions, answerer: AnswererKind) {
 /// [`Error::Usage`] that names what is spent.
 pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Result<(), Error> {
     let spent = run.committed_usd();
-    let Some(budget) = given.filter(|&budget| budget < spent) else { return Ok(()) };
+    // A run that was killed may have turns that only have to end.
+    let is_used =
+        |budget: &Usd| *budget < spent || *budget == spent && run.status == RunStatus::Paused;
+    let Some(budget) = given.filter(is_used) else { return Ok(()) };
     if settings.on_budget == OnBudget::End {
         return Ok(());
     }
     let id = &run.workflow_id;
     let given = if run.given_usd.is_zero() { "" } else { " or given to runs that it has started" };
     Err(Error::Usage(format!(
-        "--budget {budget} is less than the {spent} that the run {id} has spent already{given}, so it could not continue; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
+        "--budget {budget} is not above the {spent} that the run {id} has spent already{given}, so it could not continue; a budget counts earlier spending: give more than {spent}, or end its agents with --on-budget end"
     )))
 }
+
+/// The options of Claude Code by which a misspelt one is recognized.
+const CLAUDE_OPTIONS: &str = "add-dir agent agents allowed-tools allowedTools append-system-prompt autocompact bare betas brief \
+    dangerously-skip-permissions debug debug-file disable-slash-commands disallowed-tools disallowedTools effort fallback-model \
+    file json-schema max-budget-usd max-turns mcp-config model name permission-mode permission-prompt-tool permission-prompts \
+    plugin-dir plugin-url restricted safe-mode setting-sources settings strict-mcp-config system-prompt system-prompt-snapshot \
+    tools verbose worktree";
 
 /// The arguments of Claude Code that only raymond sets: another value would break every turn.
 const RESERVED_ARGUMENTS: [&str; 13] = [
@@ -361,10 +382,14 @@ mod tests {
         };
         let refused = check(0.2, OnBudget::Pause).expect_err("refused").to_string();
         assert!(
-            refused.starts_with("--budget $0.20 is less than the $0.30 that the run"),
+            refused.starts_with("--budget $0.20 is not above the $0.30 that the run"),
             "{refused}"
         );
         assert!(check(0.3, OnBudget::Pause).is_ok() && check(0.2, OnBudget::End).is_ok());
+        let paused = Run { status: RunStatus::Paused, ..run.clone() };
+        let given = |dollars| Some(Usd::from_dollars(dollars));
+        assert!(check_budget(given(0.3), &Settings::default(), &paused).is_err());
+        assert!(check_budget(given(0.31), &Settings::default(), &paused).is_ok());
         assert!(check_budget(None, &Settings::default(), &run).is_ok());
     }
 }

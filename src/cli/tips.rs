@@ -29,7 +29,11 @@ const FOREIGN_OPTIONS: [(&str, &str, &str); 15] = [
     ("run start", "--continue --resume -c -r", "`raymond resume RUN` resumes a run"),
     ("run start", "--max-turns", MAX_TURNS),
     ("", "--input-file --stdin", "--input - reads the text from stdin: --input - < FILE"),
-    ("", "--prompt --message -p -i", "--input TEXT gives the text for {{input}}"),
+    (
+        "",
+        "--prompt --message -p -i -f",
+        "--input TEXT gives the text for {{input}}, --var KEY=VALUE that for {{KEY}}",
+    ),
     ("run", "--detach --background -d", "`raymond start` runs a workflow in the background"),
     ("", "--parallel --jobs -j", "--max-procs N limits the processes"),
     ("", "--yolo", "--dangerously-skip-permissions allows everything"),

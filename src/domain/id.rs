@@ -27,7 +27,9 @@ pub enum InvalidName {
     )]
     Run(String),
     /// An agent's id is `main`, or a parent's id, a dot and a number.
-    #[error("`{0}` is not an agent id: expected `main` or something like `main.2.1`")]
+    #[error(
+        "`{0}` is not an agent id: expected `main` or something like `main.2.1`; `raymond tree` lists the agents of a run"
+    )]
     Agent(String),
     /// A state is named by a bare file name of the scope.
     #[error("`{name}` is not a file of the workflow: {why}")]

@@ -61,7 +61,7 @@ pub enum ProtocolViolation {
         near_misses: Vec<String>,
     },
     /// There is more than one tag.
-    #[error("the reply has {} transition tags, exactly one is needed: {}", .tags.len(), .tags.join(", "))]
+    #[error("the reply has {} transition tags, exactly one is needed: {}{}", .tags.len(), .tags.join(", "), if_forks(.tags))]
     SeveralTags {
         /// All that were found, as written.
         tags: Vec<String>,
@@ -123,6 +123,16 @@ pub enum ProtocolViolation {
         /// The error in the state, with a hint.
         why: String,
     },
+}
+
+/// Returns the remedy, if all of the tags are forks.
+fn if_forks(tags: &[String]) -> &'static str {
+    let is_fork = |tag: &String| tag.starts_with("<fork");
+    if tags.iter().all(is_fork) {
+        " (`forks: many` in the state's frontmatter allows several)"
+    } else {
+        ""
+    }
 }
 
 fn list_near_misses(near_misses: &[String]) -> String {

@@ -32,13 +32,14 @@ pub fn did_you_mean(wanted: &str, similar: &str) -> String {
 }
 
 /// Keys that people write in place of others: the key, another one that is known at the same place, and the remedy.
-const FOREIGN_KEYS: [(&str, &str, &str); 8] = [
+const FOREIGN_KEYS: [(&str, &str, &str); 9] = [
     ("start", "entry", "did you mean `entry`?"),
     ("tests", "cases", "did you mean `cases`?"),
     ("states steps", "path", "did you mean `path`?"),
     ("prompt", "allowed_transitions", "write the prompt below the second `---`"),
     ("vars variables", "inputs", "a run gets values with --var, and `inputs` declares them"),
     ("result goto ask fork call", "reply", "write the tag as in a reply: `- <goto>FILE.md</goto>`"),
+    ("timeout timeout-minutes", "supervision", "write `supervision: { timeout: 10m }`"),
     ("agent", CASE_SETTING, "cases always run with scripted replies; leave it out"),
     ("input", CASE_SETTING, "it belongs in the case, beside `settings`"),
 ];

@@ -64,10 +64,10 @@ fn exhausted(state: &str, (listed, matching): (usize, usize), wanted: usize) -> 
         ),
         0 => format!("{state} has no replies; add `{state}:` and a list of them"),
         1 => format!(
-            "{state} has 1 reply, and this is turn {wanted} there; add one, or `repeat: true` to it"
+            "{state} has 1 reply, and this is turn {wanted} there (refused replies count); add one below it, or write `{{ reply: …, repeat: true }}`"
         ),
         _ => format!(
-            "{state} has {listed} replies, and this is turn {wanted} there; add one, or `repeat: true` to the last"
+            "{state} has {listed} replies, and this is turn {wanted} there (refused replies count); add one, or write the last as `{{ reply: …, repeat: true }}`"
         ),
     }
 }
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(reply("B.md", 7).map(|reply| reply.text.as_str()), Ok("again"));
         assert_eq!(
             reply("A.md", 2).expect_err("none").to_string(),
-            "replies.yaml: A.md has 2 replies, and this is turn 3 there; add one, or `repeat: true` to the last"
+            "replies.yaml: A.md has 2 replies, and this is turn 3 there (refused replies count); add one, or write the last as `{ reply: …, repeat: true }`"
         );
     }
 
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn turn_after_a_failed_one_takes_the_next_reply() {
-        let yaml = "A.md:\n  - { fail: limit, resets: 2s, cost: 0.5 }\n  - done\n";
+        let yaml = "A.md:\n  - { fail: limit, resets: 2s, cost: $0.5 }\n  - done\n";
         let replies = ScriptedReplies::parse("r", yaml).expect("valid");
         assert!(replies.depends_on_taken("A.md", LIMITS));
         let slow =

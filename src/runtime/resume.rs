@@ -35,6 +35,7 @@ use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::proof::StepProofs;
 use crate::runtime::create::PreparedRun;
+use crate::runtime::observing::inbox_view::apply_inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, RecoveredRun};
@@ -60,7 +61,9 @@ pub fn resume(
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
     let confirmed = seals::check(starter, root, (&run, store.first_session()), &found)?;
-    warnings.extend(check_answers(&run, &settings)?);
+    let mut seen = run.clone();
+    apply_inbox(&mut seen, store.dir(), &starter.state.key()?)?;
+    warnings.extend(check_answers(&seen, &settings)?);
     if settings.cassette.is_some() {
         replay::of_run(&settings, &store.dir().cassette())?;
     }

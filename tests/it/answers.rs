@@ -178,6 +178,17 @@ fn answers_from_option_or_file_are_used_in_order() {
 }
 
 #[test]
+fn answer_to_a_question_that_was_answered_meanwhile_is_said_to_be_kept() {
+    let test = graph();
+    test.run(&["."]).code(2);
+    test.raymond(&["answer", "t", "ask_type=git"]).ok();
+    test.resume(&["--answer", "ask_type=web"])
+        .code(2)
+        .stderr_has("--answer ask_type=web: no question of this name is open");
+    assert_eq!(answered(&test), ["git"]);
+}
+
+#[test]
 fn invalid_answer_option_is_rejected_before_run_starts() {
     let wrong = "ask_type: git\nask_nam: x\n";
     let test = graph().file("wrong.yaml", wrong.as_bytes()).file("bad.yaml", b"ask_type: {}\n");

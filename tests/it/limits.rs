@@ -33,6 +33,11 @@ fn spent_budget_pauses_run_and_larger_budget_resumes_it() {
     test.resume(&[]).code(75);
     assert_eq!(test.prompts(), ["start"], "the budget is still used up");
 
+    for budget in ["0.05", "0.06"] {
+        let refused = test.resume(&["--budget", budget]);
+        refused.code(64).stderr_has("is not above the $0.06").stderr_has("give more than $0.06");
+    }
+
     test.resume(&["--budget", "1"]).ok().ended("main", "ok");
     let calls = test.calls();
     assert_eq!(test.prompts(), ["start", "next"]);

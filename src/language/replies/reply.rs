@@ -11,6 +11,7 @@ use crate::domain::money::Usd;
 use crate::domain::scripted_fault::{FaultKind, ScriptedFault};
 use crate::domain::time::millis;
 use crate::language::hint::closest;
+use crate::language::manifest::dollars;
 use crate::language::schema::shape;
 use crate::language::text_pattern::TextPattern;
 
@@ -108,6 +109,16 @@ impl<'de> Deserialize<'de> for WrittenTime {
     }
 }
 
+/// An amount of money, as it is written.
+#[derive(Default)]
+struct WrittenCost(Usd);
+
+impl<'de> Deserialize<'de> for WrittenCost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        dollars(&String::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
+    }
+}
+
 listed_keys! {
     #[serde(deny_unknown_fields)]
     struct DetailedReply {
@@ -118,7 +129,7 @@ listed_keys! {
         /// The time after which the usage limit resets; with `fail: limit`.
         resets: Option<WrittenTime> => shape::duration,
         /// The stated cost, in US dollars.
-        cost: Option<f64> => || json!({ "type": "number", "minimum": 0 }),
+        cost: Option<WrittenCost> => || json!({ "type": ["number", "string"], "minimum": 0 }),
         /// The time that the turn takes.
         delay: Option<WrittenTime> => shape::duration,
         /// True if the reply serves all later turns too.
@@ -153,7 +164,6 @@ pub(super) fn reply_shape() -> Value {
 impl DetailedReply {
     /// Returns the reply, if its keys go together.
     fn checked(self) -> Result<ScriptedReply, String> {
-        let cost = self.cost.unwrap_or_default();
         let kind = self.fail.as_ref().map(|fail| fail.0);
         let why = match (&self.reply, kind) {
             (None, None) => {
@@ -163,7 +173,6 @@ impl DetailedReply {
             (_, kind) if self.resets.is_some() && kind != Some(FaultKind::Limit) => {
                 "`resets` belongs to `fail: limit`; leave it out here"
             }
-            _ if cost < 0.0 => "a cost is not negative",
             _ => "",
         };
         if !why.is_empty() {
@@ -172,7 +181,7 @@ impl DetailedReply {
         let resets_ms = self.resets.map(|time| time.0);
         Ok(ScriptedReply {
             text: self.reply.unwrap_or_default(),
-            cost: Usd::from_dollars(cost),
+            cost: self.cost.unwrap_or_default().0,
             delay_ms: self.delay.map_or(0, |time| time.0),
             repeat: self.repeat.unwrap_or_default(),
             agent: self.agent,
@@ -236,6 +245,8 @@ mod tests {
                 "{ cost: 1 }",
                 "2:5: the key `reply` is missing here; or write `fail: crash` for a turn that fails",
             ),
+            ("{ reply: x, cost: -1 }", "2:23: write an amount in US dollars, such as 2 or 0.50"),
+            ("{ reply: x, cost: cheap }", "2:23: write an amount in US dollars, such as 2 or 0.50"),
             ("{ reply: x, agent: bob }", "2:24: `bob` is not an agent id"),
             ("{ reply: x, match: /(/ }", "2:24: `/(/` is not a regular expression"),
             (

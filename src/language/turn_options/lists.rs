@@ -27,7 +27,13 @@ pub(super) fn each<T>(
     let list = match &node.value {
         YamlContent::List(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>()?,
         YamlContent::Text(text) if has_outer_comma(&text.text) => {
-            let message = format!("`{key}` is a list; write [{}]", text.text);
+            // A text of a program is no part of a YAML file.
+            let list = if text.range.is_empty() {
+                format!("(\"{}\")", text.text.replace(", ", ",").replace(',', "\" \""))
+            } else {
+                format!("[{}]", text.text)
+            };
+            let message = format!("`{key}` is a list; write {list}");
             return Err(fault(node, message));
         }
         _ => vec![one(node)?],

@@ -146,13 +146,6 @@ impl<'de> Deserializer<'de> for YamlDeserializer<'de> {
         }
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMismatch> {
-        match &self.0.value {
-            YamlContent::Number(number) => visitor.visit_f64(number.as_f64().unwrap_or_default()),
-            _ => self.wrong("a number is expected here"),
-        }
-    }
-
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMismatch> {
         match &self.0.value {
             YamlContent::List(list) => visitor.visit_seq(ListItems(list.iter())),
@@ -202,7 +195,7 @@ impl<'de> Deserializer<'de> for YamlDeserializer<'de> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 u8 u16 u32 u64 f32 char bytes byte_buf unit unit_struct tuple tuple_struct enum
+        i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct enum
         identifier
     }
 }

@@ -150,8 +150,6 @@ fn wrong_value_type_is_error_that_names_expected_type() {
     }
     let switch = frontmatter::parse("worktree: 'true'\n").expect_err("a text").to_string();
     assert_eq!(switch, "1:11: true or false is expected here");
-    let cost = ScriptedReplies::parse("r", "A.md:\n  - { reply: x, cost: '1' }\n");
-    assert_eq!(cost.expect_err("a text").to_string(), "r:2:23: a number is expected here");
     let number = ScriptedReplies::parse("r", "A.md: [5]\n").expect_err("a number").to_string();
     assert!(number.starts_with("r:1:8: a reply: a text, or a mapping"), "{number}");
 }

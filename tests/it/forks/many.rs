@@ -69,7 +69,9 @@ fn incompatible_forks_in_reply_fail_agent() {
     }
     let plain = many(&format!("{0} {0}", fork("JOIN.md"))).prompt("START.md", "start");
     play(&plain, &[]).code(1);
-    assert!(error(&plain, "main").contains("exactly one is needed"));
+    assert!(
+        error(&plain, "main").contains("`forks: many` in the state's frontmatter allows several")
+    );
 }
 
 #[test]

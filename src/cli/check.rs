@@ -26,7 +26,7 @@ use crate::language::prompt::{check, step};
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
 use crate::plain_file::replace::FileReplacement;
-use crate::runtime::check::{has_gateway, missing_programs};
+use crate::runtime::check::{has_gateway, missing_program};
 use crate::runtime::error::WorkflowErrors;
 use crate::runtime::workflow::above;
 use crate::store::dataspace::Dataspace;
@@ -56,12 +56,12 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
         consent: &consent,
         graphs: &graphs,
     });
-    if subject.entry.is_none() {
-        findings.diagnostics.extend(missing_programs(&subject.scope));
-        if !findings.diagnostics.iter().any(Diagnostic::is_error) {
-            findings.diagnostics.extend(case_mistakes(&args.path)?);
-        }
+    if subject.entry.is_none() && !findings.diagnostics.iter().any(Diagnostic::is_error) {
+        findings.diagnostics.extend(case_mistakes(&args.path));
     }
+    let missing: Vec<Diagnostic> =
+        findings.diagnostics.iter().filter_map(missing_program).collect();
+    findings.diagnostics.extend(missing);
     findings.diagnostics.retain(|found| !(HINT_CODES.contains(&found.code) && has_gateway()));
     let counts = SeverityCounts::of(&findings.diagnostics);
     let is_valid = counts.errors == 0 && !(args.strict && counts.warnings > 0);

@@ -14,12 +14,12 @@ use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::permission::RunPermission;
-use crate::domain::run::{Run, RunStatus};
+use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::widening::without_granted_rules;
 use crate::language::graph::answers::{ListedAnswer, read};
-use crate::language::hint::closest;
+use crate::language::hint::closest_slip;
 use crate::language::turn_options::model_hint;
 use crate::runtime::check::has_gateway;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
@@ -155,18 +155,24 @@ pub fn for_resume(
 
 /// Warns of a `--model` that is not known, and of options of Claude Code that are probably misspelt.
 fn warn_of_names(options: &RunOptions, answerer: AnswererKind) {
-    let known = || CLAUDE_OPTIONS.split_whitespace();
-    for given in options.claude_args.iter().filter_map(|given| given.strip_prefix("--")) {
+    if answerer != AnswererKind::Claude {
+        return;
+    }
+    let mut before = "";
+    for given in &options.claude_args {
+        // A word behind an option may be its value.
+        let is_value = before.starts_with('-') && !before.contains('=');
+        before = given;
         let name = given.split('=').next().unwrap_or_default();
-        let meant = closest(name, known()).filter(|_| !known().any(|one| one == name));
-        if let Some(meant) = meant {
-            output::warn(&format!(
-                "Claude Code has no --{name} that raymond knows; did you mean -- --{meant}?"
-            ));
+        let known = || CLAUDE_OPTIONS.split_whitespace();
+        let option = name.strip_prefix("--").filter(|name| !is_value && !name.contains(' '));
+        let meant = option.filter(|name| !known().any(|one| one == *name));
+        if let Some(meant) = meant.and_then(|name| closest_slip(name, known())) {
+            output::warn(&format!("-- {name}: did you mean --{meant}?"));
         }
     }
     let hint = options.model.as_ref().and_then(model_hint);
-    if let Some(hint) = hint.filter(|_| !has_gateway() && answerer == AnswererKind::Claude) {
+    if let Some(hint) = hint.filter(|_| !has_gateway()) {
         output::warn(&format!("--model: {hint}"));
     }
 }
@@ -177,9 +183,9 @@ fn warn_of_names(options: &RunOptions, answerer: AnswererKind) {
 /// [`Error::Usage`] that names what is spent.
 pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Result<(), Error> {
     let spent = run.committed_usd();
-    // A run that was killed may have turns that only have to end.
-    let is_used =
-        |budget: &Usd| *budget < spent || *budget == spent && run.status == RunStatus::Paused;
+    // Without that pause, its turns may only have to end, or the rest may cost nothing.
+    let is_paused = matches!(run.pause, Some(PauseReason::Budget { .. }));
+    let is_used = |budget: &Usd| *budget < spent || (*budget == spent && is_paused);
     let Some(budget) = given.filter(is_used) else { return Ok(()) };
     if settings.on_budget == OnBudget::End {
         return Ok(());
@@ -192,11 +198,12 @@ pub fn check_budget(given: Option<Usd>, settings: &Settings, run: &Run) -> Resul
 }
 
 /// The options of Claude Code by which a misspelt one is recognized.
-const CLAUDE_OPTIONS: &str = "add-dir agent agents allowed-tools allowedTools append-system-prompt autocompact bare betas brief \
-    dangerously-skip-permissions debug debug-file disable-slash-commands disallowed-tools disallowedTools effort fallback-model \
-    file json-schema max-budget-usd max-turns mcp-config model name permission-mode permission-prompt-tool permission-prompts \
-    plugin-dir plugin-url restricted safe-mode setting-sources settings strict-mcp-config system-prompt system-prompt-snapshot \
-    tools verbose worktree";
+const CLAUDE_OPTIONS: &str = "add-dir agent agent-color agent-id agent-name agent-type agents allowed-tools allowedTools \
+    append-subagent-system-prompt append-system-prompt append-system-prompt-file autocompact bare betas brief \
+    dangerously-skip-permissions debug debug-file debug-to-stderr disable-slash-commands disallowed-tools disallowedTools \
+    effort fallback-model fast-mode file json-schema max-budget-usd max-turns mcp-config model name permission-mode \
+    permission-prompt-tool permission-prompts plugin-dir plugin-dir-no-mcp plugin-url restricted safe-mode setting-sources \
+    settings strict-mcp-config system-prompt system-prompt-file system-prompt-snapshot tools verbose worktree";
 
 /// The arguments of Claude Code that only raymond sets: another value would break every turn.
 const RESERVED_ARGUMENTS: [&str; 13] = [
@@ -386,10 +393,13 @@ mod tests {
             "{refused}"
         );
         assert!(check(0.3, OnBudget::Pause).is_ok() && check(0.2, OnBudget::End).is_ok());
-        let paused = Run { status: RunStatus::Paused, ..run.clone() };
+        let asking = Run { pause: Some(PauseReason::Interrupted), ..run.clone() };
+        let pause = PauseReason::Budget { spent: Usd::ZERO, limit: Usd::ZERO, given: Usd::ZERO };
+        let paused = Run { pause: Some(pause), ..run.clone() };
         let given = |dollars| Some(Usd::from_dollars(dollars));
         assert!(check_budget(given(0.3), &Settings::default(), &paused).is_err());
         assert!(check_budget(given(0.31), &Settings::default(), &paused).is_ok());
+        assert!(check_budget(given(0.3), &Settings::default(), &asking).is_ok());
         assert!(check_budget(None, &Settings::default(), &run).is_ok());
     }
 }

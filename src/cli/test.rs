@@ -30,6 +30,7 @@ use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::position::SourcePlace;
 use crate::process::host;
 use crate::process::worker_process::StopLevel;
 
@@ -114,12 +115,20 @@ fn read_files(files: &[PathBuf]) -> Result<(Vec<LoadedCase>, Vec<Diagnostic>), E
     Ok((loaded, errors))
 }
 
-/// Returns the mistakes in the cases of a workflow's folder.
-///
-/// # Errors
-/// As [`read_files`].
-pub(super) fn case_mistakes(workflow: &Path) -> Result<Vec<Diagnostic>, Error> {
-    Ok(read_files(&discovery::files_of(workflow)?)?.1)
+/// Returns the mistakes in the cases of a workflow's folder, and what cannot be read of them.
+pub(super) fn case_mistakes(workflow: &Path) -> Vec<Diagnostic> {
+    let mistakes = |file: PathBuf| match read_files(std::slice::from_ref(&file)) {
+        Ok((_, mistakes)) => mistakes,
+        Err(error) => vec![unreadable(&file, &error)],
+    };
+    match discovery::files_of(workflow) {
+        Ok(files) => files.into_iter().flat_map(mistakes).collect(),
+        Err(error) => vec![unreadable(workflow, &error)],
+    }
+}
+
+fn unreadable(path: &Path, error: &Error) -> Diagnostic {
+    discovery::diagnostic(path, (SourcePlace::START, error.to_string()))
 }
 
 /// Reads the cases that are asked for. `None` if one is wrong, which was told.

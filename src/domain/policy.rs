@@ -125,14 +125,13 @@ pub enum ProtocolViolation {
     },
 }
 
-/// Returns the remedy, if all of the tags are forks.
+/// The remedy for people, if all of the tags are forks.
+pub(in crate::domain) const IF_FORKS: &str =
+    " (`forks: many` in the state's frontmatter allows several)";
+
 fn if_forks(tags: &[String]) -> &'static str {
     let is_fork = |tag: &String| tag.starts_with("<fork");
-    if tags.iter().all(is_fork) {
-        " (`forks: many` in the state's frontmatter allows several)"
-    } else {
-        ""
-    }
+    if tags.iter().all(is_fork) { IF_FORKS } else { "" }
 }
 
 fn list_near_misses(near_misses: &[String]) -> String {

@@ -5,7 +5,7 @@
 //!
 //! Verdicts: the one word of a list that an answer has to have.
 
-use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
+use crate::domain::policy::{IF_FORKS, ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{ANY_LIST, Transition};
 
 /// The placeholder for a list that the agent chooses itself.
@@ -23,8 +23,9 @@ pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Opt
         ProtocolViolation::Fork { .. } => "Fix that first, or fork otherwise. Then reply again",
         _ => "Do not repeat your work. Reply again",
     };
+    let why = violation.to_string().replace(IF_FORKS, "");
     Some(format!(
-        "Your last reply cannot be used: {violation}.\n\n\
+        "Your last reply cannot be used: {why}.\n\n\
          {first} and end with exactly one of these tags{several}:\n\n{}\n",
         allowed.join("\n")
     ))

@@ -78,21 +78,20 @@ pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
 /// What other tools would fill: the text, the name of the value that it probably means, and its offset in bytes.
 pub type ForeignPlaceholder<'text> = (&'text str, &'text str, usize);
 
-/// Returns the texts such as `{name}`, `${name}`, `${{ inputs.name }}` and `$ARGUMENTS`, in order.
+/// Returns the texts such as `{name}`, `${name}` and `$ARGUMENTS`, in order.
 pub fn foreign(text: &str) -> impl Iterator<Item = ForeignPlaceholder<'_>> {
     text.match_indices(['{', '$']).filter_map(|(at, _)| {
         let rest = &text[at..text.floor_char_boundary(at + MAX_PLACEHOLDER_BYTES)];
-        if let Some(inner) = rest.strip_prefix("${{ ") {
-            let (path, _) = inner.split_once("}}")?;
-            let name = path.trim().rsplit('.').next().filter(|name| is_word(name))?;
-            return Some((&rest[..path.len() + 6], name, at));
-        }
-        if rest.starts_with("$ARGUMENTS") {
-            return Some((&rest[..10], "input", at));
+        if let Some(after) = rest.strip_prefix("$ARGUMENTS") {
+            let is_whole = !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            return is_whole.then_some((&rest[..10], "input", at));
         }
         let (name, after) = rest.strip_prefix('{')?.split_once('}')?;
-        let is_double = text[..at].ends_with('{') || after.starts_with('}');
-        (is_word(name) && !is_double).then_some((&rest[..name.len() + 2], name, at))
+        // A path, a macro or a string of another language.
+        let before = text[..at].chars().next_back().unwrap_or(' ');
+        let is_other =
+            before.is_alphanumeric() || "{/#%@\\".contains(before) || after.starts_with('}');
+        (is_word(name) && !is_other).then_some((&rest[..name.len() + 2], name, at))
     })
 }
 
@@ -152,12 +151,12 @@ mod tests {
 
     #[test]
     fn forms_of_other_tools_are_found() {
-        let text = "é{a} ${b_1} {{c}} {{d} {e}} { f } {g h} {} ${{ inputs.h }} ${{i}} $ARGUMENTS $j ${{ k + 1 }} {l";
+        let text = "-{a} ${b_1} {{c}} {{d} {e}} { f } {g h} {} ${{ inputs.h }} $ARGUMENTS \
+            $ARGUMENTS_DIR /runs/{k} \\begin{l} #{m} {n";
         let found: Vec<_> = foreign(text).map(|(text, name, _)| (text, name)).collect();
-        let expected =
-            [("{a}", "a"), ("{b_1}", "b_1"), ("${{ inputs.h }}", "h"), ("$ARGUMENTS", "input")];
+        let expected = [("{a}", "a"), ("{b_1}", "b_1"), ("$ARGUMENTS", "input")];
         assert_eq!(found, expected);
-        assert_eq!(foreign(text).next(), Some(("{a}", "a", 2)));
+        assert_eq!(foreign(text).next(), Some(("{a}", "a", 1)));
     }
 
     proptest! {

@@ -18,11 +18,12 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::prompt::script::PreparedScript;
+use crate::language::prompt::script::programs;
 use crate::language::prompt::step;
 use crate::language::replies;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
+use crate::plain_file;
 use crate::process::command::locate;
 use crate::runtime::error::{RefusalScope, WorkflowErrors};
 use crate::runtime::workflow::{MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from};
@@ -41,25 +42,21 @@ pub fn has_gateway() -> bool {
     GATEWAYS.iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// Returns a warning for each script of a folder whose program is not installed.
-pub fn missing_programs(scope: &WorkflowDir) -> Vec<Diagnostic> {
-    let path = std::env::var_os("PATH");
-    let names = scope.names().unwrap_or_default().into_iter();
-    let missing = names.filter(StateName::is_script).filter_map(|name| {
-        let script = PreparedScript::read(&name, None, scope).ok()?;
-        let program = script.program().filter(|one| locate(one, path.as_deref()).is_none())?;
-        Some(Diagnostic {
-            path: scope.path(&name),
-            line: 1,
-            column: 1,
-            code: "RF408",
-            severity: Severity::Warning,
-            message: format!(
-                "the program {program}, which executes this script, is not installed here; install it, or correct its name"
-            ),
-        })
-    });
-    missing.collect()
+/// Returns a warning if what a script needs is not installed; `found` is the note that a state is a script.
+pub fn missing_program(found: &Diagnostic) -> Option<Diagnostic> {
+    let text = plain_file::text(Path::new(&found.path)).ok().filter(|_| found.code == "RF603")?;
+    let name = StateName::parse(found.path.rsplit('/').next()?).ok()?;
+    let search_path = std::env::var_os("PATH");
+    let is_missing = |program: &String| locate(program, search_path.as_deref()).is_none();
+    let program = programs(&name, &text).into_iter().find(is_missing)?;
+    Some(Diagnostic {
+        code: "RF408",
+        severity: Severity::Warning,
+        message: format!(
+            "the program {program}, which executes this script, is not installed here; install it, or correct its name"
+        ),
+        ..found.clone()
+    })
 }
 
 /// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies or

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::check::missing_programs;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::request::RunRequest;
@@ -56,8 +55,6 @@ pub(super) fn check_entry(
     let idle = settings.claude_args.first().filter(|_| !settings.answerer.calls_model());
     checked.warnings.extend(idle.map(|first| format!("what follows -- has no effect: no model is called; if {first} is meant for raymond, write it before --")));
     checked.warnings.extend(unused_values(workflow, request, settings));
-    let missing = missing_programs(&workflow.scope).into_iter();
-    checked.warnings.extend(missing.map(|found| found.without_severity()));
     Ok(checked)
 }
 

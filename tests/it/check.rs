@@ -329,6 +329,12 @@ fn program_of_a_script_that_is_not_installed_is_named() {
         ("#!/bin/sh", None),
         ("#!/usr/bin/env sh", None),
         ("#!/usr/bin/env -S A=1 sh -e", None),
+        ("#!/usr/bin/env -S -u FOO sh", None),
+        ("#!/usr/bin/env -S -C /tmp sh", None),
+        ("#!/usr/bin/env -S 'sh' -e", None),
+        ("#!/usr/bin/env -S PATH=/opt/none:/bin python4", None),
+        ("#!/usr/bin/env sh -e", Some("sh -e")),
+        ("#!/opt/none/env sh", Some("/opt/none/env")),
         ("#!/opt/none/python4 -u", Some("/opt/none/python4")),
         ("#!/usr/bin/env python4", Some("python4")),
         ("#!/usr/bin/env -S python4 -u", Some("python4")),
@@ -345,6 +351,34 @@ fn program_of_a_script_that_is_not_installed_is_named() {
             Some(said) => checked.ok().stdout_has(&said),
             None => checked.ok().stdout_lacks("RF408"),
         };
+    }
+    let test = Test::new()
+        .prompt("START.md", "<call return=\"END.md\">sub/</call>")
+        .prompt("END.md", "<result>ok</result>")
+        .prompt("sub/START.sh", &script("#!/opt/none/ruby"))
+        .prompt("helper.rb", "#!/opt/none/other\n");
+    let checked = test.raymond(&["check", "."]);
+    checked.ok().stdout_has("sub/START.sh:1:1: warning: RF408").stdout_lacks("other");
+}
+
+#[test]
+fn cases_that_cannot_be_read_do_not_hide_other_mistakes() {
+    let workflow = || Test::new().prompt("START.md", "{{who}} <result>ok</result>");
+    let mut odd = vec![workflow().file("tests", b"x")];
+    let linked = workflow().file("other.yaml", b"expect: {}").file("tests/b.yaml", b"expect: 1");
+    std::os::unix::fs::symlink("../other.yaml", linked.flow().join("tests/a.yaml")).expect("made");
+    linked.raymond(&["check", "."]).code(65).stdout_has("tests/a.yaml:1:1: RF008");
+    odd.push(linked);
+    odd.push(workflow().file("tests/a.yaml", b"entry: ../START.md\nexpect: {}\n"));
+    odd.push(
+        workflow()
+            .file("tests/a.yaml", b"entry: replies.yaml\nexpect: {}\n")
+            .file("replies.yaml", b""),
+    );
+    for test in odd {
+        test.raymond(&["check", "."])
+            .stdout_has("START.md:1:1: warning: RF401 nothing fills {{who}}");
+        test.raymond(&["check", ".", "--json"]).stdout_has("\"RF401\"");
     }
 }
 

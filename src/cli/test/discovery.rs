@@ -144,7 +144,9 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 fn entries(folder: &Path) -> Result<Vec<DirEntry>, Error> {
     let unreadable = |error| Error::Io { doing: "read the folder", path: folder.to_owned(), error };
     match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
+            Ok(Vec::new())
+        }
         found => found.and_then(Iterator::collect).map_err(unreadable),
     }
 }

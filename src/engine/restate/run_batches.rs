@@ -185,28 +185,12 @@ fn weight(call: &RunCall) -> usize {
             LeasedDeed::Append { lines, .. } => lines.len(),
             LeasedDeed::Send { requests, .. } => requests.len(),
             LeasedDeed::Replies { received, .. } => received.len(),
-            LeasedDeed::Renew { .. }
-            | LeasedDeed::Release { .. }
-            | LeasedDeed::SetTerms { .. }
-            | LeasedDeed::RemoveCommand { .. }
-            | LeasedDeed::Sent
-            | LeasedDeed::Withdraw { .. }
-            | LeasedDeed::Forget { .. }
-            | LeasedDeed::ForgetAll { .. }
-            | LeasedDeed::ChangeFact { .. } => 0,
+            _ => 0,
         },
         RunCall::Requests { received, .. } => received.len(),
         RunCall::Begin { keys, .. } => keys.len(),
         RunCall::Reply { replies, .. } => replies.len(),
-        RunCall::Create { .. }
-        | RunCall::Claim { .. }
-        | RunCall::RunOut { .. }
-        | RunCall::Fence { .. }
-        | RunCall::LeaveCommand { .. }
-        | RunCall::AppendFact { .. }
-        | RunCall::Ask { .. }
-        | RunCall::EndQuestion { .. }
-        | RunCall::Watch { .. } => 0,
+        _ => 0,
     }
 }
 

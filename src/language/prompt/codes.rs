@@ -54,7 +54,7 @@ pub const CODES: [(&str, &str); 50] = [
     ),
     ("RF308", "no text or policy that a call leads to has a result (warning)"),
     ("RF309", "a transition into another folder leaves out an input that the folder needs"),
-    ("RF401", "nothing fills a placeholder (warning)"),
+    ("RF401", "nothing fills a placeholder, or another tool's form of it is text here (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
     ("RF404", "an option allows more without asking than the permission mode does (warning)"),

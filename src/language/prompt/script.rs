@@ -55,15 +55,6 @@ impl PreparedScript {
         Ok(Self { file, interpreter })
     }
 
-    /// Returns the program that has to be installed: the one that `env` looks for, else the one that executes it.
-    pub fn program(&self) -> Option<&str> {
-        let (program, argument) = (self.interpreter.first()?, self.interpreter.get(1));
-        let is_env = program.rsplit('/').next() == Some("env");
-        let mut words = argument.map_or("", String::as_str).split_whitespace();
-        let found = words.find(|word| !word.starts_with('-') && !word.contains('='));
-        found.filter(|_| is_env).or(Some(program))
-    }
-
     /// Returns the operation that executes it, with these variables in its environment.
     pub fn operation(&self, variables: &Variables, timeout_ms: u64) -> Operation {
         Operation::RunScript {
@@ -92,6 +83,34 @@ fn environment(variables: &Variables) -> BTreeMap<String, String> {
         environment.extend(value.map(|value| (name.to_owned(), text(value))));
     }
     environment
+}
+
+/// Returns the programs that have to be installed to execute a script, as far as its text tells.
+pub fn programs(name: &StateName, text: &str) -> Vec<String> {
+    let mut words = interpreter(name, text).unwrap_or_default();
+    let is_env = words.first().is_some_and(|program| program.rsplit('/').next() == Some("env"));
+    let argument = words.split_off(words.len().min(1)).pop().filter(|_| is_env);
+    words.extend(argument.and_then(|argument| sought_by_env(&argument)));
+    words
+}
+
+/// Returns the program that `env` looks for; `None` if that needs more than the text.
+fn sought_by_env(argument: &str) -> Option<String> {
+    let Some(list) = argument.strip_prefix("-S") else {
+        return Some(argument.to_owned()).filter(|one| !one.starts_with('-') && !one.contains('='));
+    };
+    let mut words = list.split_whitespace();
+    if list.contains(['"', '\'', '\\', '$']) || list.contains("PATH=") {
+        return None;
+    }
+    while let Some(word) = words.next() {
+        if ["-u", "-C", "--unset", "--chdir"].contains(&word) {
+            words.next();
+        } else if !word.starts_with('-') && !word.contains('=') {
+            return Some(word.to_owned());
+        }
+    }
+    None
 }
 
 /// Returns the program that executes a file, and its first argument: as its `#!` line says, else by its ending.

@@ -26,15 +26,17 @@ pub(super) fn each<T>(
     };
     let list = match &node.value {
         YamlContent::List(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>()?,
-        YamlContent::Text(text) if has_outer_comma(&text.text) => {
+        YamlContent::Text(text) if outer_parts(&text.text).len() > 1 => {
+            let parts = outer_parts(&text.text);
+            let parts: Vec<&str> =
+                parts.into_iter().map(str::trim).filter(|p| !p.is_empty()).collect();
             // A text of a program is no part of a YAML file.
             let list = if text.range.is_empty() {
-                format!("(\"{}\")", text.text.replace(", ", ",").replace(',', "\" \""))
+                format!("(\"{}\")", parts.join("\" \""))
             } else {
-                format!("[{}]", text.text)
+                format!("[{}]", parts.join(", "))
             };
-            let message = format!("`{key}` is a list; write {list}");
-            return Err(fault(node, message));
+            return Err(fault(node, format!("`{key}` is a list; write {list}")));
         }
         _ => vec![one(node)?],
     };
@@ -42,17 +44,14 @@ pub(super) fn each<T>(
     Ok(())
 }
 
-/// Returns whether a comma stands outside of brackets.
-fn has_outer_comma(text: &str) -> bool {
+/// Returns the parts of a text between the commas outside of brackets.
+fn outer_parts(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
-    text.chars().any(|c| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
+    let is_outer = |c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
         c == ',' && depth <= 0
-    })
+    };
+    text.split(is_outer).collect()
 }
 
 /// Reads the name of a tool.

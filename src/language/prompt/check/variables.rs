@@ -13,8 +13,7 @@ use super::births::{
 use super::{FolderDiagnostics, outputs};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
-use crate::language::hint::closest;
-use crate::language::position::SourcePlace;
+use crate::language::hint::closest_slip;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
 use crate::language::prompt::workflow_map::{FolderPrompt, WorkflowMap};
@@ -95,9 +94,10 @@ impl FolderDiagnostics<'_> {
     fn foreign(&mut self, name: &StateName, prompt: &FolderPrompt, known: &BTreeSet<String>) {
         for (written, meant, place) in &prompt.foreign {
             let is_shown = prompt.placeholders.iter().any(|(shown, _)| shown == meant);
-            let is_value = meant == "input" || known.contains(meant) || written.starts_with("${{");
-            if is_value && !is_shown {
-                let message = format!("raymond does not fill {written}; write {{{{{meant}}}}}");
+            if known.contains(meant) && !is_shown {
+                let message = format!(
+                    "raymond does not fill {written}; write {{{{{meant}}}}}, or put it in backticks if it is meant as it stands"
+                );
                 self.warning(name, *place, "RF401", message);
             }
         }
@@ -111,13 +111,9 @@ impl FolderDiagnostics<'_> {
         workflow_map: &WorkflowMap,
     ) {
         for (placeholder, place) in &prompt.placeholders {
-            // `${{ inputs.x }}` is reported as what it is.
-            let is_foreign = prompt.foreign.iter().any(|(_, _, SourcePlace { line, column })| {
-                (*line, column + 1) == (place.line, place.column)
-            });
-            if !known.contains(placeholder) && !is_foreign {
+            if !known.contains(placeholder) {
                 let known = known.iter().map(String::as_str).chain(["input"]);
-                let meant = closest(placeholder, known);
+                let meant = closest_slip(placeholder, known);
                 self.warning(name, *place, "RF401", why(placeholder, workflow_map, meant));
             }
         }
@@ -138,12 +134,16 @@ fn why(placeholder: &str, workflow_map: &WorkflowMap, meant: Option<&str>) -> St
             "only a state with `join` is given what came of the agents it has waited for".to_owned()
         }
         "output" | "transition" => "only the prompt of an evaluator is given it".to_owned(),
-        _ if let Some(meant) = meant => format!("did you mean {{{{{meant}}}}}?"),
+        _ if placeholder.starts_with("inputs.") => {
+            format!("an input is {{{{{}}}}} here, without `$` before it", &placeholder[7..])
+        }
         _ => format!(
             "no tag that leads here has {placeholder}=\"…\"; show one in the prompt it comes from, or start the run with --var {placeholder}=…"
         ),
     };
-    format!("nothing fills {{{{{placeholder}}}}}: {why}")
+    let meant = meant.filter(|_| why.starts_with("no tag"));
+    let meant = meant.map_or_else(String::new, |name| format!("; or did you mean {{{{{name}}}}}?"));
+    format!("nothing fills {{{{{placeholder}}}}}: {why}{meant}")
 }
 
 fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {

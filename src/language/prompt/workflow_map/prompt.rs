@@ -99,6 +99,9 @@ pub struct ShownTag {
     pub place: SourcePlace,
 }
 
+/// The most texts of a prompt that other tools would fill.
+const MAX_FOREIGN: usize = 100;
+
 impl FolderPrompt {
     /// Takes a prompt file apart.
     pub fn of(text: &str) -> Self {
@@ -135,6 +138,8 @@ impl FolderPrompt {
         let mut seen = BTreeSet::new();
         let foreign = template::foreign(body);
         let foreign = foreign.filter(|(text, _, at)| !quoted.contains(*at) && seen.insert(*text));
+        // Each place is counted from the beginning of the text.
+        let foreign = foreign.take(MAX_FOREIGN);
         let foreign =
             foreign.map(|(text, name, at)| (text.to_owned(), name.to_owned(), place(at))).collect();
         let misspelt = tag::misspelt::misspelt(body).into_iter().map(|one| {

@@ -34,7 +34,7 @@ const RULES: &[Rule] = &[
             "START.md:1:4 warning RF401",
             "START.md:1:14 warning RF401",
             "START.md:2:1 warning RF401",
-            "START.md:2:12 warning RF401",
+            "START.md:2:13 warning RF401",
         ],
     ),
     (

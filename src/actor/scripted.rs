@@ -125,10 +125,7 @@ impl ScriptedRunner {
         let (place, reply) = self.replies.reply(&self.path, &request).map_err(|error| {
             let why = match refusal(&input.prompt) {
                 Some(why) => {
-                    format!(
-                        "{}: {key} has no further reply, and the last one was refused: {why} Correct that reply, or what it needs; for `raymond retry`, repeat it below, because a refused reply counts as used",
-                        self.path
-                    )
+                    format!("{}: the last reply of {key} was refused: {why} Correct the reply, or what it needs", self.path)
                 }
                 None => error.to_string(),
             };

@@ -26,7 +26,7 @@ use crate::language::prompt::{check, step};
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
 use crate::plain_file::replace::FileReplacement;
-use crate::runtime::check::{has_gateway, missing_program};
+use crate::runtime::check::{has_gateway, missing_program, stray_manifest};
 use crate::runtime::error::WorkflowErrors;
 use crate::runtime::workflow::above;
 use crate::store::dataspace::Dataspace;
@@ -59,6 +59,7 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
     if subject.entry.is_none() && !findings.diagnostics.iter().any(Diagnostic::is_error) {
         findings.diagnostics.extend(case_mistakes(&args.path));
     }
+    findings.diagnostics.extend(stray_manifest(subject.scope.root()));
     let missing: Vec<Diagnostic> =
         findings.diagnostics.iter().filter_map(missing_program).collect();
     findings.diagnostics.extend(missing);

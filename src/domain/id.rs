@@ -28,7 +28,7 @@ pub enum InvalidName {
     Run(String),
     /// An agent's id is `main`, or a parent's id, a dot and a number.
     #[error(
-        "`{0}` is not an agent id: expected `main` or something like `main.2.1`; `raymond tree` lists the agents of a run"
+        "`{0}` is not an agent id: expected `main` or something like `main.2.1`; `raymond tree RUN` lists the agents"
     )]
     Agent(String),
     /// A state is named by a bare file name of the scope.

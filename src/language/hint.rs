@@ -32,7 +32,7 @@ pub fn did_you_mean(wanted: &str, similar: &str) -> String {
 }
 
 /// Keys that people write in place of others: the key, another one that is known at the same place, and the remedy.
-const FOREIGN_KEYS: [(&str, &str, &str); 9] = [
+const FOREIGN_KEYS: [(&str, &str, &str); 10] = [
     ("start", "entry", "did you mean `entry`?"),
     ("tests", "cases", "did you mean `cases`?"),
     ("states steps", "path", "did you mean `path`?"),
@@ -42,6 +42,7 @@ const FOREIGN_KEYS: [(&str, &str, &str); 9] = [
     ("timeout timeout-minutes", "supervision", "write `supervision: { timeout: 10m }`"),
     ("agent", CASE_SETTING, "cases always run with scripted replies; leave it out"),
     ("input", CASE_SETTING, "it belongs in the case, beside `settings`"),
+    ("agent cwd id input max_agents var", "on_budget", "it is an option of `raymond run`"),
 ];
 
 /// A key that only the settings of a case have.

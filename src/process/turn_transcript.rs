@@ -116,15 +116,7 @@ impl TurnTranscript {
                     let result = TurnResult::read(event);
                     (found.answer, found.structured) = (result.text, result.structured);
                 }
-                LineKind::User
-                | LineKind::Assistant
-                | LineKind::System
-                | LineKind::RateLimit
-                | LineKind::ControlResponse
-                | LineKind::ControlRequest
-                | LineKind::ControlCancel
-                | LineKind::Partial
-                | LineKind::Other => {}
+                _ => {}
             }
             Ok(())
         })?;

@@ -18,6 +18,8 @@ use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::manifest;
+use crate::language::prompt::first_state::STARTS;
 use crate::language::prompt::script::programs;
 use crate::language::prompt::step;
 use crate::language::replies;
@@ -56,6 +58,24 @@ pub fn missing_program(found: &Diagnostic) -> Option<Diagnostic> {
             "the program {program}, which executes this script, is not installed here; install it, or correct its name"
         ),
         ..found.clone()
+    })
+}
+
+/// Returns a warning if a manifest lies beside a workflow's folder, and belongs to no other workflow.
+pub fn stray_manifest(folder: &Path) -> Option<Diagnostic> {
+    let above = folder.parent()?;
+    let begins = |name: &&str| above.join(name).is_file();
+    let is_workflow = STARTS.iter().chain(&[manifest::GRAPH, manifest::PROGRAM]).any(begins);
+    let path = above.join(manifest::FILE);
+    let found = manifest::examine(&plain_file::text(&path).ok()?).manifest;
+    let is_stray = !is_workflow && found.entry.is_none();
+    is_stray.then(|| Diagnostic {
+        path: path.display().to_string(),
+        line: 1,
+        column: 1,
+        code: "RF003",
+        severity: Severity::Warning,
+        message: format!("this file has no effect; move it into {}", folder.display()),
     })
 }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::check::stray_manifest;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::request::RunRequest;
@@ -55,6 +56,8 @@ pub(super) fn check_entry(
     let idle = settings.claude_args.first().filter(|_| !settings.answerer.calls_model());
     checked.warnings.extend(idle.map(|first| format!("what follows -- has no effect: no model is called; if {first} is meant for raymond, write it before --")));
     checked.warnings.extend(unused_values(workflow, request, settings));
+    let stray = stray_manifest(workflow.scope.root()).map(|found| found.without_severity());
+    checked.warnings.extend(stray);
     Ok(checked)
 }
 

@@ -178,6 +178,16 @@ fn answers_from_option_or_file_are_used_in_order() {
 }
 
 #[test]
+fn answer_with_spaces_and_without_quotes_is_shown_in_quotes() {
+    let test = graph();
+    test.run(&["."]).code(2);
+    for words in [&["ask_type=my", "own"][..], &["ask_type", "my", "own"]] {
+        let refused = test.raymond(&[&["answer", "t"], words].concat());
+        refused.code(64).stderr_has("put a text with spaces in quotes: 'ask_type=my own'");
+    }
+}
+
+#[test]
 fn answer_to_a_question_that_was_answered_meanwhile_is_said_to_be_kept() {
     let test = graph();
     test.run(&["."]).code(2);

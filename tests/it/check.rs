@@ -362,6 +362,27 @@ fn program_of_a_script_that_is_not_installed_is_named() {
 }
 
 #[test]
+fn manifest_beside_a_folder_has_no_effect_and_is_named() {
+    let workflow = |file: &str, entry: &str| {
+        Test::new()
+            .prompt("in/START.md", "<result>ok</result>")
+            .prompt("in/replies.yaml", "START.md: <result>ok</result>\n")
+            .file("raymond.yaml", format!("budget: 1\n{entry}").as_bytes())
+            .prompt(file, "<result>ok</result>")
+    };
+    let said = "raymond.yaml:1:1: warning: RF003 this file has no effect; move it into ";
+    let stray = workflow("OTHER.md", "");
+    stray.raymond(&["check", "in"]).ok().stdout_has(said);
+    stray
+        .run(&["in", "--agent", "scripted"])
+        .ok()
+        .stderr_has("RF003 this file has no effect; move it into");
+    for (file, entry) in [("START.md", ""), ("OTHER.md", "entry: OTHER.md\n")] {
+        workflow(file, entry).raymond(&["check", "in"]).ok().stdout_lacks("RF003");
+    }
+}
+
+#[test]
 fn cases_that_cannot_be_read_do_not_hide_other_mistakes() {
     let workflow = || Test::new().prompt("START.md", "{{who}} <result>ok</result>");
     let mut odd = vec![workflow().file("tests", b"x")];

@@ -141,3 +141,30 @@ fn slowest_agent_of_many_is_named_also_if_its_turn_was_before_a_pause() {
     check(&resumed.ok().stdout);
     assert_eq!(limited.resume(&[]).ok().stdout, resumed.stdout, "nothing to do");
 }
+
+#[test]
+fn retry_takes_a_corrected_reply_in_the_place_of_the_refused_one() {
+    let state = |tag: &str| format!("---\nallowed_transitions: [{{ tag: {tag} }}]\n---\nx");
+    let test = Test::new()
+        .prompt("START.md", &state("goto, target: NEXT.md"))
+        .prompt("NEXT.md", &state("result"))
+        .file("replies.yaml", b"START.md: <goto>NXT.md</goto>\nNEXT.md: <result>ok</result>\n");
+    test.run(&["START.md", "--agent", "scripted"])
+        .code(1)
+        .stderr_has("the last reply of START.md was refused:")
+        .stderr_has("Correct the reply, or what it needs");
+    let right = "START.md: <goto>NEXT.md</goto>\nNEXT.md: <result>ok</result>\n";
+    std::fs::write(test.flow().join("replies.yaml"), right).expect("written");
+    test.raymond(&["retry", "t", "--prompts"]).ok().ended("main", "ok");
+}
+
+#[test]
+fn script_that_prints_no_tag_is_shown_how_to_end() {
+    let test = Test::new().prompt("START.sh", "echo 3\n");
+    test.run(&["START.sh", "--trust"])
+        .code(1)
+        .stderr_has(
+            "its last line is `3`: the reply has no transition tag; end it with a line such as",
+        )
+        .stderr_lacks("policy");
+}

@@ -160,8 +160,11 @@ fn pairs(words: Vec<AnswerWord>) -> Result<Vec<(String, String)>, String> {
                 Some(AnswerWord::Word(text)) => (name, text),
                 Some(AnswerWord::Answer(..)) | None => return Err(NOT_PAIRED.to_owned()),
             },
-            (AnswerWord::Word(_), Some(AnswerWord::Answer(..)) | None) => {
-                return Err(NOT_PAIRED.to_owned());
+            (AnswerWord::Word(word), _) => {
+                let quoted = |(name, text): &(String, String)| {
+                    format!("put a text with spaces in quotes: '{name}={text} {word}'")
+                };
+                return Err(answers.last().map_or_else(|| NOT_PAIRED.to_owned(), quoted));
             }
         });
     }

@@ -42,20 +42,7 @@ impl<'found> FirstDifference<'found> {
                 TraceAspect::Reply => texts
                     .as_ref()
                     .map(|turn| reply_text(turn.answer.as_deref(), turn.structured.as_deref())),
-                TraceAspect::State
-                | TraceAspect::Model
-                | TraceAspect::Failure
-                | TraceAspect::Refusal
-                | TraceAspect::Answer
-                | TraceAspect::Request
-                | TraceAspect::Nodes
-                | TraceAspect::Values
-                | TraceAspect::Log
-                | TraceAspect::Join
-                | TraceAspect::Transition
-                | TraceAspect::Payload => {
-                    pair.as_ref().map(|text| text.as_ref().map(|text| text.text.clone()))
-                }
+                _ => pair.as_ref().map(|text| text.as_ref().map(|text| text.text.clone())),
             };
             let lines = texts.a.as_ref().zip(texts.b.as_ref());
             let lines =

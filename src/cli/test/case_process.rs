@@ -226,7 +226,7 @@ impl CaseProcess<'_> {
     pub(super) fn named(&self, text: &str) -> String {
         let script = self.dir.replies().display().to_string();
         let work = self.dir.work().display().to_string();
-        text.replace(&script, &shown(&self.loaded.file)).replace(&work, "WORK")
+        text.replace(&script, &shown(&self.loaded.file)).replace(&work, "the case's own directory")
     }
 }
 

@@ -250,6 +250,13 @@ impl VisitCounts {
         }
     }
 
+    /// Counts fewer turns in a state.
+    pub(in crate::domain) fn take_back(&mut self, state: &StateName, turns: u32) {
+        if let Ok(place) = self.place(state) {
+            self.0[place].1 = self.0[place].1.saturating_sub(turns);
+        }
+    }
+
     /// Returns whether there was no turn.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -41,6 +41,10 @@ impl Agent {
             self.lose_session();
         }
         self.script_steps = 0;
+        // The step begins anew, so the turns whose replies were refused count no longer.
+        if matches!(self.stage, StepStage::State { .. }) {
+            self.visits.take_back(&self.visited(self.prompt()), self.reminders);
+        }
         self.reminders = 0;
         self.reminder = None;
         self.approvals = StepApprovals::default();

@@ -187,17 +187,7 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
                 }
                 continue;
             }
-            InstructionKind::Wait(_)
-            | InstructionKind::Break
-            | InstructionKind::Continue
-            | InstructionKind::Goto(_)
-            | InstructionKind::Terminal { .. }
-            | InstructionKind::Assert { .. }
-            | InstructionKind::Retract { .. }
-            | InstructionKind::Log(_)
-            | InstructionKind::Run(_)
-            | InstructionKind::StartWorkflow(_)
-            | InstructionKind::UserInput(_) => continue,
+            _ => continue,
         };
         if let Some(name) = names.get(request) {
             *request = ProgramSymbol::clone(name);

@@ -42,7 +42,7 @@ pub struct JudgedReply {
 }
 
 /// What helps an agent that could not be reminded.
-const NO_POLICY: &str = "; the state has no policy, so the agent gets no reminder; if it is a prompt that shows its tags, `raymond check PATH --write` adds the policy that they imply";
+pub(in crate::language) const NO_POLICY: &str = "; the state has no policy, so the agent gets no reminder; if it is a prompt that shows its tags, `raymond check PATH --write` adds the policy that they imply";
 
 impl ReplyRules {
     /// Returns the reminder for the agent that broke the protocol, if it can be asked.

@@ -6,6 +6,7 @@ use crate::domain::activity::Activity;
 use crate::domain::decide::TurnJudgement;
 use crate::domain::policy::TransitionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnReply};
+use crate::language::prompt::judgement::NO_POLICY;
 use crate::language::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::language::prompt::script::{self, PreparedScript};
 use crate::language::prompt::step::add_own;
@@ -52,6 +53,9 @@ fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> Resu
 const LOST_QUOTES: &str =
     "; a shell takes quotes within \"…\": write \\\" there, or put the whole tag into '…'";
 
+/// The advice for another end.
+const EXAMPLE: &str = "; end it with a line such as: echo '<result>text</result>'";
+
 /// Judges the reply of a script, which may take any transition. It is not reminded: it would do the same again.
 fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     let policy = TransitionPolicy { many_forks: true, ..TransitionPolicy::default() };
@@ -66,9 +70,10 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
         "" => "it printed nothing".to_owned(),
         text => format!("its last line is `{}`", text.lines().last().unwrap_or_default().trim()),
     };
+    let violation = violation.replace(NO_POLICY, "");
     let why = format!(
         "{path}: the end of a script's output says what comes next by one tag; {line}: {violation}{}",
-        if script::has_lost_quotes(&reply.text) { LOST_QUOTES } else { "" }
+        if script::has_lost_quotes(&reply.text) { LOST_QUOTES } else { EXAMPLE }
     );
     ResumeOutcome::Failed(TurnFailure::new(FailureCause::Protocol, why))
 }

@@ -43,17 +43,7 @@ fn known_before_execution(expression: &TextExpression, run: &str) -> Option<Stri
     match expression {
         TextExpression::Text(text) => Some(text.clone()),
         TextExpression::WorkflowId => Some(run.to_owned()),
-        TextExpression::Label
-        | TextExpression::Branch
-        | TextExpression::Context(_)
-        | TextExpression::Bound(_)
-        | TextExpression::Signal { .. }
-        | TextExpression::Response(_)
-        | TextExpression::Verdict(_)
-        | TextExpression::Feedback(_)
-        | TextExpression::Artifact(_)
-        | TextExpression::Field { .. }
-        | TextExpression::Together(_) => None,
+        _ => None,
     }
 }
 

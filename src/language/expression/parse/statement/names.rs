@@ -140,14 +140,7 @@ fn may_be_part(node: &ExpressionNode) -> bool {
         ExpressionNode::Choice { cases, otherwise } => {
             may_be_part(otherwise) || cases.iter().any(|(_, then)| may_be_part(then))
         }
-        ExpressionNode::Literal(_)
-        | ExpressionNode::Now
-        | ExpressionNode::List(_)
-        | ExpressionNode::Map(_)
-        | ExpressionNode::Prefixed { .. }
-        | ExpressionNode::Call { .. }
-        | ExpressionNode::Arithmetic { .. }
-        | ExpressionNode::Comparison { .. } => false,
+        _ => false,
     }
 }
 

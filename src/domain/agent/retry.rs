@@ -41,7 +41,7 @@ impl Agent {
             self.lose_session();
         }
         self.script_steps = 0;
-        // The step begins anew, so the turns whose replies were refused count no longer.
+        // The step starts over, so raymond does not count the turns whose replies it refused.
         if matches!(self.stage, StepStage::State { .. }) {
             self.visits.take_back(&self.visited(self.prompt()), self.reminders);
         }

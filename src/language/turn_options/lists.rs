@@ -30,7 +30,7 @@ pub(super) fn each<T>(
             let parts = outer_parts(&text.text);
             let parts: Vec<&str> =
                 parts.into_iter().map(str::trim).filter(|p| !p.is_empty()).collect();
-            // A text of a program is no part of a YAML file.
+            // Only a text of a YAML file has a range there; this one is from a program.
             let list = if text.range.is_empty() {
                 format!("(\"{}\")", parts.join("\" \""))
             } else {

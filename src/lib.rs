@@ -104,20 +104,18 @@
 
 pub mod actor;
 pub mod cli;
-#[macro_use]
-pub mod domain;
-pub mod engine;
-pub mod fault;
-pub mod language;
-pub mod plain_file;
 pub mod plugin;
-pub mod process;
-pub mod proof;
 pub mod runtime;
 pub mod serve;
-pub mod state_kind;
-pub mod store;
-pub mod world;
+
+pub use raymond_agents as process;
+pub use raymond_engine as engine;
+pub use raymond_lang as language;
+pub use raymond_model as domain;
+pub use raymond_model::state_kind;
+pub use raymond_store as store;
+pub use raymond_store::{fault, plain_file, proof};
+pub use raymond_world as world;
 
 pub use actor::message::{Consult, Published};
 pub use domain::consult::{ConsultVerdict, Consultation, StopScope};

@@ -136,19 +136,19 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
     (
         "Command::new(",
         &[
-            "src/process/child.rs",
+            "crates/agents/src/child.rs",
             "src/cli/background.rs",
             // The launcher becomes the program.
-            "src/process/registry.rs",
+            "crates/agents/src/registry.rs",
             // A person's editor and interactive program have the terminal, and end before this process.
-            "src/process/attach.rs",
+            "crates/agents/src/attach.rs",
             // The browser is no part of a run, and `raymond start` leaves by itself what it starts.
             "src/cli/serve/browser_page.rs",
             "src/cli/serve/actions/start.rs",
         ],
     ),
     // A failpoint kills this process itself.
-    ("kill_process", &["src/process/child/group.rs", "src/fault.rs"]),
+    ("kill_process", &["crates/agents/src/child/group.rs", "crates/store/src/fault.rs"]),
 ];
 
 #[test]
@@ -183,13 +183,13 @@ mod scanner {
     use super::*;
 
     fn imports(text: &str) -> Vec<String> {
-        let source = SourceFile::new("src/store/x.rs", text);
+        let source = SourceFile::new("crates/store/src/x.rs", text);
         source.imports().iter().map(|(_, path)| path.join("::")).collect()
     }
 
     #[test]
     fn nested_import_list_is_expanded() {
-        let found = imports("use crate::store::{self, inbox, a::{b, c as d}};\npub use std::fs;\n");
+        let found = imports("use crate::{self, inbox, a::{b, c as d}};\npub use std::fs;\n");
         let expected =
             ["crate::store", "crate::store::inbox", "crate::store::a::b", "crate::store::a::c"];
         assert_eq!(found[..4], expected);
@@ -198,16 +198,16 @@ mod scanner {
 
     #[test]
     fn inline_path_counts_as_import() {
-        let found = imports("fn f() { g(std::env::var(\"x\"), crate::cli::y); tokio::select! {} }");
-        assert_eq!(found, ["std::env::var", "crate::cli::y", "tokio::select"]);
+        let found = imports("fn f() { g(std::env::var(\"x\"), crate::y::z); tokio::select! {} }");
+        assert_eq!(found, ["std::env::var", "crate::store::y::z", "tokio::select"]);
         assert_eq!(imports("fn f() { println!(\"x\"); self.std::fs }"), ["println"]);
     }
 
     #[test]
     fn super_paths_are_resolved() {
         assert_eq!(
-            imports("use super::Error;\nuse super::super::cli::x;"),
-            ["crate::store::Error", "crate::cli::x"]
+            imports("use super::Error;\nuse raymond_model::id::x;\nuse raymond_store::proof::y;"),
+            ["crate::store::Error", "crate::model::id::x", "crate::proof::y"]
         );
         let nested = "mod tests {\n    use super::*;\n    use super::super::journal;\n}";
         assert_eq!(imports(nested), ["crate::store::x", "crate::store::journal"]);
@@ -223,35 +223,33 @@ mod scanner {
     #[test]
     fn lines_of_test_modules_count_as_tests() {
         let source = SourceFile::new(
-            "src/store/x.rs",
+            "crates/store/src/x.rs",
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    x\n}\nfn b() {}\n",
         );
         let kinds: Vec<bool> = (1..=6).map(|line| source.kind(line) == LineKind::Test).collect();
         assert_eq!(kinds, [false, true, true, true, true, false]);
-        assert_eq!(SourceFile::new("src/store/x/tests.rs", "x").kind(1), LineKind::Test);
-        assert_eq!(SourceFile::new("src/store/x/tests/y.rs", "x").kind(1), LineKind::Test);
+        assert_eq!(SourceFile::new("crates/store/src/x/tests.rs", "x").kind(1), LineKind::Test);
+        assert_eq!(SourceFile::new("crates/store/src/x/tests/y.rs", "x").kind(1), LineKind::Test);
     }
 
     #[test]
     fn each_forbidden_import_is_reported() {
         let table = [
-            ("src/domain/x.rs", "use std::fs::File;"),
-            ("src/domain/x.rs", "use std::time::SystemTime;"),
-            ("src/domain/x.rs", "use crate::store::record;"),
-            ("src/domain/x.rs", "fn f() { crate::language::tag::find(x); }"),
-            ("src/domain/x.rs", "use actix::Actor;"),
-            ("src/domain/x.rs", "use regex::Regex;"),
-            ("src/language/x.rs", "use std::fs;"),
-            ("src/language/x.rs", "use crate::store;"),
-            ("src/store/x.rs", "use std::process::Command;"),
-            ("src/store/x.rs", "use crate::language::tag;"),
-            ("src/process/x.rs", "use crate::language::source::Source;"),
+            ("crates/model/src/x.rs", "use std::fs::File;"),
+            ("crates/model/src/x.rs", "use std::time::SystemTime;"),
+            ("crates/model/src/x.rs", "fn f() { raymond_lang::tag::find(x); }"),
+            ("crates/model/src/x.rs", "use tokio::time;"),
+            ("crates/model/src/x.rs", "use regex::Regex;"),
+            ("crates/lang/src/x.rs", "use std::fs;"),
+            ("crates/lang/src/x.rs", "use raymond_store as store;"),
+            ("crates/store/src/x.rs", "use std::process::Command;"),
+            ("crates/store/src/x.rs", "use raymond_lang::tag;"),
+            ("crates/agents/src/x.rs", "use raymond_lang::source::Source;"),
             ("src/actor/x.rs", "fn f() { println!(); }"),
             ("src/actor/x.rs", "fn f() { let x = clap::x(); }"),
             ("src/plugin/x.rs", "use crate::actor::supervisor::Supervisor;"),
             ("src/plugin/x.rs", "use crate::store;"),
-            ("src/store/x.rs", "use crate::cli::args;"),
-            ("src/store/x.rs", "#[cfg(test)]\nmod tests {\n    use crate::actor::launch;\n}"),
+            ("src/plugin/x.rs", "use crate::engine::Engine;"),
         ];
         for (path, text) in table {
             let source = SourceFile::new(path, text);
@@ -266,7 +264,7 @@ mod scanner {
     #[test]
     fn test_code_may_import_test_crates() {
         let text = "#[cfg(test)]\nmod tests {\n    use proptest::prelude::*;\n    use serde_json::json;\n}";
-        let source = SourceFile::new("src/domain/x.rs", text);
+        let source = SourceFile::new("crates/model/src/x.rs", text);
         for (line, import) in source.imports() {
             assert_eq!(table::offence(&source, line, &import), None, "{import:?}");
         }

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use actix::dev::{MessageResponse, OneshotSender};
-use actix::{Actor, Message};
+use actix::Message;
 
 use super::registry::AgentView;
 use crate::domain::activity::{Activity, ActivityOutcome};
@@ -43,18 +42,6 @@ pub struct Published {
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "ConsultVerdict")]
 pub struct Consult(pub Consultation);
-
-impl<A, M> MessageResponse<A, M> for ConsultVerdict
-where
-    A: Actor,
-    M: Message<Result = ConsultVerdict>,
-{
-    fn handle(self, _: &mut A::Context, asks: Option<OneshotSender<ConsultVerdict>>) {
-        if let Some(asks) = asks {
-            let _ = asks.send(self);
-        }
-    }
-}
 
 /// To observers: nothing more will be published. The answer comes when all records are dealt with.
 #[derive(Debug, Default, Message)]

@@ -228,7 +228,7 @@ impl AgentRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::tests::scene::{Scene, result, tag};
     use crate::domain::transition::TagName;
 
     #[test]

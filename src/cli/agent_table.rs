@@ -229,8 +229,8 @@ fn in_many(status: &AgentStatus) -> (u8, String) {
 mod tests {
     use super::*;
     use crate::domain::agent_status::RunObservation;
-    use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
     use crate::domain::event::{AgentParked, Event};
+    use crate::domain::tests::scene::{Scene, goto, result, tag};
     use crate::domain::time::Timestamp;
     use crate::domain::transition::TagName;
 

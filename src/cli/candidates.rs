@@ -188,8 +188,8 @@ fn only_run(root: &RunsRoot, beginning: &RunId) -> Option<RunId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::Scene;
     use crate::domain::run::{Run, RunStatus};
+    use crate::domain::tests::scene::Scene;
 
     #[test]
     fn runs_that_a_command_refuses_are_not_offered() {

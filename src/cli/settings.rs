@@ -377,7 +377,7 @@ pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::Scene;
+    use crate::domain::tests::scene::Scene;
 
     #[test]
     fn budget_below_what_is_spent_is_refused_with_the_amount() {

@@ -220,7 +220,7 @@ fn closing_sentence(run: &Run, place: ClosingPlace) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::Scene;
+    use crate::domain::tests::scene::Scene;
 
     #[test]
     fn closing_repeats_nothing_that_stands_above_it() {

@@ -197,7 +197,7 @@ impl ToldProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::{Scene, result};
+    use crate::domain::tests::scene::{Scene, result};
     use crate::plugin::fan_out::tests::{crowd, key};
 
     /// Returns a step, and the end of an agent.

@@ -190,7 +190,7 @@ fn headline(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::tests::scene::{Scene, result, tag};
     use crate::domain::transition::TagName;
     use crate::runtime::observing::agent_entries::MonitoredTurn;
 

@@ -140,8 +140,8 @@ fn begun(steps: &Path, bar: &TurnBar, turn: &TurnId) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::{Scene, result, tag};
     use crate::domain::event::Event;
+    use crate::domain::tests::scene::{Scene, result, tag};
     use crate::domain::transition::TagName;
 
     #[test]

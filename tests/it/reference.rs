@@ -128,7 +128,7 @@ fn exit_codes_page_lists_each_code() {
 /// Returns the texts of all source files but the tests and the tables of codes.
 fn sources() -> Vec<String> {
     let mut texts = Vec::new();
-    let mut folders = vec![root().join("src")];
+    let mut folders = vec![root().join("src"), root().join("crates")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder").flatten() {
             let path = entry.path();

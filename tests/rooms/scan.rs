@@ -19,11 +19,27 @@ pub(super) struct SourceFile {
     pub(super) code: String,
 }
 
-/// Returns all files of `src/`, sorted.
+/// The crates by the names that `src/lib.rs` gives them.
+const ALIASES: [(&str, &str); 6] = [
+    ("domain", "model"),
+    ("language", "lang"),
+    ("store", "store"),
+    ("process", "agents"),
+    ("world", "world"),
+    ("engine", "engine"),
+];
+
+/// The modules of crates that are rooms of their own.
+const OWN_ROOMS: [&str; 4] = ["fault", "plain_file", "proof", "state_kind"];
+
+/// Returns all files of `src/` and of the crates, sorted.
 pub(super) fn sources() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    let mut folders = vec![root.join("src")];
+    let crates = std::fs::read_dir(root.join("crates")).expect("the crates");
+    let mut folders: Vec<_> =
+        crates.map(|entry| entry.expect("an entry").path().join("src")).collect();
+    folders.push(root.join("src"));
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
             let path = entry.expect("an entry").path();
@@ -46,10 +62,41 @@ impl SourceFile {
         Self { path: path.to_owned(), text: text.to_owned(), code: without_words(text) }
     }
 
-    /// Returns the folder below `src/`, or the name of the file itself.
+    /// Returns the crate, or the folder below `src/`, or the name of the file itself.
     pub(super) fn room(&self) -> &str {
-        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
-        inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
+        let first = self.inside().split('/').next().unwrap_or_default().trim_end_matches(".rs");
+        self.own_crate().filter(|_| !OWN_ROOMS.contains(&first)).unwrap_or(first)
+    }
+
+    /// Returns the crate below `crates/` that it is in.
+    fn own_crate(&self) -> Option<&str> {
+        self.path.strip_prefix("crates/")?.split('/').next()
+    }
+
+    /// Returns the path below `src/`.
+    fn inside(&self) -> &str {
+        self.path.split_once("src/").map_or(&*self.path, |(_, inside)| inside)
+    }
+
+    /// Returns a path through a crate as one through its room.
+    fn through_room(&self, mut path: Vec<String>) -> Vec<String> {
+        let Some(first) = path.first().cloned() else { return path };
+        if let Some(named) = first.strip_prefix("raymond_") {
+            path.splice(..1, ["crate", named].map(str::to_owned));
+        } else if first == "crate" {
+            let alias = |own: &String| ALIASES.iter().find(|(name, _)| own == name);
+            match self.own_crate() {
+                Some(own) => path.insert(1, own.to_owned()),
+                None if let Some((_, room)) = path.get(1).and_then(alias) => {
+                    (*room).clone_into(&mut path[1]);
+                }
+                None => {}
+            }
+        }
+        if path.get(2).is_some_and(|part| OWN_ROOMS.contains(&&**part)) {
+            path.remove(1);
+        }
+        path
     }
 
     /// Returns the kind of a line, counted from 1.
@@ -83,8 +130,7 @@ impl SourceFile {
 
     /// Returns the module that this file is, as a path in the crate.
     fn module(&self) -> Vec<String> {
-        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
-        let parts = inside.trim_end_matches(".rs").split('/');
+        let parts = self.inside().trim_end_matches(".rs").split('/');
         let parts = parts.filter(|part| !matches!(*part, "mod" | "lib" | "main"));
         std::iter::once("crate").chain(parts).map(str::to_owned).collect()
     }
@@ -127,14 +173,14 @@ impl SourceFile {
         let relative = |part: &String| matches!(part.as_str(), "super" | "self");
         let stands = |first: &String| !relative(first) && (path.len() == 1 || is_a_crate(first));
         if path.first().is_none_or(stands) {
-            return path;
+            return self.through_room(path);
         }
         let mut place = self.module();
         place.extend(std::iter::repeat_n("block".to_owned(), self.modules_around(at)));
         let ups = path.iter().take_while(|part| relative(part)).filter(|part| *part == "super");
         place.truncate(place.len().saturating_sub(ups.count()).max(1));
         place.extend(path.iter().skip_while(|part| relative(part)).cloned());
-        place
+        self.through_room(place)
     }
 
     /// Returns the number of `mod name { … }` of this file that contain an offset.
@@ -190,9 +236,8 @@ fn counts(text: &str, length: usize) -> bool {
 /// a module of the same file.
 fn is_a_crate(name: &str) -> bool {
     const CARGO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-    let dependencies = CARGO.split("\n[").filter(|section| {
-        section.starts_with("dependencies]") || section.starts_with("dev-dependencies]")
-    });
+    let dependencies =
+        CARGO.split("\n[").filter(|section| section.starts_with("workspace.dependencies]"));
     let mut keys = dependencies
         .flat_map(str::lines)
         .filter_map(|line| line.split_once('='))

@@ -228,7 +228,7 @@ mod tests {
 #[cfg(test)]
 mod agent_rows_tests {
     use super::*;
-    use crate::domain::apply::tests::scene::{Scene, tag};
+    use crate::domain::tests::scene::{Scene, tag};
     use crate::domain::transition::TagName;
     use crate::domain::usage::ModelUse;
 

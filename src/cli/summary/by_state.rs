@@ -85,7 +85,7 @@ fn time(millis: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::tests::scene::{Scene, result, tag};
     use crate::domain::transition::TagName;
 
     #[test]

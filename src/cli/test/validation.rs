@@ -1,4 +1,5 @@
 //! Checks a case against its workflow before anything runs: its first state, the states it names, its options.
+//! `raymond test` and `raymond check` report the mistakes.
 //!
 //! The answers to the prompts of a case: a script, or a cassette beside the case.
 

@@ -12,7 +12,6 @@ use crate::cli::top::screen::TopScreen;
 use crate::cli::top::text::{cells, fitting, headlines};
 use crate::domain::agent::{Agent, TurnHold};
 use crate::domain::agent_status::AgentStatus;
-use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::BudgetShare;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::AgentId;
@@ -21,6 +20,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::settings::AnswererKind;
 use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
 use crate::domain::tree::fold::{RowSubject, TreeRow};
@@ -271,7 +271,7 @@ fn drawn(known: MonitoredRun<'_>, (width, height): (u16, u16)) -> Vec<String> {
 fn screen_keeps_cause_and_cuts_nothing_that_fits() {
     let mut scene = Scene::begin();
     let state = "REVIEW_OF_THE_WHOLE_LIBRARY_WORK.md";
-    let item = "src/language/interpreter/parallel.rs";
+    let item = "crates/lang/src/interpreter/parallel.rs";
     let attributes = [("next", "NEXT.md"), ("item", item)];
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let fork = Transition::from_parts(TagName::Fork, attributes, state).expect("a fork");

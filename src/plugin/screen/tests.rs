@@ -87,7 +87,7 @@ fn activity_stays_on_narrow_terminal_and_wide_one_cuts_nothing() {
     let long = |activity| {
         let (id, state) = ("main.1.22.333.4444.55555", "REVIEW_OF_THE_WHOLE_LIBRARY_WORK.md");
         let mut view = view(&AgentId::parse(id).expect("an id"), state, activity);
-        Arc::make_mut(&mut view).item = Some("src/language/interpreter/parallel.rs".into());
+        Arc::make_mut(&mut view).item = Some("crates/lang/src/interpreter/parallel.rs".into());
         view
     };
     let why = "the reply has no tag that its policy allows";

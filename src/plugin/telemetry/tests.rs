@@ -6,10 +6,10 @@ use opentelemetry::trace::{SpanId, SpanKind, Status};
 use opentelemetry_sdk::trace::SpanData;
 
 use super::trace::RunTrace;
-use crate::domain::apply::tests::scene::{Scene, agent_id, first, goto, result, tag};
 use crate::domain::event::{Event, Record, StepFinished, TurnRejected};
 use crate::domain::money::Usd;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
+use crate::domain::tests::scene::{Scene, agent_id, first, goto, result, tag};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
 use crate::domain::turn::FailureCause;

@@ -6,7 +6,7 @@ use super::{holds, outcome, signal, way};
 use crate::support::{Test, when};
 
 const SEED: &[u8] =
-    include_bytes!("../../../src/language/program/tests/planner-worker-review.lisp");
+    include_bytes!("../../../crates/lang/src/program/tests/planner-worker-review.lisp");
 
 const FILE: &str = "planner-worker-review.lisp";
 

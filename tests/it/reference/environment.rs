@@ -9,12 +9,12 @@ use super::{reference, root};
 
 /// The files that name variables which raymond neither reads nor sets: those that a workflow may not set by
 /// itself.
-const OTHERS: [&str; 1] = ["src/domain/widening/variables.rs"];
+const OTHERS: [&str; 1] = ["crates/model/src/widening/variables.rs"];
 
 /// Returns the texts of all source files but the tests and the tables of codes.
 fn sources() -> Vec<String> {
     let mut texts = Vec::new();
-    let mut folders = vec![root().join("src")];
+    let mut folders = vec![root().join("src"), root().join("crates")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             let path = entry.path();

@@ -3,8 +3,8 @@
 use super::*;
 use crate::cli::top::text::cells;
 use crate::domain::agent_status::AgentStatus;
-use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
+use crate::domain::tests::scene::{Scene, agent_id, state};
 use crate::domain::time::Timestamp;
 use crate::domain::wait_reason::WaitReason;
 use crate::runtime::observing::agent_entries::{MonitoredRun, TopAgentStatus};

@@ -12,9 +12,9 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 
 use super::*;
-use crate::domain::apply::tests::scene::{Scene, first, goto};
 use crate::domain::event::StepFinished;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
+use crate::domain::tests::scene::{Scene, first, goto};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnCost;
 use crate::plugin::telemetry::tests::used;

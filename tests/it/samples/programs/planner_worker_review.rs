@@ -3,7 +3,7 @@
 use super::SampleProgram;
 
 const SEED: &str =
-    include_str!("../../../../src/language/program/tests/planner-worker-review.lisp");
+    include_str!("../../../../crates/lang/src/program/tests/planner-worker-review.lisp");
 
 #[test]
 fn sample_text_equals_the_example_of_the_specification() {

@@ -1,0 +1,528 @@
+//! Runs turns on Claude Code, each at most once: a turn that was begun before is attached to.
+//!
+//! If its transcript holds a result, that is the outcome; if its process still runs, it is followed
+//! to its end; if neither, the turn fails as lost. So asking for the same turn again, after a crash
+//! of the runtime or of an actor, never pays for it twice.
+//!
+//! A process that has answered well stays for the next turn of its session, as long as there is room
+//! for it. If it has died by then, another one takes its place and resumes the session.
+//!
+//! The processes that are being ended while their agents go on.
+//!
+//! A turn that is over is reported before its process has ended, so that both take their time together. The agent's
+//! next turn waits for that end, and so does any turn that continues the session of a process that is being ended, or
+//! branches from it: the process may still write to it.
+//!
+//! Notices of a running turn, for observers.
+//!
+//! Warnings about Claude Code, each once: of its version, and of a login that ends soon.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+
+use crate::child::cgroup::RunGroups;
+use crate::command::EnvironmentMarker;
+use crate::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
+use crate::follow::{TurnNews, TurnNewsChannel, TurnNewsSenders};
+use crate::host::{self, MemoryProbe};
+use crate::pool::WorkerPool;
+use crate::said_in_session::CopyCheck;
+use crate::session_recap::with_recap;
+use crate::stream::StreamParser;
+use crate::transcript::TurnFiles;
+use crate::turn_arguments::WorkflowFolders;
+use crate::worker::{ProcessCounts, Worker};
+use crate::worker_process::ShutdownMode;
+use crate::worker_process::{CancellationTokens, StopLevel};
+use crate::working_dirs::WorkingDirs;
+use crate::write_watch::WriteWatches;
+use raymond_model::approval::ApprovalRequest;
+use raymond_model::capacity;
+use raymond_model::claude_version::version_warning;
+use raymond_model::id::{AgentId, MessageId, SessionId};
+use raymond_model::refusal::ToolRefusal;
+use raymond_model::session::{Session, SessionOrigin};
+use raymond_model::settings::{MaxProcs, Settings};
+use raymond_model::time::{Timestamp, format_duration};
+use raymond_model::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
+use raymond_model::turn_options::OnLostSession;
+use raymond_store::proof::StepProofs;
+
+/// The first-output timeout of a process that has served a turn before: normally it prints something within a
+/// tenth of a second.
+const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time for which the first turn is followed without a watch: to end one takes the system longer than a short turn.
+const UNWATCHED: Duration = Duration::from_millis(20);
+
+/// Claude Code, as a run uses it.
+#[derive(Debug)]
+pub struct ClaudeRunner {
+    pub(super) program: PathBuf,
+    pub(super) settings: Settings,
+    pub(super) working_dirs: WorkingDirs,
+    /// The workflow's folder, below which the files of options are.
+    pub(super) folders: WorkflowFolders,
+    /// The names of the variables that processes inherit.
+    pub(super) inherited: BTreeSet<String>,
+    pub(super) steps: PathBuf,
+    pub(super) proofs: StepProofs,
+    pub(super) copy_check: CopyCheck,
+    pub(super) marker: EnvironmentMarker,
+    pub(super) pool: Rc<WorkerPool>,
+    pub(super) stops: CancellationTokens,
+    news: TurnNewsSenders,
+    capacity: usize,
+    pub(super) memory_probe: MemoryProbe,
+    pub(super) process_counts: ProcessCounts,
+    pub(super) groups: Arc<RunGroups>,
+    pub(super) starts_ahead: Cell<bool>,
+    pub(super) ending: Rc<EndingProcesses>,
+    warnings: Warnings,
+    /// True if a turn was followed before.
+    has_followed: Cell<bool>,
+    writes: WriteWatches,
+    /// True if an earlier raymond has begun turns of the run.
+    pub(super) is_resumed: bool,
+    pub(super) has_swept: Cell<bool>,
+    /// True if a turn may have had a system prompt of its own: once one had, and in a run that an earlier runtime
+    /// served.
+    pub(super) own_system_prompts: Cell<bool>,
+}
+
+/// The receiver of the news for a turn.
+type NewsReceiver = UnboundedReceiver<TurnNews>;
+
+/// A turn that is being run.
+#[derive(Debug)]
+pub(super) struct WorkerTurn {
+    pub(super) worker: Worker,
+    pub(super) stream: StreamParser,
+    /// Its process has served other turns before, and may turn out to have died since.
+    pub(super) took_over: bool,
+    /// It was begun by an earlier runtime, or an actor that failed.
+    pub(super) attached: bool,
+}
+
+impl ClaudeRunner {
+    /// Creates a runner with a run's settings; `steps` is the directory of the turns' files.
+    pub fn new(
+        program: PathBuf,
+        settings: Settings,
+        working_dirs: WorkingDirs,
+        steps: PathBuf,
+        marker: EnvironmentMarker,
+    ) -> Self {
+        let memory_probe = MemoryProbe::default();
+        let groups = Arc::new(RunGroups::of(&marker, &steps));
+        let writes = WriteWatches::of(steps.clone());
+        let is_resumed = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
+        let capacity = match settings.max_procs {
+            MaxProcs::Auto => capacity::processes(host::cores(), memory_probe.memory()),
+            MaxProcs::Count(count) => count.max(1),
+        };
+        Self {
+            program,
+            inherited: BTreeSet::new(),
+            folders: WorkflowFolders::at(Path::new(&settings.cwd)),
+            settings,
+            working_dirs,
+            steps,
+            proofs: StepProofs::default(),
+            copy_check: CopyCheck::default(),
+            marker,
+            pool: Rc::new(WorkerPool::new(capacity)),
+            stops: CancellationTokens::default(),
+            news: TurnNewsSenders::default(),
+            capacity,
+            memory_probe,
+            process_counts: ProcessCounts::default(),
+            groups,
+            starts_ahead: Cell::new(false),
+            ending: Rc::default(),
+            warnings: Warnings::default(),
+            has_followed: Cell::new(false),
+            writes,
+            own_system_prompts: Cell::new(is_resumed),
+            is_resumed,
+            has_swept: Cell::new(false),
+        }
+    }
+
+    /// Sets the names of the variables that processes inherit.
+    pub fn with_inherited(self, inherited: BTreeSet<String>) -> Self {
+        Self { inherited, ..self }
+    }
+
+    /// Returns the runner for a workflow in another folder than the one its agents work in.
+    pub fn with_folders(self, folders: WorkflowFolders) -> Self {
+        Self { folders, ..self }
+    }
+
+    /// Returns the runner with proofs of its turns, and with a check of the files that it is given.
+    pub fn with_checks(self, proofs: StepProofs, copy_check: CopyCheck) -> Self {
+        Self { proofs, copy_check, ..self }
+    }
+
+    /// Runs a turn, or attaches to it; `notices` receives its activity.
+    pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
+        let mut stop = self.stops.of_turn(&input.turn.agent);
+        let mut news = self.news.open(&input.turn.agent);
+        let rebuilt = self.rebuilt(input);
+        let input = rebuilt.as_ref().unwrap_or(input);
+        let outcome = self.turn(input, (&mut stop, &mut news), notices).await;
+        self.news.close(&input.turn.agent);
+        self.stops.forget(&input.turn.agent);
+        let mut outcome = outcome.unwrap_or_else(TurnOutcome::Failed);
+        if let TurnOutcome::Failed(failure) = &mut outcome {
+            failure.begins_fresh = failure.cause == FailureCause::SessionLost
+                && input.options.on_lost_session == Some(OnLostSession::Fresh);
+        }
+        outcome
+    }
+
+    /// Returns the input of a turn that begins a session in place of lost ones.
+    fn rebuilt(&self, input: &TurnInput) -> Option<TurnInput> {
+        let is_rebuilt = input.session.origin == SessionOrigin::Rebuilt;
+        is_rebuilt.then(|| with_recap(&self.steps, input))
+    }
+
+    /// Ends the turn of an agent, with a grace period.
+    pub fn stop(&self, agent: &AgentId) {
+        self.stops.stop(agent);
+    }
+
+    /// Tells the running turn of an agent some news.
+    pub fn tell(&self, agent: &AgentId, news: TurnNews) {
+        self.news.tell(agent, news);
+    }
+
+    /// Tells running turns to stop, and refuses new ones.
+    pub fn stop_all(&self, how: StopLevel) {
+        self.stops.stop_all(how);
+        for worker in self.pool.drain() {
+            self.retire(worker);
+        }
+    }
+
+    /// Returns the turns that were started before, whatever has become of them.
+    pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
+    }
+
+    /// Returns the number of turns that can run at the same time.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Returns the number of turns that may run with the available memory: the turns whose processes have grown to
+    /// their full size, and as many more as there is room for. If there is no room, the process that has waited
+    /// longest is retired. Another one is retired only if a new reading still shows no room.
+    pub fn fits(&self) -> usize {
+        let (memory, is_new) = self.memory_probe.read();
+        let Some(memory) = memory else { return usize::MAX };
+        let room = memory.room();
+        if room == 0
+            && is_new
+            && let Some(worker) = self.pool.take_oldest()
+        {
+            self.retire(worker);
+        }
+        room.saturating_add(self.process_counts.grown_at_work())
+    }
+
+    /// Returns the agents with an idle process.
+    pub fn idle_agents(&self) -> Vec<AgentId> {
+        self.pool.idle_agents()
+    }
+
+    /// Retires the processes that wait for sessions an agent will not resume.
+    pub fn keep(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) {
+        for worker in self.pool.take_unwanted(agent, wanted) {
+            self.retire(worker);
+        }
+    }
+
+    /// Returns the session of a process that was started ahead, for a turn that begins fresh.
+    pub fn offer(&self) -> Option<SessionId> {
+        self.pool.offer()
+    }
+
+    /// Reserves that process for the turn.
+    pub fn promise(&self, session: &SessionId) {
+        self.pool.promise(session);
+    }
+
+    async fn turn(
+        &self,
+        input: &TurnInput,
+        (stop, news): (&mut watch::Receiver<StopLevel>, &mut NewsReceiver),
+        notices: impl Fn(TurnNotice<'_>),
+    ) -> Result<TurnOutcome, TurnFailure> {
+        let files = TurnFiles::of(&self.steps, &input.turn);
+        let mut turn = if files.are_there() {
+            self.refuse_if_unproven(input, &files)?;
+            self.attach(input, &files).await?
+        } else {
+            self.wait_for_ending_processes(input, stop).await?;
+            self.begin(input, &files, stop).await?
+        };
+        let mut end = self.watch(&mut turn, input, (stop, news), &notices).await;
+        if turn.took_over && matches!(end, FollowEnd::Exited(_) | FollowEnd::NoOutput) {
+            turn.worker.end(&self.marker, stop, ShutdownMode::Soon).await;
+        }
+        if turn.took_over && turn.worker.process.has_ended() && turn.has_no_output().await {
+            turn.worker.free_slot();
+            turn = self.replace(input, &files, stop).await?;
+            end = self.watch(&mut turn, input, (stop, news), &notices).await;
+        }
+        Ok(self.end_turn(turn, end, (input, &notices), stop).await)
+    }
+
+    async fn watch(
+        &self,
+        turn: &mut WorkerTurn,
+        input: &TurnInput,
+        (stop, news): (&mut watch::Receiver<StopLevel>, &mut NewsReceiver),
+        notices: &impl Fn(TurnNotice<'_>),
+    ) -> FollowEnd {
+        let (throttled, refused, asked) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let read = Cell::new(0);
+        let WorkerTurn { worker, stream, took_over, .. } = turn;
+        let Worker { process, follower, files, stdin, .. } = worker;
+        let for_first_output = took_over.then(|| first_output_timeout(input));
+        let stream_path = files.stream.clone();
+        let begin = || self.writes.watch(&stream_path);
+        let after = if self.has_followed.replace(true) { Duration::ZERO } else { UNWATCHED };
+        let watch = StreamWatch { begin: &begin, after };
+        let timeouts = FollowTimeouts { limits: input.limits, for_first_output };
+        let hold = Duration::from_millis(self.settings.approval_hold_ms);
+        let waiting = Vec::new();
+        let channel = TurnNewsChannel { news, stdin, hold, since: None, waiting };
+        follow(process, follower, stream, stop, (timeouts, watch), channel, |stream| {
+            self.warnings.of(stream);
+            if let Some(seen) = &stream.activity {
+                notices(TurnNotice::Active(seen));
+            }
+            for request in stream.approvals.asked_since(asked.get()) {
+                asked.set(asked.get() + 1);
+                notices(TurnNotice::Approval(request));
+            }
+            for message in stream.messages.read_since(read.get()) {
+                read.set(read.get() + 1);
+                notices(TurnNotice::MessageRead(message));
+            }
+            if stream.throttled > throttled.replace(stream.throttled) {
+                notices(TurnNotice::Throttled);
+            }
+            if let Some((seen, refusal)) = stream.refused.latest()
+                && seen > refused.replace(seen)
+            {
+                notices(TurnNotice::Refused(refusal));
+            }
+        })
+        .await
+    }
+}
+
+/// Returns the first-output timeout of a process that has served a turn before.
+pub(super) fn first_output_timeout(input: &TurnInput) -> Duration {
+    FIRST_OUTPUT_TIMEOUT.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
+}
+
+impl WorkerTurn {
+    /// Returns whether the turn has no output.
+    async fn has_no_output(&mut self) -> bool {
+        let read = self.worker.follower.read_to_end(&mut self.stream).await;
+        read.is_ok() && self.stream.events == 0
+    }
+}
+
+/// The processes that are being ended.
+#[derive(Debug, Default)]
+pub struct EndingProcesses(RefCell<Vec<EndingProcess>>);
+
+#[derive(Debug)]
+struct EndingProcess {
+    session: SessionId,
+    /// The agent whose next turn waits, whatever its session is.
+    agent: Option<AgentId>,
+    /// A channel that closes when the process has ended.
+    ended: watch::Receiver<()>,
+}
+
+impl EndingProcesses {
+    /// Ends the process of a session in a task of its own. It has to be called in a `LocalSet`.
+    pub fn end(
+        &self,
+        session: SessionId,
+        agent: Option<AgentId>,
+        end: impl Future<Output = ()> + 'static,
+    ) {
+        let (ends, ended) = watch::channel(());
+        let mut processes = self.0.borrow_mut();
+        processes.retain(|process| process.ended.has_changed().is_ok());
+        processes.push(EndingProcess { session, agent, ended });
+        spawn_local(async move {
+            end.await;
+            drop(ends);
+        });
+    }
+
+    /// Waits until all processes are gone that a turn of an agent in a session has to wait for.
+    pub async fn ended(&self, session: &Session, agent: &AgentId) {
+        let history = match &session.origin {
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
+            SessionOrigin::Resumed => Some(&session.id),
+            SessionOrigin::Branch { from, .. } => Some(from),
+        };
+        let is_awaited = |process: &&EndingProcess| {
+            history == Some(&process.session) || process.agent.as_ref() == Some(agent)
+        };
+        let awaited: Vec<watch::Receiver<()>> = {
+            let processes = self.0.borrow();
+            processes.iter().filter(is_awaited).map(|process| process.ended.clone()).collect()
+        };
+        for mut ended in awaited {
+            while ended.changed().await.is_ok() {}
+        }
+    }
+}
+
+/// The time before the end of a login from which it is warned of, in milliseconds. A run may take a night.
+const LOGIN_ENDS_SOON_MS: u64 = 24 * 3_600_000;
+
+/// The warnings that have not been given yet.
+#[derive(Debug, Default)]
+pub(super) struct Warnings {
+    is_version_told: Cell<bool>,
+    is_login_told: Cell<bool>,
+}
+
+impl Warnings {
+    /// Gives the warnings that a stream is a reason for.
+    pub(super) fn of(&self, stream: &StreamParser) {
+        if !self.is_version_told.get()
+            && let Some(warning) = stream.version.as_deref().and_then(version_warning)
+        {
+            self.is_version_told.set(true);
+            tracing::warn!("{warning}");
+        }
+        if !self.is_login_told.get()
+            && let Some(warning) = stream.login_ends.and_then(|ends| login_warning(ends, now()))
+        {
+            self.is_login_told.set(true);
+            tracing::warn!("{warning}");
+        }
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
+}
+
+/// Returns the warning about a login that ends; `None` if that is not soon.
+fn login_warning(ends: Timestamp, now: Timestamp) -> Option<String> {
+    let remedy = "log in again by running `claude` before a long run";
+    match ends.0.checked_sub(now.0) {
+        None => Some(format!("the login of Claude Code may have ended; {remedy}")),
+        Some(left) if left > LOGIN_ENDS_SOON_MS => None,
+        Some(left) => {
+            let minutes = left / 60_000 * 60_000;
+            Some(format!("the login of Claude Code ends in {}; {remedy}", format_duration(minutes)))
+        }
+    }
+}
+
+/// Something that a running turn was seen doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnNotice<'turn> {
+    /// The model or a tool does this.
+    Active(&'turn str),
+    /// The API asks for fewer requests; the program itself retries.
+    Throttled,
+    /// A tool call needs approval.
+    Approval(&'turn ApprovalRequest),
+    /// It has read a message.
+    MessageRead(&'turn MessageId),
+    /// A tool was refused.
+    Refused(&'turn ToolRefusal),
+}
+
+#[cfg(test)]
+mod ending_processes_tests {
+    use tokio::sync::oneshot;
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    fn fresh(id: &str) -> Session {
+        Session::fresh(SessionId::new(id))
+    }
+
+    #[tokio::test]
+    async fn turns_of_the_session_and_of_the_agent_wait_for_the_end_of_the_process() {
+        let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
+        let resumed = Session::resumed(SessionId::new("s"), None);
+        let branch = resumed.branch(SessionId::new("b"));
+        let processes = EndingProcesses::default();
+        let [(end, ended), (end_other, other_ended)] =
+            [oneshot::channel::<()>(), oneshot::channel::<()>()];
+        let test = async {
+            processes.end(SessionId::new("s"), Some(one.clone()), async { drop(ended.await) });
+            processes.end(SessionId::new("s"), None, async { drop(other_ended.await) });
+            processes.ended(&fresh("new"), &two).await;
+            processes.ended(&Session::resumed(SessionId::new("other"), None), &two).await;
+            let is_waiting = async |session: &Session, agent: &AgentId| {
+                tokio::select! {
+                    biased;
+                    () = processes.ended(session, agent) => false,
+                    () = tokio::task::yield_now() => true,
+                }
+            };
+            assert!(is_waiting(&resumed, &two).await && is_waiting(&branch, &two).await);
+            assert!(is_waiting(&fresh("new"), &one).await);
+            end.send(()).expect("it waits");
+            processes.ended(&fresh("new"), &one).await;
+            assert!(is_waiting(&resumed, &one).await, "the other process of the session lives");
+            end_other.send(()).expect("it waits");
+            tokio::join!(processes.ended(&resumed, &one), processes.ended(&branch, &two));
+            processes.end(SessionId::new("t"), None, async {});
+            assert_eq!(processes.0.borrow().len(), 1, "what has ended is forgotten");
+        };
+        LocalSet::new().run_until(test).await;
+    }
+}
+
+#[cfg(test)]
+mod warnings_tests {
+    use super::*;
+
+    #[test]
+    fn login_that_ends_within_a_day_is_warned_of() {
+        let now = Timestamp(1_800_000_000_000);
+        let after = |ms: u64| login_warning(now.plus(ms), now);
+        assert_eq!(after(LOGIN_ENDS_SOON_MS + 1), None);
+        let soon = after(3 * 3_600_000 + 5_999).expect("a warning");
+        assert!(soon.contains("ends in 3h;"), "{soon}");
+        let over = login_warning(Timestamp(now.0 - 1), now).expect("a warning");
+        assert!(over.contains("may have ended"), "{over}");
+    }
+
+    #[test]
+    fn end_of_the_login_is_read_from_the_result() {
+        let mut stream = StreamParser::default();
+        let result = "{\"type\":\"result\",\"result\":\"x\",\"credential_expires_at\":\"2027-01-15T08:00:00.000Z\"}\n";
+        stream.feed(result.as_bytes()).expect("a short line");
+        assert_eq!(stream.login_ends, Some(Timestamp(1_800_000_000_000)));
+    }
+}

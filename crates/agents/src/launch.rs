@@ -1,0 +1,423 @@
+//! Starts processes: for a turn, or ahead of one.
+//!
+//! The version of Claude Code on this machine, as the program says it.
+//!
+//! The failures of turns whose process cannot be started, or whose files cannot be written. Pure.
+//!
+//! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
+//!
+//! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers no other tools
+//! than Bash, Edit and Read, whatever `--tools` says. If it cannot be used, single switches leave out as much as
+//! possible.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::future::pending;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinError, spawn_blocking};
+use uuid::Uuid;
+
+use crate::captured_output::ProcessSpec;
+use crate::child::cgroup::{ProcessCgroup, RunGroups};
+use crate::claude::ClaudeRunner;
+use crate::command::arguments;
+use crate::transcript::ProcessFiles;
+use crate::turn_arguments;
+use crate::worker::{ConfigFiles, Worker, take_out_configs};
+use crate::worker_process::{WorkerProcess, WorkerSpec};
+use crate::worker_slot::WorkerSlot;
+use raymond_model::id::{AgentId, SessionId};
+use raymond_model::money::Usd;
+use raymond_model::option_switch::ProcessOptions;
+use raymond_model::session::Session;
+use raymond_model::turn::{FailureCause, TurnFailure};
+use raymond_model::turn_options::{StartupMode, TurnOptions};
+use raymond_model::working_dir::WorkingDir;
+use raymond_store::fault::point;
+use raymond_store::plain_file;
+use raymond_store::proof::StepProofs;
+
+/// The parameters of a process that is started.
+pub(super) struct WorkerLaunch<'launch> {
+    pub(super) name: String,
+    pub(super) slot: Option<WorkerSlot>,
+    pub(super) agent: Option<&'launch AgentId>,
+    pub(super) session: &'launch Session,
+    pub(super) options: ProcessOptions,
+    /// Its working directory.
+    pub(super) working_dir: WorkingDir,
+    /// True if it may read the results of joins, whatever its working directory is.
+    pub(super) reads_results: bool,
+    /// The schema that its answers are checked against.
+    pub(super) output: Option<&'launch Arc<str>>,
+    /// Its spending limit.
+    pub(super) spending_limit: Option<Usd>,
+    /// Its stdin; `None` if it reads messages from a pipe.
+    pub(super) prompt: Option<&'launch str>,
+}
+
+/// Marks that processes are being started ahead, until this is dropped.
+struct StartsAhead<'claude>(&'claude Cell<bool>);
+
+impl Drop for StartsAhead<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl ClaudeRunner {
+    /// Makes the files of a process and starts it: on a thread of its own while others run, because
+    /// the start waits for the program to be loaded; otherwise here, because handing over takes time too.
+    pub(super) async fn launch(&self, launch: WorkerLaunch<'_>) -> Result<Worker, TurnFailure> {
+        let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
+        let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
+        let reads_messages = launch.prompt.is_none();
+        let cwd = self.working_dirs.directory(&launch.working_dir);
+        let cwd = cwd.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
+        if launch.options.turn.names_files() {
+            self.copy_check
+                .ask()
+                .await
+                .map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
+        }
+        let mut options = launch.options.clone();
+        let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
+        let configs =
+            ConfigFiles::write(&configs).map_err(|(path, error)| unwritable(&path, &error))?;
+        let mut arguments = arguments(
+            launch.session,
+            &options,
+            (&self.settings, &self.folders),
+            reads_messages,
+            launch.spending_limit,
+        );
+        if launch.reads_results {
+            let results = self.steps.with_file_name("results").display().to_string();
+            arguments.extend(["--add-dir".to_owned(), results]);
+        }
+        if let Some(schema) = launch.output {
+            arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
+        }
+        let is_set = |name: &str| self.inherited.contains(name);
+        let mut environment = turn_arguments::environment(&launch.options.turn, is_set)
+            .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
+        // A bare start would leave out hooks that protect the starter of the run.
+        let may_be_bare = self.settings.consent.trusts_workflow;
+        let is_given = |name: &str| {
+            may_be_bare && (is_set(name) || environment.iter().any(|(set, _)| set == name))
+        };
+        let startup = startup_flags(&launch.options.turn, &self.settings.claude_args, is_given);
+        arguments.extend(startup.arguments);
+        environment.extend(startup.variables);
+        let marks = self.marker.variables(&launch.name, launch.agent);
+        environment.extend(marks.map(|(name, value)| (name.to_owned(), value)));
+        let start = WorkerSpec {
+            program: self.program.clone(),
+            arguments,
+            in_tree: launch.working_dir.tree.is_some(),
+            cwd: cwd.clone(),
+            environment,
+        };
+        // One that is started ahead serves no turn yet.
+        let proofs = launch.agent.map(|_| self.proofs.clone()).unwrap_or_default();
+        let groups = Arc::clone(&self.groups);
+        let started = if self.pool.is_busy() {
+            let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
+            let start = move || start_with(&files, &proofs, prompt.as_deref(), (start, &groups));
+            let lost = |error: JoinError| Err(LaunchError::Process(error.into()));
+            spawn_blocking(start).await.unwrap_or_else(lost)
+        } else {
+            start_with(&files, &proofs, launch.prompt, (start, &groups))
+        };
+        let (process, group) = started.map_err(|unstarted| match unstarted {
+            LaunchError::Files(path, error) => unwritable(&path, &error),
+            LaunchError::Process(error) => not_started(&self.program, &cwd, &error),
+        })?;
+        let stream = files.stream.clone();
+        let mut worker = Worker::new(process, files, (launch.session.id.clone(), 0))
+            .map_err(|error| unwritable(&stream, &error))?;
+        worker.configs = configs.leave();
+        worker.cgroup = group;
+        worker.slot = launch.slot;
+        worker.options = launch.options;
+        worker.reads_results = launch.reads_results;
+        worker.output = launch.output.cloned();
+        worker.life = Some(self.process_counts.add());
+        Ok(worker)
+    }
+
+    /// Starts processes ahead of fresh turns, as long as there is room for them.
+    pub(super) async fn start_ahead(&self) {
+        if !self.settings.warm || self.starts_ahead.replace(true) {
+            return;
+        }
+        let _starts = StartsAhead(&self.starts_ahead);
+        while self.pool.prestarted_count() < self.settings.prestart && self.start_one_ahead().await
+        {
+        }
+    }
+
+    /// Starts one, and returns whether it could.
+    async fn start_one_ahead(&self) -> bool {
+        if self.refuse_if_stopped().is_err() {
+            return false;
+        }
+        if self.memory_probe.memory().is_some_and(|memory| memory.room() <= 1) {
+            return false;
+        }
+        let Some(slot) = self.pool.free_slot() else { return false };
+        let id = SessionId::new(&Uuid::new_v4().to_string());
+        let session = Session::fresh(id.clone());
+        let rules = self.settings.consent.every_state.iter().cloned();
+        let launch = WorkerLaunch {
+            name: format!("ahead-{id}"),
+            slot: Some(slot),
+            agent: None,
+            session: &session,
+            options: ProcessOptions {
+                model: self.settings.model.clone(),
+                turn: self.settings.options.clone().with_allowed_tools(rules),
+            },
+            working_dir: WorkingDir::default(),
+            reads_results: false,
+            output: None,
+            spending_limit: self.settings.budget_usd,
+            prompt: None,
+        };
+        match self.launch(launch).await {
+            Ok(worker) => {
+                self.pool.keep_ahead(worker, id);
+                true
+            }
+            // The turn that is due will meet the same obstacle, and say so.
+            Err(_) => false,
+        }
+    }
+}
+
+/// The reason why a process could not be started.
+enum LaunchError {
+    Files(PathBuf, std::io::Error),
+    Process(std::io::Error),
+}
+
+/// Makes the files of a process, starts it, and puts it into a control group; returns that too, if there can be one.
+fn start_with(
+    files: &ProcessFiles,
+    proofs: &StepProofs,
+    prompt: Option<&str>,
+    (start, groups): (WorkerSpec, &Arc<RunGroups>),
+) -> Result<(WorkerProcess, Option<ProcessCgroup>), LaunchError> {
+    point("spawn.before");
+    files.prove_start(proofs).map_err(|(path, error)| LaunchError::Files(path, error))?;
+    let opened = files.create(prompt).map_err(|(path, error)| LaunchError::Files(path, error))?;
+    let process = WorkerProcess::start(start, opened).map_err(LaunchError::Process)?;
+    let group = process.group().and_then(|group| groups.put(group));
+    Ok((process, group))
+}
+
+/// The system's number for a file that is not a program it can run, `ENOEXEC`.
+const NOT_A_PROGRAM: i32 = 8;
+
+/// Returns the failure for a file that cannot be written.
+pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
+    TurnFailure::new(
+        FailureCause::Storage,
+        format!("{}: cannot be written: {error}", path.display()),
+    )
+}
+
+/// Returns the message for a variable that a state passes on and that is not set.
+pub(super) fn not_set(name: &str) -> String {
+    format!(
+        "`env` passes {name}, which is not set where raymond was started; set it, or write {{ {name}: value }}"
+    )
+}
+
+/// Returns the failure for a process that could not be started. A missing program keeps every agent from working, and so
+/// does a machine on which no further file can be opened; too many processes do not.
+pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) -> TurnFailure {
+    let (program, cwd) = (program.display(), cwd.display());
+    let lasting = matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::NotADirectory
+            | ErrorKind::InvalidInput
+    ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
+    if lasting {
+        let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
+        TurnFailure::new(
+            FailureCause::Unavailable,
+            format!(
+                "{program} cannot be run in {cwd}: {error}; if it is a script, check that its interpreter exists; else {hint}"
+            ),
+        )
+    } else {
+        let is_out_of_room = plain_file::is_out_of_room(error);
+        TurnFailure::new(
+            if is_out_of_room { FailureCause::Storage } else { FailureCause::Crash },
+            format!("{program} could not be started in {cwd}: {error}"),
+        )
+    }
+}
+
+/// The tools of a lean process, if neither the state nor the starter of the run names others.
+const TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
+
+/// Variables that show that Claude Code needs no login.
+const CREDENTIALS: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+];
+
+/// The flag that leaves out everything but the tools of a lean process.
+const BARE: &str = "--bare";
+
+/// The variables that leave out `CLAUDE.md` files and memory.
+const WITHOUT_MEMORY: [(&str, &str); 2] =
+    [("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"), ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")];
+
+/// Flags and variables with which a process starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StartupFlags {
+    /// The arguments.
+    pub arguments: Vec<String>,
+    /// The environment variables.
+    pub variables: Vec<(String, String)>,
+}
+
+/// Returns the flags and variables for the startup mode of a state. `given` are the arguments for Claude Code that
+/// the run was started with; `is_set` tells whether the process will have an environment variable.
+pub fn startup_flags(
+    options: &TurnOptions,
+    given: &[String],
+    is_set: impl Fn(&str) -> bool,
+) -> StartupFlags {
+    match options.startup {
+        None | Some(StartupMode::Normal) => StartupFlags::default(),
+        Some(StartupMode::Lean) => lean_flags(options, given, CREDENTIALS.into_iter().any(is_set)),
+    }
+}
+
+fn lean_flags(options: &TurnOptions, given: &[String], has_credentials: bool) -> StartupFlags {
+    let is_bare_enough = |tools: &Vec<String>| tools.iter().all(|tool| TOOLS.contains(&&**tool));
+    if has_credentials && options.tools.as_ref().is_none_or(is_bare_enough) {
+        return StartupFlags { arguments: vec![BARE.to_owned()], variables: Vec::new() };
+    }
+    let mut arguments =
+        ["--disable-slash-commands", "--strict-mcp-config"].map(str::to_owned).to_vec();
+    // The last of several flags counts, so no flag is added that would replace the starter's choice of tools.
+    let has_given_tools = given.iter().any(|flag| flag.split('=').next() == Some("--tools"));
+    if options.tools.is_none() && !has_given_tools {
+        arguments.extend(["--tools".to_owned(), TOOLS.join(",")]);
+    }
+    let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    StartupFlags { arguments, variables: WITHOUT_MEMORY.map(variable).to_vec() }
+}
+
+/// The time for the answer; the program only prints it.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// The number of bytes that are kept of the answer.
+const KEPT: usize = 200;
+
+/// Returns the version that a program says of itself in this environment, such as `2.1.330`; `None` if there is no such
+/// program, or it says nothing.
+pub async fn claude_version(
+    program: &str,
+    environment: Vec<(OsString, OsString)>,
+) -> Option<String> {
+    let asked = ProcessSpec {
+        path: program.into(),
+        arguments: vec!["--version".into()],
+        cwd: "/".into(),
+        environment,
+        longest: ANSWER_LIMIT,
+        kept: KEPT,
+    };
+    let output = asked.run(pending()).await.ok()?;
+    first_word(&output.stdout.text())
+}
+
+fn first_word(text: &str) -> Option<String> {
+    let word = text.split_whitespace().next()?;
+    word.starts_with(|first: char| first.is_ascii_digit()).then(|| word.chars().take(40).collect())
+}
+
+#[cfg(test)]
+mod startup_tests {
+    use super::*;
+
+    fn lean(tools: Option<&[&str]>) -> TurnOptions {
+        let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
+        TurnOptions { startup: Some(StartupMode::Lean), tools, ..TurnOptions::default() }
+    }
+
+    #[test]
+    fn lean_start_with_api_key_is_bare() {
+        let has_key = |name: &str| name == "ANTHROPIC_API_KEY";
+        for tools in [None, Some(&["Read"][..]), Some(&[])] {
+            assert_eq!(
+                startup_flags(&lean(tools), &[], has_key).arguments,
+                ["--bare"],
+                "{tools:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn lean_start_without_key_or_with_own_tools_uses_single_switches() {
+        let flags = startup_flags(&lean(None), &[], |_| false);
+        let switches = ["--disable-slash-commands", "--strict-mcp-config"];
+        assert_eq!(flags.arguments[..2], switches);
+        assert_eq!(flags.arguments[2..], ["--tools", "Bash,Edit,Read"]);
+        assert_eq!(flags.variables.len(), 2);
+        let flags = startup_flags(&lean(Some(&["Grep"])), &[], |_| true);
+        assert_eq!(flags.arguments, switches, "the state names its tools itself");
+    }
+
+    #[test]
+    fn lean_start_does_not_override_tools_flag_of_run() {
+        for given in [&["--tools=Read"][..], &["--tools", "Read"]] {
+            let given: Vec<String> = given.iter().map(|&flag| flag.to_owned()).collect();
+            let flags = startup_flags(&lean(None), &given, |_| false);
+            assert!(!flags.arguments.iter().any(|flag| flag == "--tools"), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn normal_start_has_no_flags() {
+        for startup in [None, Some(StartupMode::Normal)] {
+            let options = TurnOptions { startup, ..TurnOptions::default() };
+            assert_eq!(startup_flags(&options, &[], |_| true), StartupFlags::default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod claude_version_tests {
+    use super::*;
+
+    #[test]
+    fn version_is_the_first_word() {
+        assert_eq!(first_word("2.1.330 (Claude Code)\n").as_deref(), Some("2.1.330"));
+        for other in ["", "claude 2", "  \n"] {
+            assert_eq!(first_word(other), None, "{other:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn program_that_is_not_there_has_no_version() {
+        assert_eq!(claude_version("/no/such/program", Vec::new()).await, None);
+        let shell = claude_version("/bin/sh", Vec::new()).await;
+        assert_eq!(shell, None, "an error is no version");
+    }
+}

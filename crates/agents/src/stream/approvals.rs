@@ -1,0 +1,368 @@
+//! The tool calls that Claude Code asks to approve, read from its stream. Pure.
+//!
+//! A call counts as answered once the answer was written to the program, or once the program repeats it. A call that the
+//! program gave up, or ran without an answer, needs none any more. Of a turn that is over, the calls are left that were
+//! refused only because nobody answered.
+//!
+//! The program's answers to the requests of the runtime. Pure.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::stream::line::{ControlResponse, RawField, StreamLine, get, text};
+use raymond_model::approval::{ApprovalRequest, ApprovalRule, ApprovalVerdict, NO_RULE};
+
+/// The answer to the agent if a person refused a call without a reason.
+const DENIED: &str = "A person has refused this call.";
+
+/// The calls of a turn that need approval.
+#[derive(Debug, Default)]
+pub struct ApprovalCalls {
+    /// True if the program was given rules that hold to its end.
+    pub has_given_rules: bool,
+    calls: Vec<AskedCall>,
+    /// True once the turn is being ended from outside: what the program says then is a consequence of that.
+    is_cut_off: bool,
+}
+
+/// A call that needs approval.
+#[derive(Debug)]
+struct AskedCall {
+    /// The id of the program's request.
+    id: String,
+    request: ApprovalRequest,
+    /// The whole input, which goes back with the answer.
+    input: Box<RawValue>,
+    standing: CallStatus,
+}
+
+/// The status of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallStatus {
+    /// Nobody knows of it yet.
+    New,
+    /// A person is asked, and the question is stored.
+    Held,
+    /// It has its answer.
+    Answered,
+    /// It needs none any more.
+    Over,
+}
+
+#[derive(Deserialize)]
+struct AskedPermission<'line> {
+    #[serde(borrow, default)]
+    subtype: RawField<'line>,
+    #[serde(borrow, default)]
+    tool_name: RawField<'line>,
+    #[serde(borrow, default)]
+    tool_use_id: RawField<'line>,
+    #[serde(borrow, default)]
+    input: RawField<'line>,
+    #[serde(borrow, default)]
+    agent_id: RawField<'line>,
+    #[serde(borrow, default)]
+    blocked_path: RawField<'line>,
+    #[serde(borrow, default)]
+    decision_reason: RawField<'line>,
+    #[serde(borrow, default)]
+    decision_reason_type: RawField<'line>,
+    #[serde(borrow, default)]
+    permission_suggestions: RawField<'line>,
+}
+
+#[derive(Deserialize)]
+struct SuggestedChange<'line> {
+    #[serde(borrow, default, rename = "type")]
+    kind: RawField<'line>,
+    #[serde(borrow, default)]
+    behavior: RawField<'line>,
+    #[serde(borrow, default)]
+    rules: RawField<'line>,
+}
+
+/// A rule as Claude Code writes it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgramRule {
+    tool_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule_content: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DeniedCall<'line> {
+    #[serde(borrow, default)]
+    tool_use_id: RawField<'line>,
+}
+
+#[derive(Serialize)]
+struct ProgramAnswer<'call> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    response: ProgramResponse<'call>,
+}
+
+#[derive(Serialize)]
+struct ProgramResponse<'call> {
+    subtype: &'static str,
+    request_id: &'call str,
+    response: ProgramVerdict<'call>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
+enum ProgramVerdict<'call> {
+    Allow {
+        updated_input: &'call RawValue,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        updated_permissions: Vec<Value>,
+    },
+    Deny {
+        message: &'call str,
+    },
+}
+
+impl ApprovalCalls {
+    /// Returns the calls that were asked, in their order, without the first of them.
+    pub fn asked_since(&self, count: usize) -> impl Iterator<Item = &ApprovalRequest> {
+        self.calls.iter().skip(count).map(|call| &call.request)
+    }
+
+    /// Returns whether a person is asked about a call.
+    pub fn are_held(&self) -> bool {
+        self.calls.iter().any(|call| call.standing == CallStatus::Held)
+    }
+
+    /// Returns the ids of the calls that have no answer, and so have not run.
+    pub fn unanswered(&self) -> Vec<String> {
+        let unanswered = self.calls.iter().filter(|call| call.is_unanswered());
+        unanswered.map(|call| call.request.call.clone()).collect()
+    }
+
+    /// Returns whether a call has no answer.
+    pub fn is_unanswered(&self, id: &str) -> bool {
+        self.calls.iter().any(|call| call.request.call == id && call.is_unanswered())
+    }
+
+    /// Notes that a person is asked about a call.
+    pub fn hold(&mut self, call: &str) {
+        self.set(call, CallStatus::Held);
+    }
+
+    /// Notes that the answer to a call was written.
+    pub fn answered(&mut self, call: &str) {
+        self.set(call, CallStatus::Answered);
+    }
+
+    /// Returns the line that tells the program the answer to a call; `None` if it waits for none.
+    pub fn answer_line(&self, call: &str, verdict: &ApprovalVerdict) -> Option<String> {
+        let asked =
+            self.calls.iter().find(|one| one.request.call == call && one.is_unanswered())?;
+        let response = match verdict {
+            ApprovalVerdict::Allow => {
+                ProgramVerdict::Allow { updated_input: &asked.input, updated_permissions: vec![] }
+            }
+            ApprovalVerdict::AllowAlways { rules, .. } => ProgramVerdict::Allow {
+                updated_input: &asked.input,
+                updated_permissions: vec![added_rules(rules)],
+            },
+            ApprovalVerdict::Deny { reason } if reason.is_empty() => {
+                ProgramVerdict::Deny { message: DENIED }
+            }
+            ApprovalVerdict::Deny { reason } => ProgramVerdict::Deny { message: reason },
+        };
+        let response = ProgramResponse { subtype: "success", request_id: &asked.id, response };
+        let line = ProgramAnswer { kind: "control_response", response };
+        serde_json::to_string(&line).ok().map(|line| line + "\n")
+    }
+
+    /// Notes that the turn is being ended from outside.
+    pub(super) fn cut_off(&mut self) {
+        self.is_cut_off = true;
+    }
+
+    /// Takes in a request of the program.
+    pub(super) fn requested(&mut self, event: &StreamLine<'_>) {
+        let Some(asked) = get::<AskedPermission<'_>>(event.request) else { return };
+        if text(asked.subtype).as_deref() != Some("can_use_tool") {
+            return;
+        }
+        let (Some(id), Some(call), Some(tool), Some(input)) =
+            (text(event.request_id), text(asked.tool_use_id), text(asked.tool_name), asked.input)
+        else {
+            return;
+        };
+        if self.calls.iter().any(|known| known.request.call == call) {
+            return;
+        }
+        let mut value: Value = get(Some(input)).unwrap_or_default();
+        value.sort_all_objects();
+        let checksum = checksum(&value);
+        let rules = suggested_rules(asked.permission_suggestions);
+        let mut request = ApprovalRequest::new((call, tool), (&value, checksum), rules);
+        request.subagent = text(asked.agent_id);
+        let why = text(asked.decision_reason);
+        // A hook and a rule can have any words for their reason.
+        let kind = text(asked.decision_reason_type).unwrap_or_else(|| "no type".to_owned());
+        let kind = Some(kind).filter(|kind| why.as_deref() == Some(NO_RULE) && kind != "other");
+        let reasons = why.into_iter().chain(kind).chain(text(asked.blocked_path));
+        let reasons: Vec<String> = reasons.collect();
+        request.reason = (!reasons.is_empty()).then(|| reasons.join(", "));
+        let standing = CallStatus::New;
+        self.calls.push(AskedCall { id, request, input: input.to_owned(), standing });
+    }
+
+    /// Takes in that the program gives a request up.
+    pub(super) fn cancelled(&mut self, event: &StreamLine<'_>) {
+        let Some(id) = text(event.request_id).filter(|_| !self.is_cut_off) else { return };
+        for call in self.calls.iter_mut().filter(|call| call.id == id && call.is_unanswered()) {
+            call.standing = CallStatus::Over;
+        }
+    }
+
+    /// Takes in an answer that the program repeats.
+    pub(super) fn repeated(&mut self, event: &StreamLine<'_>) {
+        let Some(response) = get::<ControlResponse<'_>>(event.response) else { return };
+        let Some(id) = text(response.request_id) else { return };
+        for call in self.calls.iter_mut().filter(|call| call.id == id) {
+            call.standing = CallStatus::Answered;
+        }
+    }
+
+    /// Takes in that a call has run.
+    pub(super) fn has_run(&mut self, id: &str) {
+        let ran = self.calls.iter_mut().filter(|call| call.request.call == id);
+        for call in ran.filter(|call| call.is_unanswered()) {
+            call.standing = CallStatus::Over;
+        }
+    }
+
+    /// Takes in the end of the turn, with the calls that were refused in it.
+    pub(super) fn result(&mut self, event: &StreamLine<'_>) {
+        if self.is_cut_off || self.calls.is_empty() {
+            return;
+        }
+        let denied: Vec<DeniedCall<'_>> = get(event.permission_denials).unwrap_or_default();
+        let denied: Vec<String> =
+            denied.into_iter().filter_map(|call| text(call.tool_use_id)).collect();
+        for call in self.calls.iter_mut().filter(|call| call.is_unanswered()) {
+            if !denied.contains(&call.request.call) {
+                call.standing = CallStatus::Over;
+            }
+        }
+    }
+
+    fn set(&mut self, call: &str, standing: CallStatus) {
+        let unanswered = self.calls.iter_mut().filter(|one| one.is_unanswered());
+        for one in unanswered.filter(|one| one.request.call == call) {
+            one.standing = standing;
+        }
+    }
+}
+
+impl AskedCall {
+    fn is_unanswered(&self) -> bool {
+        match self.standing {
+            CallStatus::New | CallStatus::Held => true,
+            CallStatus::Answered | CallStatus::Over => false,
+        }
+    }
+}
+
+/// Returns the checksum of an input whose keys are in order.
+fn checksum(input: &Value) -> String {
+    let digits = Sha256::digest(input.to_string());
+    digits.iter().fold("sha256:".to_owned(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Returns the rules that the program suggests; none if one of them cannot be read.
+fn suggested_rules(suggestions: RawField<'_>) -> Vec<ApprovalRule> {
+    let changes: Vec<SuggestedChange<'_>> = get(suggestions).unwrap_or_default();
+    let is_rules = |change: &&SuggestedChange<'_>| {
+        text(change.kind).as_deref() == Some("addRules")
+            && text(change.behavior).as_deref() == Some("allow")
+    };
+    let read = |change: &SuggestedChange<'_>| get::<Vec<ProgramRule>>(change.rules);
+    let rules: Option<Vec<Vec<ProgramRule>>> = changes.iter().filter(is_rules).map(read).collect();
+    let rules = rules.unwrap_or_default().into_iter().flatten();
+    rules.map(|rule| ApprovalRule { tool: rule.tool_name, content: rule.rule_content }).collect()
+}
+
+/// Returns the change that adds rules for the rest of the process. Nothing is written to a file.
+fn added_rules(rules: &[ApprovalRule]) -> Value {
+    let rule = |rule: &ApprovalRule| ProgramRule {
+        tool_name: rule.tool.clone(),
+        rule_content: rule.content.clone(),
+    };
+    let rules: Vec<ProgramRule> = rules.iter().map(rule).collect();
+    serde_json::json!({
+        "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session",
+    })
+}
+
+/// The answers so far.
+#[derive(Debug, Default)]
+pub struct AnsweredRequests(Vec<AnsweredRequest>);
+
+#[derive(Debug)]
+struct AnsweredRequest {
+    id: String,
+    /// The reason for which the program has refused it.
+    refusal: Option<String>,
+}
+
+impl AnsweredRequests {
+    /// Takes an answer.
+    pub(super) fn take(&mut self, event: &StreamLine<'_>) {
+        let Some(answer) = get::<ControlResponse<'_>>(event.response) else { return };
+        let Some(id) = text(answer.request_id) else { return };
+        let is_refused = text(answer.subtype).as_deref() == Some("error");
+        let refusal = is_refused.then(|| text(answer.error).unwrap_or_default());
+        self.0.push(AnsweredRequest { id, refusal });
+    }
+
+    /// Returns the reason for which a request was refused; `None` if it was granted or has no answer.
+    pub fn refusal(&self, id: &str) -> Option<&str> {
+        self.0.iter().find(|answer| answer.id == id)?.refusal.as_deref()
+    }
+
+    /// Returns whether a request was granted.
+    pub fn has_granted(&self, id: &str) -> bool {
+        self.0.iter().any(|answer| answer.id == id && answer.refusal.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod answered_requests_tests {
+    use super::super::StreamParser;
+
+    #[test]
+    fn error_refuses_a_request_and_everything_else_grants_it() {
+        let mut stream = StreamParser::default();
+        for line in [
+            r#"{"type":"control_response","response":{"subtype":"success","request_id":"a","response":{"model":"x"}}}"#,
+            r#"{"type":"control_response","response":{"subtype":"error","request_id":"b","error":"API error: 529 busy","error_code":"check_server_error"}}"#,
+            r#"{"type":"control_response","response":{"subtype":"error","request_id":"c"}}"#,
+            r#"{"type":"control_response","response":7}"#,
+        ] {
+            stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
+        }
+        let answers = &stream.answered_requests;
+        assert!(answers.has_granted("a") && answers.refusal("a").is_none());
+        assert_eq!(answers.refusal("b"), Some("API error: 529 busy"));
+        assert_eq!((answers.refusal("c"), answers.has_granted("c")), (Some(""), false));
+        assert!(!answers.has_granted("d") && answers.refusal("d").is_none());
+    }
+}

@@ -1,0 +1,236 @@
+//! The tool calls of a turn, read from its stream. Pure.
+
+use super::stream::line::{ContentBlock, LineKind, RawField, StreamLine, StreamMessage, get, text};
+use super::stream::refusals::{PermissionDenial, reads_like_a_refusal};
+use raymond_model::printable::beginning;
+use raymond_model::tool_call::{ToolCall, ToolKind, ToolOutcome};
+
+/// The number of bytes that are kept of an output.
+const MAX_OUTPUT_BYTES: usize = 4096;
+
+/// The calls so far, in order.
+#[derive(Debug, Default)]
+pub(super) struct ToolCalls(pub(super) Vec<ToolCall>);
+
+impl ToolCalls {
+    /// Takes in an event of the stream; each call that it ends goes to `ended`, with what the program tells of it.
+    pub(super) fn take(
+        &mut self,
+        event: &StreamLine<'_>,
+        mut ended: impl FnMut(&ToolCall, RawField<'_>),
+    ) {
+        match event.kind {
+            LineKind::Assistant | LineKind::User => {
+                let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
+                for content in &message.content {
+                    match (event.kind, &*content.kind) {
+                        (LineKind::Assistant, "tool_use") => self.called(content, event),
+                        (LineKind::User, "tool_result") => {
+                            if let Some(call) = self.answered(content, event) {
+                                ended(call, event.tool_use_result);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            LineKind::System if text(event.subtype).as_deref() == Some("permission_denied") => {
+                self.refused(event.tool_use_id);
+            }
+            LineKind::Result => {
+                let denials: Option<Vec<PermissionDenial<'_>>> = get(event.permission_denials);
+                denials.into_iter().flatten().for_each(|denial| self.refused(denial.id));
+            }
+            _ => {}
+        }
+    }
+
+    fn find(&mut self, id: RawField<'_>) -> Option<&mut ToolCall> {
+        let id = text(id)?;
+        self.0.iter_mut().rev().find(|call| call.id == id)
+    }
+
+    fn called(&mut self, content: &ContentBlock<'_>, event: &StreamLine<'_>) {
+        let (Some(id), Some(tool)) = (text(content.id), text(content.name)) else { return };
+        // A message that is written in parts may repeat a call.
+        if self.find(content.id).is_some() {
+            return;
+        }
+        let input = get(content.input).unwrap_or_default();
+        self.0.push(ToolCall {
+            id,
+            parent: text(event.parent_tool_use_id),
+            kind: kind(&tool),
+            tool,
+            title: ToolCall::title(&input),
+            input,
+            outcome: ToolOutcome::Unfinished,
+            output: None,
+            started_at: event.written_at(),
+            ended_at: None,
+            duration_ms: None,
+        });
+    }
+
+    /// Takes in an output; returns the call, if it had none before.
+    fn answered(
+        &mut self,
+        content: &ContentBlock<'_>,
+        event: &StreamLine<'_>,
+    ) -> Option<&ToolCall> {
+        let call = self.find(content.tool_use_id).filter(|call| call.output.is_none())?;
+        let output = content.answer_text().unwrap_or_default();
+        let has_failed = get(content.is_error) == Some(true);
+        call.outcome = match call.outcome {
+            ToolOutcome::Refused => ToolOutcome::Refused,
+            _ if has_failed && reads_like_a_refusal(&output) => ToolOutcome::Refused,
+            _ if has_failed => ToolOutcome::Failed,
+            _ => ToolOutcome::Ok,
+        };
+        call.output = Some(beginning(output, MAX_OUTPUT_BYTES));
+        call.ended_at = event.written_at();
+        call.duration_ms = call.started_at.and_then(|start| Some(call.ended_at?.since(start)));
+        Some(call)
+    }
+
+    fn refused(&mut self, id: RawField<'_>) {
+        if let Some(call) = self.find(id) {
+            call.outcome = ToolOutcome::Refused;
+        }
+    }
+
+    /// Returns the calls. Those whose refusal only means that nobody answered in time `are_unanswered`.
+    pub(super) fn finish(mut self, are_unanswered: impl Fn(&str) -> bool) -> Vec<ToolCall> {
+        for call in self.0.iter_mut().filter(|call| are_unanswered(&call.id)) {
+            call.outcome = ToolOutcome::Unfinished;
+        }
+        self.0
+    }
+}
+
+fn kind(tool: &str) -> ToolKind {
+    match tool {
+        "Bash" => ToolKind::Shell,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ToolKind::Edit,
+        "WebFetch" | "WebSearch" => ToolKind::Web,
+        "Agent" | "Task" => ToolKind::Agent,
+        _ if tool.starts_with("mcp__") => ToolKind::Mcp,
+        _ => ToolKind::Other,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::stream::MAX_LINE_BYTES;
+
+    pub(crate) fn called(id: &str, tool: &str, input: &Value) -> Value {
+        let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
+        json!({ "type": "assistant", "message": { "content": [block] } })
+    }
+
+    pub(crate) fn answered(id: &str, is_error: bool, content: &str) -> Value {
+        let block = json!({ "type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": content });
+        json!({ "type": "user", "message": { "content": [block] } })
+    }
+
+    fn at(mut line: Value, second: u32) -> Value {
+        line["timestamp"] = json!(format!("2026-01-15T14:30:{second:02}.250Z"));
+        line
+    }
+
+    fn under(mut line: Value, parent: &str) -> Value {
+        line["parent_tool_use_id"] = json!(parent);
+        line
+    }
+
+    fn calls(lines: &[Value]) -> Vec<ToolCall> {
+        let mut calls = ToolCalls::default();
+        for line in lines {
+            let line = line.to_string();
+            calls.take(&StreamLine::parse(&line).expect("an event"), |_, _| {});
+        }
+        calls.finish(|id| id == "unanswered")
+    }
+
+    fn outcomes(calls: &[ToolCall]) -> Vec<(&str, ToolOutcome)> {
+        calls.iter().map(|call| (&*call.id, call.outcome)).collect()
+    }
+
+    #[test]
+    fn parallel_calls_stay_in_order_with_their_own_outputs_and_times() {
+        let bash = |command: &str| json!({ "command": command, "description": "try" });
+        let found = calls(&[
+            at(called("1", "Bash", &bash("make")), 1),
+            at(called("2", "mcp__db__query", &json!({ "query": "q" })), 2),
+            called("1", "Bash", &bash("make")),
+            at(answered("2", false, "rows"), 3),
+            at(answered("1", true, "Exit code 2"), 9),
+            answered("1", false, "again"),
+            answered("unknown", false, "x"),
+        ]);
+        assert_eq!(outcomes(&found), [("1", ToolOutcome::Failed), ("2", ToolOutcome::Ok)]);
+        assert_eq!((&*found[0].title, found[0].kind), ("make", ToolKind::Shell));
+        assert_eq!(
+            (&found[0].input, found[0].output.as_deref()),
+            (&bash("make"), Some("Exit code 2"))
+        );
+        assert_eq!((found[0].duration_ms, found[1].duration_ms), (Some(8000), Some(1000)));
+        assert_eq!(found[1].kind, ToolKind::Mcp);
+    }
+
+    #[test]
+    fn duration_is_unknown_without_the_time_of_the_call() {
+        let found = calls(&[called("1", "Read", &json!({})), at(answered("1", false, ""), 3)]);
+        assert_eq!(found[0].duration_ms, None);
+        assert!(found[0].started_at.is_none() && found[0].ended_at.is_some());
+        let value = json!(found[0]);
+        assert_eq!((&value["duration_ms"], &value["outcome"]), (&Value::Null, &json!("ok")));
+    }
+
+    #[test]
+    fn refusal_is_known_by_its_event_its_words_or_the_result() {
+        let tried = |id: &str| called(id, "Bash", &json!({ "command": "curl" }));
+        let denied =
+            json!({ "type": "system", "subtype": "permission_denied", "tool_use_id": "event" });
+        let denials = ["result", "unanswered"].map(|id| json!({ "tool_use_id": id }));
+        let mut lines = ["event", "words", "result", "unanswered", "open"].map(tried).to_vec();
+        lines.extend([
+            denied,
+            answered("event", true, "no"),
+            answered("words", true, "This command requires approval"),
+            answered("result", true, "A person has refused this call."),
+            answered("unanswered", true, "A person has refused this call."),
+            json!({ "type": "result", "permission_denials": denials }),
+        ]);
+        let refused = ["event", "words", "result"].map(|id| (id, ToolOutcome::Refused));
+        let unfinished = ["unanswered", "open"].map(|id| (id, ToolOutcome::Unfinished));
+        assert_eq!(outcomes(&calls(&lines)), [&refused[..], &unfinished].concat());
+    }
+
+    #[test]
+    fn call_of_a_sub_agent_names_the_call_that_started_it() {
+        let found = calls(&[
+            called("1", "Agent", &json!({ "description": "look", "prompt": "x" })),
+            under(called("2", "Grep", &json!({ "pattern": "y" })), "1"),
+            under(answered("2", false, "found"), "1"),
+            answered("1", false, "done"),
+        ]);
+        let parents: Vec<_> = found.iter().map(|call| call.parent.as_deref()).collect();
+        assert_eq!(parents, [None, Some("1")]);
+        assert_eq!((found[0].kind, &*found[0].title), (ToolKind::Agent, "look"));
+        assert!(found.iter().all(|call| call.outcome == ToolOutcome::Ok));
+    }
+
+    #[test]
+    fn huge_output_is_cut_and_huge_input_is_kept() {
+        let long = "ü".repeat(MAX_LINE_BYTES / 8);
+        let input = json!({ "file_path": "a", "content": long });
+        let found = calls(&[called("1", "Write", &input), answered("1", false, &long)]);
+        assert_eq!((&found[0].input, &*found[0].title), (&input, "a"));
+        let output = found[0].output.as_deref().unwrap_or_default();
+        assert!(output.len() <= MAX_OUTPUT_BYTES + 3 && output.ends_with("ü…"));
+    }
+}

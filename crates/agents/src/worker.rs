@@ -1,0 +1,511 @@
+//! A running Claude Code process: writing to it, reading its stream, ending it.
+//!
+//! Configurations of a process that are passed as files.
+//!
+//! A command line can be read by every user of the machine, and MCP servers and settings may have tokens in them.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::child::cgroup::ProcessCgroup;
+use crate::child::group::ProcessGroup;
+use crate::child::{orphans, subreaper};
+use crate::command::EnvironmentMarker;
+use crate::stream::StreamParser;
+use crate::stream::background::BackgroundTasks;
+use crate::transcript::{ProcessFiles, StreamFollower};
+use crate::worker_process::{ShutdownMode, WorkerProcess};
+use crate::worker_process::{StopLevel, stopped};
+use crate::worker_slot::WorkerSlot;
+use crate::{captured_output, message, partial_message_removal};
+use raymond_model::id::SessionId;
+use raymond_model::option_switch::{ProcessOptions, ProcessSwitch};
+use raymond_model::turn_options::{ConfigSource, TurnOptions};
+use raymond_model::usage::ProcessSpending;
+use raymond_store::fault::point;
+
+/// Lifetime up to which a process that used no tools has had no time to leave another one behind.
+const BRIEF_LIFETIME: Duration = Duration::from_secs(1);
+
+/// Poll interval while waiting for something in the stream of a process.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// A process and its state.
+#[derive(Debug)]
+pub struct Worker {
+    /// The process.
+    pub process: WorkerProcess,
+    /// Its files.
+    pub files: ProcessFiles,
+    /// The follower of its stream.
+    pub follower: StreamFollower,
+    /// The files of its configurations; not known of a process that an earlier runtime started.
+    pub configs: Vec<PathBuf>,
+    /// The control group of it and of all its descendants, if there could be one.
+    pub cgroup: Option<ProcessCgroup>,
+    /// Byte of the stream at which its last turn begins.
+    pub turn_from: u64,
+    /// The options that it was started with, or last switched to.
+    pub options: ProcessOptions,
+    /// True if it may have been given further rules with an answer, which hold to its end: it serves no further turn.
+    pub is_widened: bool,
+    /// True if it may read the results of joins.
+    pub reads_results: bool,
+    /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
+    pub output: Option<Arc<str>>,
+    /// Its spending so far.
+    pub spent: ProcessSpending,
+    /// The background tasks that live on in it between its turns.
+    pub background: BackgroundTasks,
+    /// True if it may have left processes behind that are out of reach of a signal to its group.
+    pub may_leave_others: bool,
+    /// Its session.
+    pub session: SessionId,
+    /// The pipe to its stdin.
+    pub stdin: Option<ChildStdin>,
+    /// Its lifetime, for counting; it ends before the slot is free.
+    pub life: Option<Rc<ProcessLifetime>>,
+    /// Its slot in the pool.
+    pub slot: Option<WorkerSlot>,
+    /// The time at which it was started, or found.
+    pub began: Instant,
+}
+
+/// The longest time that a process may take to read its input.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteTimeouts {
+    /// The maximum time.
+    pub longest: Duration,
+    /// The time from the moment that the run is told to stop.
+    pub grace: Duration,
+}
+
+impl WriteTimeouts {
+    async fn wait_until_expired(self, stop: &mut watch::Receiver<StopLevel>) {
+        let mut patient = stop.clone();
+        let grace = async {
+            match patient.wait_for(|&level| level > StopLevel::None).await.map(drop) {
+                Ok(()) => sleep(self.grace).await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = sleep(self.longest) => {}
+            () = grace => {}
+            () = stopped(stop) => {}
+        }
+    }
+}
+
+impl Worker {
+    /// Creates a process whose stream is read from `position` on.
+    ///
+    /// # Errors
+    /// The system's error for its stream.
+    pub fn new(
+        mut process: WorkerProcess,
+        files: ProcessFiles,
+        (session, position): (SessionId, u64),
+    ) -> std::io::Result<Self> {
+        let follower = StreamFollower::open(&files.stream, position)?;
+        let follower = follower.with_stderr(files.stderr.clone());
+        Ok(Self {
+            session,
+            stdin: process.take_stdin(),
+            process,
+            files,
+            follower,
+            configs: Vec::new(),
+            cgroup: None,
+            turn_from: position,
+            options: ProcessOptions::default(),
+            is_widened: false,
+            reads_results: false,
+            output: None,
+            spent: ProcessSpending::default(),
+            background: BackgroundTasks::default(),
+            may_leave_others: false,
+            slot: None,
+            life: None,
+            began: Instant::now(),
+        })
+    }
+
+    /// Writes to its stdin; returns false if that fails, because it has ended or does not read.
+    /// Returns before all is written when the run is told to stop.
+    pub async fn write(
+        &mut self,
+        text: &str,
+        stop: &mut watch::Receiver<StopLevel>,
+        timeouts: WriteTimeouts,
+    ) -> bool {
+        let Some(mut stdin) = self.stdin.take() else { return false };
+        let written = async {
+            stdin.write_all(text.as_bytes()).await?;
+            stdin.flush().await
+        };
+        let written = tokio::select! {
+            // A finished write counts, even if the process ends right after it.
+            biased;
+            written = written => written.is_ok(),
+            _ = self.process.exited() => false,
+            () = timeouts.wait_until_expired(stop) => false,
+        };
+        if written {
+            self.stdin = Some(stdin);
+        }
+        written
+    }
+
+    /// Writes to its stdin even if it was told to stop; returns false if that fails or takes too long.
+    pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
+        let Some(stdin) = &mut self.stdin else { return false };
+        let written = async {
+            stdin.write_all(text.as_bytes()).await?;
+            stdin.flush().await
+        };
+        let written = timeout(longest, written).await.is_ok_and(|written| written.is_ok());
+        if !written {
+            drop(self.stdin.take());
+        }
+        written
+    }
+
+    /// Asks it for changes, and returns whether it has made all of them before the time is up.
+    pub async fn switch(
+        &mut self,
+        switches: &[ProcessSwitch],
+        stream: &mut StreamParser,
+        stop: &mut watch::Receiver<StopLevel>,
+        timeouts: WriteTimeouts,
+    ) -> bool {
+        if switches.is_empty() {
+            return true;
+        }
+        let id = |at: usize| format!("switch-{}-{at}", self.turn_from);
+        let ids: Vec<String> = (0..switches.len()).map(id).collect();
+        let lines: String =
+            ids.iter().zip(switches).map(|(id, switch)| message::switch(id, switch)).collect();
+        if !self.write(&lines, stop, timeouts).await {
+            return false;
+        }
+        let has_made_all =
+            |stream: &StreamParser| ids.iter().all(|id| stream.answered_requests.has_granted(id));
+        let is_refused = |stream: &StreamParser| {
+            ids.iter().any(|id| stream.answered_requests.refusal(id).is_some())
+        };
+        // The prompt is not sent yet, so that a stop need not wait.
+        let level = stop.clone();
+        let is_done = |stream: &StreamParser| {
+            has_made_all(stream) || is_refused(stream) || *level.borrow() != StopLevel::None
+        };
+        self.read_until(stream, stop, timeouts.longest, is_done).await;
+        // They do not prove that the program has read the prompt.
+        stream.events = 0;
+        has_made_all(stream)
+    }
+
+    /// Reads its stream until a condition holds, it has ended, or it has taken too long.
+    pub async fn read_until(
+        &mut self,
+        stream: &mut StreamParser,
+        stop: &watch::Receiver<StopLevel>,
+        longest: Duration,
+        is_done: impl Fn(&StreamParser) -> bool,
+    ) {
+        let deadline = Instant::now() + longest;
+        while Instant::now() < deadline && *stop.borrow() != StopLevel::Now {
+            let has_ended = self.process.has_ended();
+            if self.follower.read(stream).is_err() || is_done(stream) || has_ended {
+                return;
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Drops the partial messages of its last turn from the stream. A process that is alive and not known to be idle
+    /// may still write, so its stream is left as it is. A stream that cannot be changed is left as well.
+    pub fn compact(&mut self) {
+        let is_alive = self.process.group().is_some_and(ProcessGroup::is_alive);
+        if is_alive && self.stdin.is_none() {
+            return;
+        }
+        let read = self.follower.position();
+        if let Ok(moved) =
+            partial_message_removal::compact(&self.files.stream, self.turn_from, read)
+        {
+            // If the position cannot be set, it stays behind the end of the stream, so nothing is read twice.
+            let _ = self.follower.move_to(moved);
+        }
+    }
+
+    /// Keeps only the end of its stderr.
+    pub fn cut_back_stderr(&self) {
+        if let Some(stderr) = &self.files.stderr {
+            captured_output::cut_back_at_end(stderr);
+        }
+    }
+
+    /// Notes that it is being ended, so that its slot is about to be free.
+    pub fn note_ending(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.note_ending();
+        }
+    }
+
+    /// Ends it with all its processes.
+    pub async fn shut_down(
+        mut self,
+        marker: &EnvironmentMarker,
+        stop: &watch::Receiver<StopLevel>,
+        how: ShutdownMode,
+    ) {
+        self.end(marker, stop, how).await;
+    }
+
+    /// Ends it with all its processes, for a caller that still reads its output. It keeps its slot: the next process in
+    /// that replaces its stderr.
+    pub async fn end(
+        &mut self,
+        marker: &EnvironmentMarker,
+        stop: &watch::Receiver<StopLevel>,
+        how: ShutdownMode,
+    ) {
+        let how = if self.background.has_running() { ShutdownMode::Now } else { how };
+        self.note_ending();
+        if let Some(tasks) = self.background.names() {
+            tracing::warn!(
+                "{tasks} was still running, and is ended with the process {} that ran it",
+                self.files.name
+            );
+        }
+        drop(self.stdin.take());
+        self.process.end(stop, how).await;
+        self.cut_back_stderr();
+        point("rest.group");
+        if let Some(group) = self.cgroup.take() {
+            group.end(self.may_leave_others).await;
+        }
+        if self.may_leave_others || self.began.elapsed() > BRIEF_LIFETIME {
+            orphans::sweep(marker, |process| process == self.files.name).await;
+            subreaper::end_unclaimed(marker).await;
+        }
+        remove_configs(&self.configs);
+        point("rest.after");
+    }
+
+    /// Gives up its slot, and with it the file that has its stderr.
+    pub fn free_slot(&mut self) {
+        drop(self.life.take());
+        drop(self.slot.take());
+    }
+}
+
+/// Age after which a process has taken most of its memory.
+const GROWN_AGE: Duration = Duration::from_secs(5);
+
+/// A process's lifetime, as long as this is held.
+#[derive(Debug)]
+pub struct ProcessLifetime {
+    began: Instant,
+    idle: Cell<bool>,
+}
+
+impl ProcessLifetime {
+    /// Notes that the process waits for a turn, or has one.
+    pub fn set_idle(&self, idle: bool) {
+        self.idle.set(idle);
+    }
+}
+
+/// The lifetimes of all processes.
+#[derive(Debug, Default)]
+pub struct ProcessCounts(RefCell<Vec<Weak<ProcessLifetime>>>);
+
+impl ProcessCounts {
+    /// Adds a process.
+    pub fn add(&self) -> Rc<ProcessLifetime> {
+        let life = Rc::new(ProcessLifetime { began: Instant::now(), idle: Cell::new(false) });
+        let mut lives = self.0.borrow_mut();
+        lives.retain(|life| life.strong_count() > 0);
+        lives.push(Rc::downgrade(&life));
+        life
+    }
+
+    /// Returns the number of grown processes that have a turn.
+    pub fn grown_at_work(&self) -> usize {
+        let lives = self.0.borrow();
+        let grown =
+            |life: &Rc<ProcessLifetime>| !life.idle.get() && life.began.elapsed() > GROWN_AGE;
+        lives.iter().filter_map(Weak::upgrade).filter(grown).count()
+    }
+}
+
+/// The kind of a file of settings.
+const SETTINGS: &str = "settings";
+
+/// The kind of a file of MCP servers, before its number.
+const SERVERS: &str = "mcp-";
+
+/// A configuration, and the file that it is passed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// The configuration.
+    content: Map<String, Value>,
+}
+
+impl ConfigFile {
+    /// Writes the file, readable by its owner alone.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn write(&self) -> Result<(), Error> {
+        // A file that lies there is not raymond's: a link would be followed, and a FIFO would block.
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut new = File::options();
+        let mut file = new.write(true).create_new(true).mode(0o600).open(&self.path)?;
+        file.write_all(&serde_json::to_vec(&self.content)?)
+    }
+}
+
+/// Replaces the MCP servers and settings in some options by files whose paths begin with `stem`; returns these.
+/// Definitions of sub-agents stay: not every version takes a file of them.
+pub fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFile> {
+    let mut files = Vec::new();
+    let mut take_out = |config: &mut ConfigSource, ending: String| {
+        let ConfigSource::Inline(content) = config else { return };
+        let path = PathBuf::from(format!("{}.{ending}", stem.display()));
+        files.push(ConfigFile { content: std::mem::take(content), path: path.clone() });
+        *config = ConfigSource::File(path.display().to_string());
+    };
+    for (index, config) in options.mcp_config.iter_mut().flatten().enumerate() {
+        take_out(config, format!("{SERVERS}{index}.json"));
+    }
+    if let Some(settings) = &mut options.settings {
+        take_out(settings, format!("{SETTINGS}.json"));
+    }
+    files
+}
+
+/// The files of a process that is about to start. They are removed when this is dropped, unless they are left to the
+/// process.
+#[derive(Debug)]
+pub struct ConfigFiles(Vec<PathBuf>);
+
+impl ConfigFiles {
+    /// Writes what [`take_out_configs`] has taken out of some options.
+    ///
+    /// # Errors
+    /// The file, and the system's error.
+    pub fn write(configs: &[ConfigFile]) -> Result<Self, (PathBuf, Error)> {
+        let files = Self(configs.iter().map(|config| config.path.clone()).collect());
+        for config in configs {
+            config.write().map_err(|error| (config.path.clone(), error))?;
+        }
+        Ok(files)
+    }
+
+    /// Leaves the files to the process, and returns their paths.
+    pub fn leave(mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for ConfigFiles {
+    fn drop(&mut self) {
+        remove_configs(&self.0);
+    }
+}
+
+/// Removes files that nobody reads any more. A file that cannot be removed is named in a warning.
+pub fn remove_configs(paths: &[PathBuf]) {
+    for path in paths {
+        if let Err(error) = std::fs::remove_file(path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!("{}: cannot be removed: {error}", path.display());
+        }
+    }
+}
+
+/// Removes the files of all processes but those to keep, given by name: a raymond that was killed left them. It reads
+/// the whole directory, so it is not called for each process.
+pub fn remove_all_configs_but(folder: &Path, keep: &[String]) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| {
+        let process = path.file_name().and_then(OsStr::to_str).and_then(process_of);
+        process.is_some_and(|process| !keep.iter().any(|kept| kept == process))
+    });
+    remove_configs(&paths.collect::<Vec<_>>());
+}
+
+/// Returns the name of the process that a configuration file is of.
+fn process_of(file: &str) -> Option<&str> {
+    let name = file.strip_suffix(".json")?;
+    let (process, kind) = name.rsplit_once('.')?;
+    (kind == SETTINGS || kind.starts_with(SERVERS)).then_some(process)
+}
+
+#[cfg(test)]
+mod config_files_tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn inline_config_is_passed_in_private_file() {
+        let folder = tempfile::TempDir::new().expect("a directory");
+        let server = json!({ "mcpServers": { "x": { "env": { "TOKEN": "secret" } } } });
+        let mut options: TurnOptions = serde_json::from_value(json!({
+            "mcp_config": ["own.json", server], "settings": { "a": 1 }, "agents": { "b": {} },
+        }))
+        .expect("options");
+        let files = take_out_configs(&mut options, &folder.path().join("main-1-0"));
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let expected = json!({
+            "mcp_config": ["own.json", path("main-1-0.mcp-1.json")],
+            "settings": path("main-1-0.settings.json"),
+            "agents": { "b": {} },
+        });
+        assert_eq!(serde_json::to_value(&options).expect("JSON"), expected);
+        for file in &files {
+            file.write().expect("written");
+            let mode = file.path.metadata().expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        let written = std::fs::read(&files[0].path).expect("there");
+        let written: serde_json::Value = serde_json::from_slice(&written).expect("JSON");
+        assert_eq!(written, server);
+        let other = folder.path().join("other");
+        std::fs::write(&other, "mine").expect("written");
+        std::fs::remove_file(&files[1].path).expect("removed");
+        std::os::unix::fs::symlink(&other, &files[1].path).expect("linked");
+        files[1].write().expect("written");
+        assert_eq!(std::fs::read_to_string(&other).expect("there"), "mine", "no link is followed");
+        let left = || std::fs::read_dir(folder.path()).expect("read").count();
+        remove_all_configs_but(folder.path(), &["main-1-0".to_owned()]);
+        assert_eq!(left(), 3, "those of a process that lives are kept");
+        drop(ConfigFiles::write(&files).expect("written"));
+        assert_eq!(left(), 1, "only what is no configuration is left");
+    }
+}

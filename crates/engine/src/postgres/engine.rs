@@ -1,0 +1,314 @@
+//! The engine as a value: its address, its connections, and what tells waiters of news.
+//!
+//! The thread that drives the connections of an engine, until the engine is dropped.
+//!
+//! Wakes those who wait on other machines, after what they wait for is durable.
+//!
+//! `NOTIFY` takes a lock of the whole server while its transaction commits. With the write in that transaction, all
+//! writes would wait for the disk one after the other. So it is a statement of its own, and one at a time carries all
+//! that has come about meanwhile: each wakes all processes of the server that listen, whatever they listen to. If it is
+//! lost, those who wait look again in two seconds.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io, thread};
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+use crate::host_registry::HostClaim;
+use crate::postgres::calls::{
+    CALL_LIMIT, LARGE_CALL_LIMIT, Links, Parameter, number, stored, text, texts,
+};
+use crate::postgres::failure::Failure;
+use crate::postgres::listener::Listener;
+use crate::postgres::received_mail::{ReceivedMail, ToldMail};
+use crate::postgres::settings::PostgresSettings;
+use crate::shared_log::RunLease;
+use crate::{Engine, EngineAddress, EngineError};
+use raymond_model::host::HostName;
+use raymond_model::id::RunId;
+
+/// A `PostgreSQL` database as an engine.
+pub(crate) struct PostgresEngine {
+    links: Arc<Links>,
+    pub(super) wakes: Wakes,
+    pub(super) listener: Listener,
+    pub(super) told: ToldMail,
+    pub(super) received: ReceivedMail,
+    /// The last field: the thread outlives what uses it.
+    _thread: EngineThread,
+}
+
+impl fmt::Debug for PostgresEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PostgresEngine").field(self.address()).finish()
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn address(&self) -> &EngineAddress {
+        &self.links.address
+    }
+}
+
+impl PostgresEngine {
+    /// Connects to the database, and makes the tables if there are none.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
+    pub(crate) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
+        let settings = PostgresSettings::read(address)?;
+        let thread = EngineThread::start().map_err(|error| {
+            Failure::unreachable(address, format!("this machine has no thread for it: {error}"))
+        })?;
+        let handle = thread.handle().clone();
+        let links = Arc::new(Links::new(address.clone(), settings, handle));
+        let (wakes, listener) = (Wakes::new(links.clone()), Listener::new(links.clone()));
+        let (told, received) = (ToldMail::default(), ReceivedMail::default());
+        let engine = Self { links, wakes, listener, told, received, _thread: thread };
+        engine.warn_of_losses()?;
+        Ok(engine)
+    }
+
+    /// Warns if a failure of the server's machine can lose what was acknowledged, as its owner has decided.
+    fn warn_of_losses(&self) -> Result<(), Failure> {
+        let row = self.row("SELECT current_setting('fsync') = 'off'", &[])?;
+        if row.map_or(Ok(false), |row| self.column(&row, 0))? {
+            let engine = self.address();
+            tracing::warn!(%engine, "fsync is off: what it acknowledged can be lost when its machine fails");
+        }
+        Ok(())
+    }
+
+    /// Returns the connections.
+    pub(super) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// Makes a statement, and returns its rows.
+    pub(super) fn rows(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        self.links.call(CALL_LIMIT, statement, parameters)
+    }
+
+    /// Makes a statement that may carry much, and returns its rows.
+    pub(super) fn many_rows(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        self.links.call(LARGE_CALL_LIMIT, statement, parameters)
+    }
+
+    /// Makes a statement, and returns its first row.
+    pub(super) fn row(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Row>, Failure> {
+        Ok(self.rows(statement, parameters)?.into_iter().next())
+    }
+
+    /// Returns a column of a row.
+    pub(super) fn column<'r, T: FromSql<'r>>(&self, row: &'r Row, at: usize) -> Result<T, Failure> {
+        row.try_get(at).map_err(|error| {
+            Failure::damaged(self.address(), "the schema raymond", error.to_string())
+        })
+    }
+
+    /// Returns a number of a row that is never negative.
+    pub(super) fn count(&self, row: &Row, at: usize) -> Result<u64, Failure> {
+        let stored: i64 = self.column(row, at)?;
+        u64::try_from(stored).map_err(|_| {
+            Failure::damaged(self.address(), "the schema raymond", format!("{stored} is negative"))
+        })
+    }
+
+    /// Makes a statement behind the fence of a run. `parameters` are those after the run and the epoch.
+    pub(super) fn rows_of_run(
+        &self,
+        lease: &RunLease,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, EngineError> {
+        let (run, epoch) = (lease.run.as_str(), stored(lease.epoch));
+        let rows = self.rows(statement, &[&[text(&run), number(&epoch)], parameters].concat())?;
+        if rows.is_empty() { Err(self.taken_over(lease)?) } else { Ok(rows) }
+    }
+
+    /// Makes a statement behind the fence of a host. `parameters` are those after the host and the epoch.
+    pub(super) fn rows_of_host(
+        &self,
+        claim: &HostClaim,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, EngineError> {
+        let (host, epoch) = (claim.host.as_str(), stored(claim.epoch.0));
+        let rows = self.rows(statement, &[&[text(&host), number(&epoch)], parameters].concat())?;
+        if rows.is_empty() {
+            return Err(EngineError::HostFenced { host: claim.host.clone() });
+        }
+        Ok(rows)
+    }
+
+    /// Returns why the fence of a lease was empty.
+    pub(super) fn taken_over(&self, lease: &RunLease) -> Result<EngineError, Failure> {
+        if self.has_run(&lease.run)? {
+            Ok(EngineError::TakenOver { run: lease.run.clone() })
+        } else {
+            Ok(self.no_such_run(&lease.run))
+        }
+    }
+
+    /// Returns whether there is a run.
+    pub(super) fn has_run(&self, run: &RunId) -> Result<bool, Failure> {
+        let found = self.row("SELECT 1 FROM raymond.run WHERE run = $1", &[text(&run.as_str())])?;
+        Ok(found.is_some())
+    }
+
+    /// Returns the error about a run that is not there.
+    pub(super) fn no_such_run(&self, run: &RunId) -> EngineError {
+        EngineError::NoSuchRun { engine: self.address().to_string(), run: run.clone() }
+    }
+}
+
+/// The thread. Callers drive their own statements on their own threads; it drives the sockets, the clock and the tasks.
+#[derive(Debug)]
+pub(super) struct EngineThread {
+    handle: Handle,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+impl EngineThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The error of the system if it has no thread or no descriptor left.
+    pub(super) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        thread::Builder::new().name("postgres".to_owned()).spawn(move || {
+            // An error says that the sender was dropped, which is the only message.
+            let _ = runtime.block_on(stopped);
+            // A name that is still looked up would hold the thread.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { handle, _stop: stop })
+    }
+
+    /// Returns the handle for tasks and for callers.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+/// The time between two notifications, so that much news at once wakes the server's processes once.
+const PAUSE: Duration = Duration::from_millis(3);
+
+/// What somebody may wait for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Topic<'a> {
+    /// Requests for a host.
+    Host(&'a HostName),
+    /// Replies and commands for a run.
+    Run(&'a RunId),
+    /// The changes of facts.
+    Facts,
+}
+
+impl Topic<'_> {
+    /// Returns the channel of the topic. It has a hash in place of the name, which may be too long; two topics on one
+    /// channel only look once too often.
+    pub(super) fn channel(self) -> String {
+        let (kind, name) = match self {
+            Self::Host(host) => ("host", host.as_str()),
+            Self::Run(run) => ("run", run.as_str()),
+            Self::Facts => ("facts", ""),
+        };
+        // FNV-1a, the same on all machines and in all versions.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("raymond_{kind}_{hash:016x}")
+    }
+}
+
+/// The channels that are to be notified.
+#[derive(Debug, Default)]
+struct Pending {
+    channels: BTreeSet<String>,
+    is_running: bool,
+}
+
+/// Notifies channels.
+#[derive(Debug)]
+pub(super) struct Wakes {
+    links: Arc<Links>,
+    pending: Arc<Mutex<Pending>>,
+}
+
+impl Wakes {
+    pub(super) fn new(links: Arc<Links>) -> Self {
+        Self { links, pending: Arc::default() }
+    }
+
+    /// Wakes who waits for these topics, soon.
+    pub(super) fn wake<'a>(&self, topics: impl IntoIterator<Item = Topic<'a>>) {
+        let mut pending = lock(&self.pending);
+        pending.channels.extend(topics.into_iter().map(Topic::channel));
+        if !pending.channels.is_empty() && !pending.is_running {
+            pending.is_running = true;
+            self.links.handle.spawn(notify(self.links.clone(), self.pending.clone()));
+        }
+    }
+}
+
+/// Notifies until nothing is pending.
+async fn notify(links: Arc<Links>, pending: Arc<Mutex<Pending>>) {
+    loop {
+        let channels: Vec<String> = {
+            let mut pending = lock(&pending);
+            let channels = std::mem::take(&mut pending.channels);
+            pending.is_running = !channels.is_empty();
+            channels.into_iter().collect()
+        };
+        if channels.is_empty() {
+            return;
+        }
+        let statement =
+            "SELECT pg_catalog.pg_notify(channel, '') FROM pg_catalog.unnest($1) AS channel";
+        if let Err(failure) = links.ask(CALL_LIMIT, statement, &[texts(&channels)]).await {
+            tracing::debug!(error = %failure.error, "nobody was woken");
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
+    pending.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod wakes_tests {
+    use super::*;
+
+    #[test]
+    fn channels_fit_into_names_of_the_database() {
+        let run = RunId::parse(&"x".repeat(64)).expect("an id");
+        let host = HostName::parse("a").expect("a name");
+        let channels = [Topic::Run(&run), Topic::Facts, Topic::Host(&host)].map(Topic::channel);
+        assert_eq!(channels[2], "raymond_host_af63dc4c8601ec8c");
+        assert!(channels.iter().all(|channel| channel.len() < 64), "{channels:?}");
+        assert_ne!(channels[0], channels[1]);
+    }
+}

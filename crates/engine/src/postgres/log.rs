@@ -1,0 +1,180 @@
+//! The logs of runs, and their leases.
+
+use std::time::Duration;
+
+use super::engine::PostgresEngine;
+use super::failure::Failure;
+use crate::postgres::calls::{number, numbers, seconds, stored, stored_limit, text, texts};
+use crate::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
+use crate::{Engine, EngineError};
+use raymond_model::id::RunId;
+
+const CREATE: &str = "WITH made AS (INSERT INTO raymond.run (run, terms, epoch, holder, lease_until) \
+    VALUES ($1, $2, 1, $3, clock_timestamp() + make_interval(secs => $4)) \
+    ON CONFLICT (run) DO NOTHING RETURNING run), \
+    put AS (INSERT INTO raymond.log (run, seq, epoch, line) \
+    SELECT made.run, new.seq, 1, new.line FROM made, ROWS FROM (pg_catalog.unnest($5), pg_catalog.unnest($6)) AS new (seq, line)) \
+    SELECT run FROM made";
+
+/// Returns the epoch, and whether the run was made of these terms and lines by this holder.
+const COMPARE: &str = "SELECT epoch, terms = $2 AND holder IS NOT DISTINCT FROM $3 AND $4 = \
+    (SELECT coalesce(pg_catalog.array_agg(line ORDER BY seq), '{}') FROM raymond.log \
+    WHERE run = $1 AND epoch = 1 AND seq <= pg_catalog.cardinality($4)) \
+    FROM raymond.run WHERE run = $1";
+
+/// The condition is evaluated on the newest version of the row, if another claim has changed it meanwhile.
+const CLAIM: &str = "UPDATE raymond.run SET epoch = epoch + 1, holder = $2, has_ended = false, \
+    lease_until = clock_timestamp() + make_interval(secs => $3) \
+    WHERE run = $1 AND (holder IS NULL OR holder = $2 OR lease_until <= clock_timestamp()) \
+    RETURNING epoch";
+
+/// A lease that was given back stays so.
+const RENEW: &str = "UPDATE raymond.run SET lease_until = CASE WHEN holder IS NOT NULL \
+    THEN clock_timestamp() + make_interval(secs => $3) END \
+    WHERE run = $1 AND epoch = $2 RETURNING 1";
+
+const RELEASE: &str = "UPDATE raymond.run SET holder = NULL, lease_until = NULL, has_ended = $3 \
+    WHERE run = $1 AND epoch = $2 RETURNING 1";
+
+const RUNS: &str = "SELECT run, \
+    (SELECT coalesce(max(seq), 0) FROM raymond.log WHERE log.run = run.run), \
+    CASE WHEN lease_until > clock_timestamp() THEN holder END, has_ended, \
+    NOT has_ended AND holder IS NOT NULL AND lease_until <= clock_timestamp() \
+    FROM raymond.run ORDER BY run";
+
+/// How often a claim is made that met another one.
+const ATTEMPTS: u32 = 3;
+
+/// The longest lease.
+const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
+
+fn lease_seconds(time: Duration) -> f64 {
+    time.min(LONGEST_LEASE).as_secs_f64()
+}
+
+impl SharedLog for PostgresEngine {
+    fn create_run(
+        &self,
+        new: &NewSharedRun,
+        holder: &str,
+        lease_time: Duration,
+    ) -> Result<RunLease, EngineError> {
+        let lease = RunLease { run: new.run.clone(), epoch: 1 };
+        if let Some((line, seq)) = new.lines.iter().zip(1..).find(|(line, seq)| line.seq != *seq) {
+            let why = format!("record {} was given instead of record {seq}", line.seq);
+            return Err(
+                Failure::damaged(self.address(), &format!("the run {}", new.run), why).into()
+            );
+        }
+        let run = new.run.as_str();
+        let seqs: Vec<i64> = new.lines.iter().map(|line| stored(line.seq)).collect();
+        let lines: Vec<&str> = new.lines.iter().map(|line| line.text.as_str()).collect();
+        let time = lease_seconds(lease_time);
+        let made = [
+            text(&run),
+            text(&new.terms),
+            text(&holder),
+            seconds(&time),
+            numbers(&seqs),
+            texts(&lines),
+        ];
+        if self.row(CREATE, &made)?.is_some() {
+            return Ok(lease);
+        }
+        let compared = [text(&run), text(&new.terms), text(&holder), texts(&lines)];
+        let Some(row) = self.row(COMPARE, &compared)? else {
+            return Err(self.no_such_run(&new.run));
+        };
+        if self.count(&row, 0)? == 1 && self.column(&row, 1)? {
+            self.renew_lease(&lease, lease_time)?;
+            return Ok(lease);
+        }
+        Err(EngineError::RunExists { engine: self.address().to_string(), run: new.run.clone() })
+    }
+
+    fn claim_run(
+        &self,
+        run: &RunId,
+        holder: &str,
+        lease_time: Duration,
+    ) -> Result<RunLease, EngineError> {
+        let (id, time) = (run.as_str(), lease_seconds(lease_time));
+        for _ in 0..ATTEMPTS {
+            if let Some(row) = self.row(CLAIM, &[text(&id), text(&holder), seconds(&time)])? {
+                return Ok(RunLease { run: run.clone(), epoch: self.count(&row, 0)? });
+            }
+            let found = self.row("SELECT holder FROM raymond.run WHERE run = $1", &[text(&id)])?;
+            let Some(row) = found else { return Err(self.no_such_run(run)) };
+            // Otherwise it was given back just now.
+            if let Some(holder) = self.column(&row, 0)? {
+                let engine = self.address().to_string();
+                return Err(EngineError::Supervised { engine, run: run.clone(), holder });
+            }
+        }
+        let why = format!("others claimed and left the run {run} again and again");
+        Err(Failure::unreachable(self.address(), why).into())
+    }
+
+    fn renew_lease(&self, lease: &RunLease, lease_time: Duration) -> Result<(), EngineError> {
+        self.rows_of_run(lease, RENEW, &[seconds(&lease_seconds(lease_time))]).map(drop)
+    }
+
+    fn release_run(&self, lease: &RunLease, has_ended: bool) -> Result<(), EngineError> {
+        self.rows_of_run(lease, RELEASE, &[super::calls::flag(&has_ended)]).map(drop)
+    }
+
+    fn append(&self, lease: &RunLease, lines: &[LogLine]) -> Result<(), EngineError> {
+        self.append_lines(lease, lines)
+    }
+
+    fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
+        let (id, past, most) = (run.as_str(), stored(after), stored_limit(limit));
+        let statement =
+            "SELECT seq, line FROM raymond.log WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let rows = self.many_rows(statement, &[text(&id), number(&past), number(&most)])?;
+        if rows.is_empty() && !self.has_run(run)? {
+            return Err(self.no_such_run(run));
+        }
+        let mut lines = Vec::with_capacity(rows.len());
+        for (row, seq) in rows.iter().zip(after.saturating_add(1)..) {
+            if self.count(row, 0)? != seq {
+                let (what, why) = (format!("the run {run}"), format!("record {seq} is missing"));
+                return Err(Failure::damaged(self.address(), &what, why).into());
+            }
+            lines.push(LogLine { seq, text: self.column(row, 1)? });
+        }
+        Ok(lines)
+    }
+
+    fn terms(&self, run: &RunId) -> Result<String, EngineError> {
+        let row =
+            self.row("SELECT terms FROM raymond.run WHERE run = $1", &[text(&run.as_str())])?;
+        let row = row.ok_or_else(|| self.no_such_run(run))?;
+        Ok(self.column(&row, 0)?)
+    }
+
+    fn set_terms(&self, lease: &RunLease, terms: &str) -> Result<(), EngineError> {
+        let statement =
+            "UPDATE raymond.run SET terms = $3 WHERE run = $1 AND epoch = $2 RETURNING 1";
+        self.rows_of_run(lease, statement, &[text(&terms)]).map(drop)
+    }
+
+    fn runs(&self) -> Result<Vec<SharedRun>, EngineError> {
+        let rows = self.many_rows(RUNS, &[])?;
+        let run = |row| -> Result<SharedRun, EngineError> {
+            let id: &str = self.column(row, 0)?;
+            let run = RunId::parse(id).map_err(|error| {
+                Failure::damaged(self.address(), "the schema raymond", error.to_string())
+            })?;
+            let last = self.count(row, 1)?;
+            Ok(SharedRun {
+                run,
+                last,
+                holder: self.column(row, 2)?,
+                has_ended: self.column(row, 3)?,
+                is_abandoned: self.column(row, 4)?,
+            })
+        };
+        rows.iter().map(run).collect()
+    }
+}

@@ -1,0 +1,425 @@
+//! The engine as a value: its address, and the way to its objects.
+//!
+//! The last looks for mail: whoever has found some a moment ago looks again, and whoever waits in vain looks seldom.
+//!
+//! To be woken costs the server more than a look, and a look that goes with other calls costs it little.
+//!
+//! The news that waiters were told of, so that the same news do not wake them twice.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+
+use crate::restate::calls::{CALL_LIMIT, CalledHandler, ObjectCaller};
+use crate::restate::failure::{damaged, refused, unreachable};
+use crate::restate::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, SenderNumber};
+use crate::restate::objects::shell::{ALL, INDEX, LOOK, RUN};
+use crate::restate::objects::state::{IndexAnswer, IndexLook, VERSION};
+use crate::restate::run_batches::{RunBatches, call_within};
+use crate::restate::serving::{ClientThread, RestateSettings, client};
+use crate::shared_log::RunLease;
+use crate::{Engine, EngineAddress, EngineError};
+use raymond_model::id::RunId;
+
+/// A Restate server as an engine.
+pub(crate) struct RestateEngine {
+    pub(super) caller: ObjectCaller,
+    pub(super) seen: SeenNews,
+    pub(super) looks: MailLooks,
+    pub(super) waits: OpenWaits,
+    pub(super) batches: RunBatches,
+    pub(super) sent_keys: SentKeys,
+    /// The last field: the thread outlives what uses it.
+    _thread: ClientThread,
+}
+
+impl fmt::Debug for RestateEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RestateEngine").field(self.address()).finish()
+    }
+}
+
+impl Engine for RestateEngine {
+    fn address(&self) -> &EngineAddress {
+        &self.caller.address
+    }
+}
+
+impl RestateEngine {
+    /// Connects to the server, and asks its objects for their version.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
+    pub(crate) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
+        let settings = RestateSettings::read(address)?;
+        let thread = ClientThread::start().map_err(|error| {
+            unreachable(address, format!("this machine has no thread for it: {error}"))
+        })?;
+        let client = client().map_err(|why| refused(address, why))?;
+        let handle = thread.handle.clone();
+        let caller = ObjectCaller::new(address.clone(), settings.ingress, client, handle);
+        let (seen, looks, waits, batches, sent_keys) = Default::default();
+        let engine = Self { caller, seen, looks, waits, batches, sent_keys, _thread: thread };
+        match engine.index(&IndexLook::Version)? {
+            IndexAnswer::Version(VERSION) => Ok(engine),
+            IndexAnswer::Version(found) => {
+                let engine = address.to_string();
+                Err(EngineError::Version { engine, found, known: VERSION })
+            }
+            other => Err(engine.unexpected(&other)),
+        }
+    }
+
+    /// Asks the index.
+    pub(super) fn index(&self, look: &IndexLook) -> Result<IndexAnswer, EngineError> {
+        let called = CalledHandler { service: INDEX, key: ALL, handler: LOOK };
+        self.caller.call(called, look, CALL_LIMIT)
+    }
+
+    /// Calls a run.
+    pub(super) fn run(&self, run: &RunId, call: &RunCall) -> Result<RunAnswer, EngineError> {
+        self.run_patiently(run, call, Duration::ZERO)
+    }
+
+    /// Calls a run together with others, or after that time.
+    pub(super) fn run_patiently(
+        &self,
+        run: &RunId,
+        call: &RunCall,
+        patience: Duration,
+    ) -> Result<RunAnswer, EngineError> {
+        let answer = self.batches.call(&self.caller, run.as_str(), (call, patience))?;
+        self.judged(run, answer)
+    }
+
+    /// Calls a run within this time, and not together with other calls.
+    pub(super) fn run_within(
+        &self,
+        run: &RunId,
+        call: &RunCall,
+        limit: Duration,
+    ) -> Result<RunAnswer, EngineError> {
+        let answer = call_within(&self.caller, run.as_str(), call, limit)?;
+        self.judged(run, answer)
+    }
+
+    /// Asks a run.
+    pub(super) fn run_look(&self, run: &RunId, look: &RunLook) -> Result<RunAnswer, EngineError> {
+        let called = CalledHandler { service: RUN, key: run.as_str(), handler: LOOK };
+        let answer = self.caller.call(called, look, super::calls::LARGE_CALL_LIMIT)?;
+        self.judged(run, answer)
+    }
+
+    /// Has a run do what only its newest supervisor may.
+    pub(super) fn leased(
+        &self,
+        lease: &RunLease,
+        deed: LeasedDeed,
+    ) -> Result<RunAnswer, EngineError> {
+        self.run(&lease.run, &RunCall::Leased { epoch: lease.epoch, deed })
+    }
+
+    /// Returns the error that an answer stands for.
+    fn judged(&self, run: &RunId, answer: RunAnswer) -> Result<RunAnswer, EngineError> {
+        let (engine, run) = (self.address().to_string(), run.clone());
+        match answer {
+            RunAnswer::NoSuchRun => Err(EngineError::NoSuchRun { engine, run }),
+            RunAnswer::RunExists => Err(EngineError::RunExists { engine, run }),
+            RunAnswer::Supervised { holder } => {
+                Err(EngineError::Supervised { engine, run, holder })
+            }
+            RunAnswer::TakenOver => Err(EngineError::TakenOver { run }),
+            RunAnswer::Unfit { why } => Err(damaged(self.address(), format!("the run {run}"), why)),
+            RunAnswer::Done
+            | RunAnswer::Fenced
+            | RunAnswer::Crossed
+            | RunAnswer::Epoch(_)
+            | RunAnswer::Lines { .. }
+            | RunAnswer::Terms(_)
+            | RunAnswer::Commands(_)
+            | RunAnswer::Keys(_)
+            | RunAnswer::Fate(_)
+            | RunAnswer::Requests(_)
+            | RunAnswer::Begun(_)
+            | RunAnswer::Replies(_)
+            | RunAnswer::QuestionReply(_)
+            | RunAnswer::Summary { .. } => Ok(answer),
+        }
+    }
+
+    /// Returns the error about an answer that belongs to another call.
+    pub(super) fn unexpected(&self, answer: &impl fmt::Debug) -> EngineError {
+        let shown = format!("{answer:?}");
+        let start: String = shown.chars().take(100).collect();
+        damaged(self.address(), "an object", format!("it gave the answer to another call: {start}"))
+    }
+}
+
+/// Returns a time in milliseconds.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A wait that is under way. It brings the number of the last news.
+pub(super) type OpenWait = JoinHandle<Result<u64, EngineError>>;
+
+/// The waits that are under way.
+#[derive(Debug, Default)]
+pub(super) struct OpenWaits(Mutex<HashMap<ReceiverName, OpenWait>>);
+
+impl OpenWaits {
+    /// Takes the wait of a receiver, if one is under way.
+    pub(super) fn take(&self, receiver: &ReceiverName) -> Option<OpenWait> {
+        self.lock().remove(receiver)
+    }
+
+    /// Keeps the wait of a receiver for the next caller.
+    pub(super) fn keep(&self, receiver: ReceiverName, wait: OpenWait) {
+        self.lock().insert(receiver, wait);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, OpenWait>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The number of keys after which the older ones are not known any more. The objects know fewer.
+const MOST: usize = 16_384;
+
+/// The hashes of the keys. Two keys with the same one cost no more than a longer look.
+#[derive(Debug, Default)]
+struct KnownHashes {
+    newer: HashSet<u64>,
+    older: HashSet<u64>,
+    number: u64,
+}
+
+/// The keys that were sent, and the name that the objects know this process by.
+#[derive(Debug)]
+pub(super) struct SentKeys {
+    sender: String,
+    hasher: RandomState,
+    known: Mutex<KnownHashes>,
+}
+
+impl Default for SentKeys {
+    fn default() -> Self {
+        // Its seeds are random, so no other process has the name.
+        let hasher = RandomState::new();
+        let sender = format!("{:016x}", hasher.hash_one("sender"));
+        Self { sender, hasher, known: Mutex::default() }
+    }
+}
+
+impl SentKeys {
+    /// Returns the number of a call that sends these keys, and whether one of them was sent before.
+    pub(super) fn send<'k>(&self, keys: impl Iterator<Item = &'k str>) -> (SenderNumber, bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_again = false;
+        for hash in keys.map(|key| self.hasher.hash_one(key)) {
+            let is_new = known.newer.insert(hash);
+            is_again |= !is_new || known.older.contains(&hash);
+            if known.newer.len() >= MOST {
+                known.older = std::mem::take(&mut known.newer);
+            }
+        }
+        known.number += 1;
+        (SenderNumber { sender: self.sender.clone(), number: known.number }, is_again)
+    }
+
+    /// Returns the number of a call that sends nothing.
+    pub(super) fn number(&self) -> SenderNumber {
+        self.send(std::iter::empty()).0
+    }
+}
+
+/// The time after which whoever has found mail looks again, if no other call has taken its look along before.
+pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(15);
+
+/// The time after mail was found for which the receiver looks instead of waiting.
+const LOOKING_TIME: Duration = Duration::from_millis(60);
+
+/// The time for which the runs of a host need not be asked for. While there is mail all the time, a new run is found up to so
+/// much later.
+const KNOWN_RUNS: Duration = Duration::from_millis(200);
+
+/// The time for which a look that found nothing need not be made again while a wait brings no news.
+const EMPTY_LOOK_TIME: Duration = Duration::from_secs(3);
+
+/// Somebody who has mail: the name of the service, and the key of the object.
+pub(super) type ReceiverName = (&'static str, String);
+
+/// The runs that a host asks when it looks again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RunsToAsk {
+    Known(Vec<RunId>),
+    Unknown,
+}
+
+/// The last look of a receiver.
+#[derive(Debug, Default)]
+struct MailLook {
+    /// The time at which mail was found last, and whether the receiver has been told to look since.
+    found: Option<(Instant, bool)>,
+    /// The receiver was told to look again, and has not done so.
+    looks_again: bool,
+    /// The time of the last look if it found nothing, and whether a wait has brought no news since.
+    empty: Option<(Instant, bool)>,
+    /// The runs that a host was told last, and when.
+    runs: Option<(Vec<RunId>, Instant)>,
+}
+
+/// The last looks of all receivers.
+#[derive(Debug, Default)]
+pub(super) struct MailLooks(Mutex<HashMap<ReceiverName, MailLook>>);
+
+impl MailLooks {
+    /// Notes a look, and whether it has found mail.
+    pub(super) fn note(&self, receiver: ReceiverName, has_found: bool, now: Instant) {
+        let mut looks = self.lock();
+        let look = looks.entry(receiver).or_default();
+        if has_found {
+            (look.found, look.empty) = (Some((now, false)), None);
+        } else {
+            look.empty = Some((now, false));
+        }
+    }
+
+    /// Notes that a wait has brought no news.
+    pub(super) fn note_empty_wait(&self, receiver: ReceiverName) {
+        if let Some((_, has_waited)) = &mut self.lock().entry(receiver).or_default().empty {
+            *has_waited = true;
+        }
+    }
+
+    /// Returns whether a receiver may skip its next look: the last one has found nothing, a moment ago, and a wait has brought no
+    /// news since.
+    pub(super) fn take_empty_wait(&self, receiver: &ReceiverName, now: Instant) -> bool {
+        let mut looks = self.lock();
+        let empty = looks.get_mut(receiver).and_then(|look| look.empty.as_mut());
+        empty.is_some_and(|(at, has_waited)| {
+            std::mem::take(has_waited) && now.duration_since(*at) < EMPTY_LOOK_TIME
+        })
+    }
+
+    /// Returns whether a receiver is to look again instead of waiting: once at least, however long it took to read what it
+    /// found. Whoever sends something meanwhile relies on that.
+    pub(super) fn tell_to_look_again(&self, receiver: &ReceiverName, now: Instant) -> bool {
+        let mut looks = self.lock();
+        let Some(look) = looks.get_mut(receiver) else { return false };
+        let Some((found, was_told)) = &mut look.found else { return false };
+        let is_first = !std::mem::replace(was_told, true);
+        look.looks_again = is_first || now.duration_since(*found) < LOOKING_TIME;
+        look.looks_again
+    }
+
+    /// Notes the runs of a host.
+    pub(super) fn note_runs(&self, host: ReceiverName, runs: Vec<RunId>, now: Instant) {
+        self.lock().entry(host).or_default().runs = Some((runs, now));
+    }
+
+    /// Returns whom a receiver asks if it was told to look again and has not done so; the runs of a host are known if it
+    /// learned them a moment ago.
+    pub(super) fn take_look_again(
+        &self,
+        receiver: &ReceiverName,
+        now: Instant,
+    ) -> Option<RunsToAsk> {
+        let mut looks = self.lock();
+        let look = looks.get_mut(receiver)?;
+        if !std::mem::take(&mut look.looks_again) {
+            return None;
+        }
+        let known = look.runs.as_ref().filter(|(_, told)| now.duration_since(*told) < KNOWN_RUNS);
+        Some(known.map_or(RunsToAsk::Unknown, |(runs, _)| RunsToAsk::Known(runs.clone())))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, MailLook>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The numbers of the last news that waiters were told of.
+#[derive(Debug, Default)]
+pub(super) struct SeenNews(Mutex<HashMap<ReceiverName, u64>>);
+
+impl SeenNews {
+    /// Returns the number that a waiter was told of last.
+    pub(super) fn of(&self, receiver: &ReceiverName) -> u64 {
+        self.lock().get(receiver).copied().unwrap_or_default()
+    }
+
+    /// Notes what a waiter was told of.
+    pub(super) fn see(&self, receiver: ReceiverName, news: u64) {
+        self.lock().insert(receiver, news);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod sent_keys_tests {
+    use super::*;
+
+    #[test]
+    fn key_is_known_for_as_many_others_as_the_objects_know() {
+        let sent = SentKeys::default();
+        let is_again = |key: &str| sent.send([key].into_iter()).1;
+        assert_eq!((is_again("a"), is_again("b"), is_again("a")), (false, false, true));
+        for number in 0..MOST {
+            assert!(!is_again(&number.to_string()));
+        }
+        assert!(is_again("b"));
+        assert_eq!(sent.number().number, 4 + MOST as u64 + 1);
+        assert_eq!(sent.number().sender, sent.number().sender);
+    }
+}
+
+#[cfg(test)]
+mod mail_looks_tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_found_mail_looks_again_for_a_while() {
+        let (looks, host) = (MailLooks::default(), ("host", "a".to_owned()));
+        let (now, run) = (Instant::now(), RunId::parse("r").expect("an id"));
+        assert!(!looks.tell_to_look_again(&host, now));
+        looks.note_runs(host.clone(), vec![run.clone()], now);
+        assert_eq!(looks.take_look_again(&host, now), None, "it was told of news");
+        looks.note(host.clone(), true, now);
+        assert!(looks.tell_to_look_again(&host, now));
+        assert_eq!(looks.take_look_again(&host, now), Some(RunsToAsk::Known(vec![run])));
+        assert_eq!(looks.take_look_again(&host, now), None);
+        assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME / 2));
+        assert_eq!(looks.take_look_again(&host, now + KNOWN_RUNS), Some(RunsToAsk::Unknown));
+        assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
+        assert_eq!(looks.take_look_again(&host, now + LOOKING_TIME), None);
+        looks.note(host.clone(), true, now);
+        assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME), "it has not looked since");
+        assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
+    }
+
+    #[test]
+    fn whoever_has_found_nothing_looks_after_news_or_a_while() {
+        let (looks, run) = (MailLooks::default(), ("run", "r".to_owned()));
+        let now = Instant::now();
+        looks.note_empty_wait(run.clone());
+        assert!(!looks.take_empty_wait(&run, now), "it has never looked");
+        looks.note(run.clone(), false, now);
+        assert!(!looks.take_empty_wait(&run, now), "it has not waited since");
+        looks.note_empty_wait(run.clone());
+        assert!(looks.take_empty_wait(&run, now));
+        assert!(!looks.take_empty_wait(&run, now), "it has not waited again");
+        looks.note_empty_wait(run.clone());
+        assert!(!looks.take_empty_wait(&run, now + EMPTY_LOOK_TIME));
+        looks.note(run.clone(), true, now);
+        looks.note_empty_wait(run.clone());
+        assert!(!looks.take_empty_wait(&run, now), "it has found something");
+    }
+}

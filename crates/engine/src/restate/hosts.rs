@@ -1,0 +1,187 @@
+//! The hosts that the server knows.
+//!
+//! Questions to hosts, of whoever looks at a run.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::host_mailbox::HostRequest;
+use crate::host_questions::HostQuestions;
+use crate::host_registry::{HostClaim, HostRegistry, RegisteredHost};
+use crate::restate::calls::{CALL_LIMIT, CalledHandler};
+use crate::restate::engine::{RestateEngine, millis};
+use crate::restate::failure::{damaged, refused};
+use crate::restate::mailbox::run_of;
+use crate::restate::objects::run_calls::{CarriedRequest, RunAnswer, RunCall, RunLook};
+use crate::restate::objects::shell::{CHANGE, HOST, LOOK};
+use crate::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
+use crate::restate::objects::state::{IndexAnswer, IndexLook};
+use crate::shared_log::RunLease;
+use crate::{Engine, EngineError};
+use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
+use raymond_model::id::RunId;
+
+impl HostRegistry for RestateEngine {
+    fn register_host(
+        &self,
+        host: &HostName,
+        worker: &str,
+        report: &HostReport,
+        silence: Duration,
+    ) -> Result<HostClaim, EngineError> {
+        let (worker, report) = (worker.to_owned(), self.carried(report)?);
+        let silence_ms = millis(silence);
+        let epoch =
+            self.change_and_fence(host, HostCall::Register { worker, report, silence_ms })?;
+        Ok(HostClaim { host: host.clone(), epoch })
+    }
+
+    fn heartbeat(
+        &self,
+        claim: &HostClaim,
+        report: &HostReport,
+    ) -> Result<HostStanding, EngineError> {
+        let call = HostCall::Heartbeat { epoch: claim.epoch.0, report: self.carried(report)? };
+        match self.host(&claim.host, call)? {
+            HostObjectAnswer::Standing(standing) => Ok(standing),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError> {
+        let names = match self.index(&IndexLook::Hosts)? {
+            IndexAnswer::Hosts(names) => names,
+            other => return Err(self.unexpected(&other)),
+        };
+        let mut hosts = Vec::with_capacity(names.len());
+        for name in names {
+            let host = HostName::parse(&name)
+                .map_err(|error| damaged(self.address(), "the index", error.to_string()))?;
+            hosts.extend(self.registered(host)?);
+        }
+        hosts.sort_unstable_by(|one: &RegisteredHost, other| one.host.cmp(&other.host));
+        Ok(hosts)
+    }
+
+    fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError> {
+        self.change_and_fence(host, HostCall::SetStanding(standing)).map(drop)
+    }
+
+    fn end_epochs(
+        &self,
+        lease: &RunLease,
+        host: &HostName,
+        oldest_valid: HostEpoch,
+    ) -> Result<(), EngineError> {
+        self.fence(&lease.run, host, oldest_valid.0)
+    }
+
+    fn remove_host(&self, host: &HostName) -> Result<(), EngineError> {
+        self.change_and_fence(host, HostCall::Remove).map(drop)
+    }
+}
+
+impl RestateEngine {
+    fn host(&self, host: &HostName, call: HostCall) -> Result<HostObjectAnswer, EngineError> {
+        let called = CalledHandler { service: HOST, key: host.as_str(), handler: CHANGE };
+        match self.caller.call(called, call, CALL_LIMIT)? {
+            HostObjectAnswer::Taken => Err(EngineError::HostTaken { host: host.clone() }),
+            HostObjectAnswer::Fenced => Err(EngineError::HostFenced { host: host.clone() }),
+            HostObjectAnswer::NoSuchHost => {
+                let engine = self.address().to_string();
+                Err(EngineError::NoSuchHost { engine, host: host.clone() })
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// Changes a host, and tells its runs which epochs are over. Returns the epoch that it is in.
+    ///
+    /// A run that cannot be told now is told by the host, and one whose object is damaged begins nothing.
+    fn change_and_fence(&self, host: &HostName, call: HostCall) -> Result<HostEpoch, EngineError> {
+        let (epoch, oldest_valid, runs) = match self.host(host, call)? {
+            HostObjectAnswer::Epoch { epoch, oldest_valid, runs } => (epoch, oldest_valid, runs),
+            other => return Err(self.unexpected(&other)),
+        };
+        let mut outcome = Ok(HostEpoch(epoch));
+        for run in self.parsed(host, &runs)? {
+            match self.fence(&run, host, oldest_valid) {
+                Ok(()) | Err(EngineError::NoSuchRun { .. }) => {}
+                Err(error) if error.is_passing() => outcome = Err(error),
+                Err(error) => tracing::debug!("cannot notify {run} about the host {host}: {error}"),
+            }
+        }
+        outcome
+    }
+
+    /// Tells a run the oldest epoch of a host that is not over.
+    fn fence(&self, run: &RunId, host: &HostName, oldest_valid: u64) -> Result<(), EngineError> {
+        let fence = RunCall::Fence { host: host.as_str().to_owned(), oldest_valid };
+        self.run_within(run, &fence, CALL_LIMIT).map(drop)
+    }
+
+    /// Returns the runs that a host names.
+    pub(super) fn parsed(
+        &self,
+        host: &HostName,
+        runs: &[String],
+    ) -> Result<Vec<RunId>, EngineError> {
+        let parsed = runs.iter().map(|run| RunId::parse(run));
+        parsed
+            .collect::<Result<_, _>>()
+            .map_err(|error| damaged(self.address(), format!("the host {host}"), error.to_string()))
+    }
+
+    /// Returns a host; `None` if it was removed.
+    fn registered(&self, host: HostName) -> Result<Option<RegisteredHost>, EngineError> {
+        let called = CalledHandler { service: HOST, key: host.as_str(), handler: LOOK };
+        match self.caller.call(called, HostLook::State, CALL_LIMIT)? {
+            HostObjectAnswer::State { epoch, standing, silent_ms, report } => {
+                let report = serde_json::from_value(report).map_err(|error| {
+                    damaged(self.address(), format!("the host {host}"), error.to_string())
+                })?;
+                let (epoch, silent_for) = (HostEpoch(epoch), Duration::from_millis(silent_ms));
+                Ok(Some(RegisteredHost { host, epoch, standing, silent_for, report }))
+            }
+            HostObjectAnswer::NoSuchHost => Ok(None),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn carried(&self, report: &HostReport) -> Result<Value, EngineError> {
+        serde_json::to_value(report).map_err(|error| {
+            refused(self.address(), format!("the report is not valid JSON: {error}"))
+        })
+    }
+}
+
+impl HostQuestions for RestateEngine {
+    fn ask(&self, question: &HostRequest) -> Result<(), EngineError> {
+        let carried = CarriedRequest {
+            key: question.key.clone(),
+            host: question.host.as_str().to_owned(),
+            host_epoch: question.host_epoch.0,
+            body: question.body.clone(),
+        };
+        self.run(&question.run, &RunCall::Ask { question: carried }).map(drop)
+    }
+
+    fn question_reply(&self, key: &str) -> Result<Option<String>, EngineError> {
+        let Some(run) = run_of(key) else { return Ok(None) };
+        match self.run_look(&run, &RunLook::QuestionReply { key: key.to_owned() }) {
+            Ok(RunAnswer::QuestionReply(reply)) => Ok(reply),
+            Ok(other) => Err(self.unexpected(&other)),
+            Err(EngineError::NoSuchRun { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn end_question(&self, key: &str) -> Result<(), EngineError> {
+        let Some(run) = run_of(key) else { return Ok(()) };
+        match self.run(&run, &RunCall::EndQuestion { key: key.to_owned() }) {
+            Ok(_) | Err(EngineError::NoSuchRun { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! A worker that serves the objects: it listens, and registers itself if nobody else serves, now or later.
+//!
+//! All workers that listen serve the same objects. The server dials one of them. When that does not answer any more,
+//! another one moves the deployment to itself, and what was under way goes on there.
+//!
+//! The HTTP client for the server, and the thread that drives it.
+//!
+//! The clocks of the worker and of the server, which have to agree.
+//!
+//! A lease that a handler extends ends by the server's timers, at a time that the worker's clock has said.
+//!
+//! The settings of a connection, read from an address: `restate://HOST:PORT?admin=URL&tls=true`.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{io, thread};
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::Url;
+use reqwest::redirect::Policy;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+use crate::connect::{ServedEngine, ServingOptions};
+use crate::restate::calls::{CalledHandler, ObjectCaller};
+use crate::restate::deployment::DeploymentAdmin;
+use crate::restate::failure::{address_error, refused, unreachable};
+use crate::restate::objects::endpoint::ObjectEndpoint;
+use crate::restate::objects::shell::{ALL, INDEX, LOOK};
+use crate::restate::objects::state::{IndexAnswer, IndexLook};
+use crate::{EngineAddress, EngineError};
+
+/// The time between two looks at whether somebody serves the objects.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
+/// The time in which whoever serves the objects has to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+/// The number of looks without an answer after which the place is taken.
+const SILENT_LOOKS: u32 = 2;
+
+/// Somebody who serves the objects.
+struct ObjectServer {
+    caller: ObjectCaller,
+    admin: DeploymentAdmin,
+    url: String,
+}
+
+/// The service of a worker, until it is dropped.
+struct ServingParts {
+    _endpoint: ObjectEndpoint,
+    _thread: ClientThread,
+    /// The look at the others ends when this is dropped.
+    _stop: Sender<()>,
+}
+
+/// Listens, and returns when somebody serves the objects.
+///
+/// # Errors
+/// [`EngineError::Refused`] if the options are not safe or it cannot listen, and those of the server.
+pub(crate) fn serve(
+    address: &EngineAddress,
+    options: &ServingOptions,
+) -> Result<ServedEngine, EngineError> {
+    check(address, options)?;
+    let settings = RestateSettings::read(address)?;
+    let key = options.server_key.as_deref();
+    let endpoint = ObjectEndpoint::start(options.listen, key).map_err(|why| {
+        refused(address, format!("this machine cannot listen on {} for it: {why}", options.listen))
+    })?;
+    let url = options.advertise.clone().unwrap_or_else(|| format!("http://{}", endpoint.address));
+    let thread = ClientThread::start().map_err(|error| {
+        unreachable(address, format!("this machine has no thread for it: {error}"))
+    })?;
+    let client = client().map_err(|why| refused(address, why))?;
+    let handle = thread.handle.clone();
+    let (admin, address, of_errors) = (settings.admin, address.clone(), address.clone());
+    let admin = DeploymentAdmin { address: address.clone(), admin, client: client.clone(), handle };
+    let caller = ObjectCaller::new(address, settings.ingress, client, thread.handle.clone());
+    let server = ObjectServer { caller, admin, url: url.clone() };
+    server.settle()?;
+    let (stop, stopped) = channel::<()>();
+    let look = move || {
+        let (mut silent, mut is_wrong) = (0, false);
+        while stopped.recv_timeout(LOOK_PAUSE) == Err(RecvTimeoutError::Timeout) {
+            silent = server.look(silent);
+            is_wrong = server.look_at_clock(is_wrong);
+        }
+    };
+    let spawned = thread::Builder::new().name("restate-serving".to_owned()).spawn(look);
+    spawned.map_err(|error| refused(&of_errors, format!("this machine has no thread: {error}")))?;
+    Ok(ServedEngine::new(url, ServingParts { _endpoint: endpoint, _thread: thread, _stop: stop }))
+}
+
+/// Refuses to listen where anybody else than the server could call the objects.
+fn check(address: &EngineAddress, options: &ServingOptions) -> Result<(), EngineError> {
+    if options.server_key.is_none() && !options.listen.ip().is_loopback() {
+        let why = format!(
+            "anyone who reaches {} could change its runs: give the public key of the server with --server-key (its log shows it as publickeyv1_… if it has a request-identity-private-key-pem-file), or listen on a loopback address",
+            options.listen
+        );
+        return Err(refused(address, why));
+    }
+    if options.advertise.is_none() && options.listen.ip().is_unspecified() {
+        let why = format!(
+            "{} is not an address that it could dial: give the URL under which it reaches this machine with --advertise URL",
+            options.listen
+        );
+        return Err(refused(address, why));
+    }
+    Ok(())
+}
+
+impl ObjectServer {
+    /// Has somebody serve the objects: this worker, unless another one does.
+    fn settle(&self) -> Result<(), EngineError> {
+        if let Some(why) = self.clock_differs()? {
+            return Err(refused(&self.caller.address, why));
+        }
+        match self.admin.current()? {
+            None => self.admin.register(&self.url)?,
+            Some(own) if own.is_at(&self.url) => self.admin.move_to(&own, &self.url)?,
+            Some(other) => match self.answers() {
+                Ok(()) => tracing::info!("another worker serves raymond's objects"),
+                Err(error @ EngineError::Version { .. }) => return Err(error),
+                Err(_) => self.admin.move_to(&other, &self.url)?,
+            },
+        }
+        self.answers()
+    }
+
+    /// Looks whether somebody serves the objects; returns the number of looks without an answer.
+    fn look(&self, silent: u32) -> u32 {
+        match self.answers() {
+            Ok(()) | Err(EngineError::Version { .. }) => 0,
+            Err(_) if silent + 1 < SILENT_LOOKS => silent + 1,
+            Err(error) => {
+                self.take_over(&error);
+                0
+            }
+        }
+    }
+
+    /// Takes the place of whoever does not answer.
+    fn take_over(&self, silence: &EngineError) {
+        let moved = self.admin.current().and_then(|current| match current {
+            None => self.admin.register(&self.url).map(|()| true),
+            // This one is registered, so the reason is with the server.
+            Some(own) if own.is_at(&self.url) => Ok(false),
+            Some(other) => self.admin.move_to(&other, &self.url).map(|()| true),
+        });
+        match moved {
+            Ok(true) => tracing::warn!(
+                "no worker served raymond's objects any longer ({silence}); this worker now does, at {}",
+                self.url
+            ),
+            Ok(false) => {}
+            Err(error) => tracing::debug!(%error, "the objects were not taken over"),
+        }
+    }
+
+    /// Returns why the clock of this machine is wrong.
+    fn clock_differs(&self) -> Result<Option<String>, EngineError> {
+        let date = self.caller.date()?;
+        Ok(date.and_then(|date| difference(&date, SystemTime::now())))
+    }
+
+    /// Warns of a clock that was right, and is no more.
+    fn look_at_clock(&self, was_wrong: bool) -> bool {
+        match self.clock_differs() {
+            Ok(Some(why)) => {
+                if !was_wrong {
+                    tracing::warn!("{why}");
+                }
+                true
+            }
+            Ok(None) => false,
+            Err(_) => was_wrong,
+        }
+    }
+
+    /// Asks the objects, wherever they are, for their version.
+    fn answers(&self) -> Result<(), EngineError> {
+        let called = CalledHandler { service: INDEX, key: ALL, handler: LOOK };
+        self.caller.call::<_, IndexAnswer>(called, IndexLook::Version, ANSWER_LIMIT).map(drop)
+    }
+}
+
+/// The time for a new connection.
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+
+/// The thread that drives the connections, until it is dropped. Callers wait on their own threads.
+#[derive(Debug)]
+pub(super) struct ClientThread {
+    pub(super) handle: Handle,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+impl ClientThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The error of the system if it has no thread or no descriptor left.
+    pub(super) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        thread::Builder::new().name("restate".to_owned()).spawn(move || {
+            // An error says that the sender was dropped, which is the only message.
+            let _ = runtime.block_on(stopped);
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { handle, _stop: stop })
+    }
+}
+
+/// Returns a client that asks the server itself: no proxy stands between, and no redirect is followed.
+///
+/// # Errors
+/// A text that says why there is no client.
+pub(super) fn client() -> Result<reqwest::Client, String> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = rustls::crypto::ring::default_provider().into();
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT_LIMIT)
+        .tcp_nodelay(true)
+        .no_proxy()
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// The most that the clocks may differ. The server says its time in whole seconds, and a lease takes six.
+const MOST: Duration = Duration::from_secs(3);
+
+/// Returns why the clock of this machine does not fit to the date of an answer; `None` if it does, or there is none.
+pub(super) fn difference(date: &str, now: SystemTime) -> Option<String> {
+    let server = DateTimeParser::new().parse_timestamp(date).ok()?;
+    let server = UNIX_EPOCH.checked_add(Duration::try_from(server.as_duration()).ok()?)?;
+    let (by, way) = match now.duration_since(server) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(behind) => (behind.duration(), "behind"),
+    };
+    (by > MOST).then(|| {
+        format!(
+            "the clock of this machine is {} s {way} that of the server, so leases would run out at the wrong time; have both set by the network",
+            by.as_secs()
+        )
+    })
+}
+
+/// The port of the server's ingress, unless the address names one.
+const INGRESS_PORT: u16 = 8080;
+/// The port of the server's admin interface on the same machine, unless the address says where it is.
+const ADMIN_PORT: u16 = 9070;
+
+/// The settings of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RestateSettings {
+    /// The address of the ingress, for calls.
+    pub(super) ingress: Url,
+    /// The address of the admin interface, for deployments.
+    pub(super) admin: Url,
+}
+
+impl RestateSettings {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`] if it has a parameter that there is not, or a value that is none.
+    pub(super) fn read(address: &EngineAddress) -> Result<Self, EngineError> {
+        let wrong = |why: &str| address_error(address, why);
+        let rest = address.url().split_once("://").map_or("", |(_, rest)| rest);
+        let given = Url::parse(&format!("http://{rest}"));
+        let given = given.map_err(|error| wrong(&format!("it cannot be read: {error}")))?;
+        if !matches!(given.path(), "" | "/") {
+            return Err(wrong("it has a path; a Restate server has none"));
+        }
+        let (mut is_encrypted, mut admin) = (false, None);
+        for (name, value) in given.query_pairs() {
+            match (&*name, &*value) {
+                ("tls", "true") => is_encrypted = true,
+                ("tls", "false") => is_encrypted = false,
+                ("tls", _) => return Err(wrong("tls is none of true, false")),
+                ("admin", url) => admin = Some(admin_url(url).map_err(|why| wrong(&why))?),
+                _ => {
+                    return Err(wrong(
+                        "one of its parameters is unknown; the parameters are admin, tls",
+                    ));
+                }
+            }
+        }
+        let scheme = if is_encrypted { "https" } else { "http" };
+        let at = |port: u16| {
+            let mut url = given.clone();
+            url.set_query(None);
+            url.set_fragment(None);
+            url.set_path("/");
+            // A URL of http takes the port of http for none, which is how one writes a proxy's.
+            let is_set = url.set_port(Some(port)).is_ok() && url.set_scheme(scheme).is_ok();
+            if is_set { Ok(url) } else { Err(wrong("it names no machine")) }
+        };
+        let port = port_of(rest).unwrap_or(INGRESS_PORT);
+        Ok(Self { ingress: at(port)?, admin: admin.map_or_else(|| at(ADMIN_PORT), Ok)? })
+    }
+}
+
+/// Returns the port that stands in an address, also if it is the usual one of HTTP.
+fn port_of(rest: &str) -> Option<u16> {
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    host.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
+}
+
+fn admin_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("admin is not a URL: {error}"))?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        Ok(url)
+    } else {
+        Err("admin is not an http or https URL".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod clock_tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_differ_are_told() {
+        let date = "Thu, 26 Nov 2026 14:49:42 GMT";
+        let at = |seconds: i64| {
+            let time = UNIX_EPOCH + Duration::from_secs(1_795_704_582);
+            match u64::try_from(seconds) {
+                Ok(later) => time + Duration::from_secs(later),
+                Err(_) => time - Duration::from_secs(seconds.unsigned_abs()),
+            }
+        };
+        for seconds in [-3, 0, 3] {
+            assert_eq!(difference(date, at(seconds)), None, "{seconds}");
+        }
+        let told = |seconds| difference(date, at(seconds)).expect("a difference");
+        assert!(told(60).contains("60 s ahead of that of the server"), "{}", told(60));
+        assert!(told(-61).contains("61 s behind that of the server"), "{}", told(-61));
+        assert_eq!(difference("yesterday", at(0)), None);
+    }
+}
+
+#[cfg(test)]
+mod settings_tests {
+    use super::*;
+
+    fn read(url: &str) -> Result<(String, String), String> {
+        let address = EngineAddress::parse(url).expect("an address");
+        let settings = RestateSettings::read(&address).map_err(|error| error.to_string())?;
+        Ok((settings.ingress.to_string(), settings.admin.to_string()))
+    }
+
+    #[test]
+    fn addresses_name_the_ingress_and_the_admin_interface() {
+        for (url, ingress, admin) in [
+            ("restate://db", "http://db:8080/", "http://db:9070/"),
+            ("restate://db:80/", "http://db/", "http://db:9070/"),
+            ("restate://[::1]:8081", "http://[::1]:8081/", "http://[::1]:9070/"),
+            ("restate://db:443?tls=true", "https://db/", "https://db:9070/"),
+            ("restate://db?admin=http://x:1/a", "http://db:8080/", "http://x:1/a"),
+            ("restate://u:p@db", "http://u:p@db:8080/", "http://u:p@db:9070/"),
+        ] {
+            assert_eq!(read(url), Ok((ingress.to_owned(), admin.to_owned())), "{url}");
+        }
+    }
+
+    #[test]
+    fn wrong_parameters_are_told() {
+        for (url, why) in [
+            ("restate://db?tsl=true", "the parameters are admin, tls"),
+            ("restate://db?tls=yes", "none of true, false"),
+            ("restate://db?admin=db:9070", "not an http or https URL"),
+            ("restate://db/work", "it has a path"),
+        ] {
+            let error = read(url).expect_err("a wrong address");
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Executes the body of a function with braces: on variables of its own, which end with the call.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::collection::{elements_of, items, key_of};
+use super::{ExpressionEnvironment, value};
+use crate::expression::ast::{
+    ChangeTarget, ExpressionNode, ItemNode, Lambda, LambdaParameter, LoopKind, Statement,
+    TargetStep,
+};
+use crate::expression::environment::{CallFrame, FrameVariables, LocalVariable};
+use crate::expression::flaw::Error;
+use crate::expression::fuel::Fuel;
+use crate::expression::value::{count, kind, place, truth};
+
+/// The continuation after a statement.
+enum Flow<'value> {
+    Next,
+    Break,
+    Continue,
+    Return(Cow<'value, Value>),
+}
+
+type FlowResult<'value> = Result<Flow<'value>, Error>;
+
+impl Lambda {
+    /// Calls a function whose body is these statements.
+    pub(super) fn run<'value>(
+        &'value self,
+        statements: &'value [Statement],
+        arguments: Vec<Cow<'value, Value>>,
+        environment: ExpressionEnvironment<'_, 'value>,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        let mut call = BlockCall { locals: Vec::new(), each_depth: 0, environment };
+        let mut names = self.names.iter();
+        for (parameter, argument) in self.parameters.iter().zip(arguments) {
+            parameter.bind_local(argument, &mut names, &mut call.locals, fuel)?;
+        }
+        match call.block(statements, fuel)? {
+            Flow::Return(value) => Ok(value),
+            Flow::Next | Flow::Break | Flow::Continue => Ok(Cow::Owned(Value::Null)),
+        }
+    }
+}
+
+/// A call of a function with braces.
+struct BlockCall<'frame, 'value> {
+    /// Its variables, the innermost last.
+    locals: Vec<LocalVariable<'value>>,
+    /// The number of `forEach` bodies that are executed; a `return` in one ends only that.
+    each_depth: usize,
+    /// The environment of the function.
+    environment: ExpressionEnvironment<'frame, 'value>,
+}
+
+impl<'value> BlockCall<'_, 'value> {
+    /// Executes statements, and forgets the variables that they declare.
+    fn block(&mut self, statements: &'value [Statement], fuel: &mut Fuel) -> FlowResult<'value> {
+        let outside = self.locals.len();
+        for statement in statements {
+            match self.statement(statement, fuel)? {
+                Flow::Next => {}
+                other => {
+                    self.locals.truncate(outside);
+                    return Ok(other);
+                }
+            }
+        }
+        self.locals.truncate(outside);
+        Ok(Flow::Next)
+    }
+
+    fn statement(&mut self, statement: &'value Statement, fuel: &mut Fuel) -> FlowResult<'value> {
+        fuel.spend(1)?;
+        match statement {
+            Statement::Declare { parameter, names, value, span } => {
+                let given = match value {
+                    Some(node) => self.value(node, fuel)?,
+                    None => Value::Null,
+                };
+                let bound = parameter.bind_local(
+                    Cow::Owned(given),
+                    &mut names.iter(),
+                    &mut self.locals,
+                    fuel,
+                );
+                bound.map_err(|error| self.environment.quote(*span, error))?;
+            }
+            Statement::Assign { target, value } => {
+                let given = self.value(value, fuel)?;
+                self.assign(target, given, fuel)?;
+            }
+            Statement::Push { target, values, at_start } => {
+                self.push(target, values, *at_start, fuel)?;
+            }
+            Statement::Remove(target) => self.remove(target, fuel)?,
+            Statement::Branch { cases, otherwise } => {
+                for (condition, statements) in cases {
+                    if self.holds(condition, fuel)? {
+                        return self.block(statements, fuel);
+                    }
+                }
+                return self.block(otherwise, fuel);
+            }
+            Statement::Loop { kind, parameters, names, list, body, span } => {
+                let list = self.value(list, fuel)?;
+                if !list.is_array() {
+                    let why = "a loop takes a list; for a map write `Object.entries(map)`";
+                    return Err(self.environment.quote(*span, Error::Evaluation(why.to_owned())));
+                }
+                let elements = elements_of(Cow::Owned(list), fuel);
+                let elements = elements.map_err(|error| self.environment.quote(*span, error))?;
+                return self.each(*kind, parameters, names, elements, body, fuel);
+            }
+            Statement::Block(statements) => return self.block(statements, fuel),
+            Statement::Return(None) => return Ok(Flow::Return(Cow::Owned(Value::Null))),
+            Statement::Return(Some(node)) => return self.leave_with(node, fuel).map(Flow::Return),
+            Statement::Break => return Ok(Flow::Break),
+            Statement::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn each(
+        &mut self,
+        kind: LoopKind,
+        parameters: &'value [LambdaParameter],
+        names: &'value [String],
+        elements: Vec<Value>,
+        body: &'value [Statement],
+        fuel: &mut Fuel,
+    ) -> FlowResult<'value> {
+        let outside = self.locals.len();
+        for (index, element) in elements.into_iter().enumerate() {
+            let mut names = names.iter();
+            for (parameter, given) in parameters.iter().zip([element, count(index)]) {
+                parameter.bind_local(Cow::Owned(given), &mut names, &mut self.locals, fuel)?;
+            }
+            self.each_depth += usize::from(kind == LoopKind::ForEach);
+            let flow = self.block(body, fuel)?;
+            self.each_depth -= usize::from(kind == LoopKind::ForEach);
+            self.locals.truncate(outside);
+            match flow {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
+                Flow::Return(_) if kind == LoopKind::ForEach => {}
+                Flow::Return(value) => return Ok(Flow::Return(value)),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Evaluates an expression with the variables of the call.
+    fn value(&self, node: &ExpressionNode, fuel: &mut Fuel) -> Result<Value, Error> {
+        let variables = FrameVariables::Locals(&self.locals);
+        let frame = CallFrame { variables, outer: self.environment.frame };
+        let found =
+            value(node, ExpressionEnvironment { frame: Some(&frame), ..self.environment }, fuel)?;
+        fuel.own(found)
+    }
+
+    fn holds(&self, node: &ExpressionNode, fuel: &mut Fuel) -> Result<bool, Error> {
+        let variables = FrameVariables::Locals(&self.locals);
+        let frame = CallFrame { variables, outer: self.environment.frame };
+        let environment = ExpressionEnvironment { frame: Some(&frame), ..self.environment };
+        value(node, environment, fuel).map(|found| truth(&found))
+    }
+
+    /// Returns the value of the call. A variable is moved, so that a `reduce` does not copy all it has collected
+    /// with each element.
+    fn leave_with(
+        &mut self,
+        node: &ExpressionNode,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        if self.each_depth == 0
+            && let ExpressionNode::Name(name) = node
+            && let Some(at) = self.locals.iter().rposition(|(known, _)| known == name)
+        {
+            fuel.spend(1)?;
+            return Ok(self.locals.swap_remove(at).1);
+        }
+        self.value(node, fuel).map(Cow::Owned)
+    }
+
+    fn assign(
+        &mut self,
+        target: &'value ChangeTarget,
+        given: Value,
+        fuel: &mut Fuel,
+    ) -> Result<(), Error> {
+        let keys = self.keys(target, fuel)?;
+        fuel.nest(&given, keys.len())?;
+        let environment = self.environment;
+        let quote = |error| environment.quote(target.span, error);
+        *self.part(target, &keys, fuel).map_err(quote)? = given;
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        target: &'value ChangeTarget,
+        values: &[ItemNode],
+        at_start: bool,
+        fuel: &mut Fuel,
+    ) -> Result<(), Error> {
+        let given = self.items(values, fuel)?;
+        let keys = self.keys(target, fuel)?;
+        for value in &given {
+            fuel.nest(value, keys.len() + 1)?;
+        }
+        let environment = self.environment;
+        let quote = |error| environment.quote(target.span, error);
+        let list = match self.part(target, &keys, fuel).map_err(quote)? {
+            Value::Array(list) => list,
+            other => {
+                let why = format!("push adds to a list, but got {}", kind(other));
+                return Err(quote(Error::Evaluation(why)));
+            }
+        };
+        fuel.room(list.len() + given.len()).map_err(quote)?;
+        if at_start {
+            fuel.spend(list.len())?;
+            list.splice(0..0, given);
+        } else {
+            list.extend(given);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, target: &'value ChangeTarget, fuel: &mut Fuel) -> Result<(), Error> {
+        let mut keys = self.keys(target, fuel)?;
+        let environment = self.environment;
+        let quote = |error| environment.quote(target.span, error);
+        let refuse = || quote(Error::Evaluation("delete takes a key of a map".to_owned()));
+        let last = keys.pop().ok_or_else(refuse)?;
+        match self.part(target, &keys, fuel).map_err(quote)? {
+            Value::Object(map) => {
+                let key = key_of(&last, fuel)?;
+                map.shift_remove(&key);
+                Ok(())
+            }
+            _ => Err(refuse()),
+        }
+    }
+
+    fn items(&self, values: &[ItemNode], fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
+        let variables = FrameVariables::Locals(&self.locals);
+        let frame = CallFrame { variables, outer: self.environment.frame };
+        let environment = ExpressionEnvironment { frame: Some(&frame), ..self.environment };
+        let given = items(values, environment, fuel)?.into_iter();
+        given.map(|value| fuel.own(value)).collect()
+    }
+
+    /// Returns the keys of the steps to a part.
+    fn keys(&self, target: &ChangeTarget, fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
+        let steps = target.steps.iter().map(|step| match step {
+            TargetStep::Member(name) => Ok(Value::String(name.clone())),
+            TargetStep::Index(node) => self.value(node, fuel),
+        });
+        steps.collect()
+    }
+
+    /// Returns the part that is changed. The last key of a map is made; a part on the way has to be there.
+    fn part(
+        &mut self,
+        target: &ChangeTarget,
+        keys: &[Value],
+        fuel: &mut Fuel,
+    ) -> Result<&mut Value, Error> {
+        let local = self.locals.iter_mut().rev().find(|(name, _)| *name == target.name);
+        let Some((_, value)) = local else {
+            return Err(Error::Evaluation(format!("{} is not a variable here", target.name)));
+        };
+        if let Cow::Borrowed(borrowed) = value {
+            *value = Cow::Owned(fuel.copy(borrowed)?);
+        }
+        let mut part = value.to_mut();
+        for key in keys {
+            fuel.spend(1)?;
+            part = step_into(part, key, fuel)?;
+        }
+        Ok(part)
+    }
+}
+
+fn step_into<'part>(
+    part: &'part mut Value,
+    key: &Value,
+    fuel: &mut Fuel,
+) -> Result<&'part mut Value, Error> {
+    match (part, key) {
+        (Value::Object(map), key) => {
+            let key = key_of(key, fuel)?;
+            Ok(map.entry(key).or_insert(Value::Null))
+        }
+        (Value::Array(list), Value::Number(number)) => {
+            let length = list.len();
+            if number.as_u64() == Some(length as u64) {
+                fuel.room(length + 1)?;
+                list.push(Value::Null);
+            }
+            let at = place(number, list.len()).and_then(|at| list.get_mut(at));
+            at.ok_or_else(|| {
+                Error::Evaluation(format!("the list has no element {number} to change"))
+            })
+        }
+        (other, _) => Err(Error::Evaluation(format!(
+            "only parts of lists and maps change, but this is {}",
+            kind(other)
+        ))),
+    }
+}

@@ -1,0 +1,345 @@
+//! Reads the body of a function with braces.
+//!
+//! Reads a parameter of a function, or the target of a declaration: a name, or names within a list or a map.
+
+use crate::expression::ast::{
+    ArithmeticOperator, ChangeTarget, ExpressionNode, LambdaParameter, LogicOperator, LoopKind,
+    Statement, TargetStep, TextSpan,
+};
+use crate::expression::flaw::SyntaxError;
+use crate::expression::parse::collection::items;
+use crate::expression::parse::grammar::Rule;
+pub(super) use crate::expression::parse::statement::names::LocalNames;
+use crate::expression::parse::{RulePair, expression, operand, operand_of, span};
+
+mod names;
+
+type Statements = Result<Vec<Statement>, SyntaxError>;
+
+/// Reads the statements of a block, whose names end with it.
+pub(super) fn block(piece: RulePair<'_>, names: &mut LocalNames) -> Statements {
+    let outside = names.len();
+    let mut statements = Vec::new();
+    for part in piece.into_inner() {
+        statement(part, names, &mut statements)?;
+    }
+    names.truncate(outside);
+    Ok(statements)
+}
+
+/// Adds a statement; a declaration of two names is two.
+fn statement(
+    piece: RulePair<'_>,
+    names: &mut LocalNames,
+    statements: &mut Vec<Statement>,
+) -> Result<(), SyntaxError> {
+    match piece.as_rule() {
+        Rule::block => statements.push(Statement::Block(block(piece, names)?)),
+        Rule::branch => statements.push(branch(piece, names)?),
+        Rule::each_of => statements.push(for_of(piece, names)?),
+        Rule::declaration => declaration(piece, names, statements)?,
+        Rule::leave => statements.push(leave(piece)?),
+        Rule::removal => {
+            for part in piece.into_inner().filter(|part| part.as_rule() == Rule::operand) {
+                let target = changed(&part)?;
+                names.change(&target)?;
+                statements.push(Statement::Remove(target));
+            }
+        }
+        Rule::action => statements.push(action(piece, names)?),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Reads a block, or one statement without braces.
+fn body(piece: RulePair<'_>, names: &mut LocalNames) -> Statements {
+    let outside = names.len();
+    let mut statements = Vec::new();
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::block => statements = block(part, names)?,
+            _ => statement(part, names, &mut statements)?,
+        }
+    }
+    names.truncate(outside);
+    Ok(statements)
+}
+
+fn branch(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, SyntaxError> {
+    let (mut cases, mut condition) = (Vec::new(), None);
+    let mut otherwise = Vec::new();
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::expression => condition = Some(expression(part)?),
+            Rule::body => match condition.take() {
+                Some(condition) => cases.push((condition, body(part, names)?)),
+                None => otherwise = body(part, names)?,
+            },
+            _ => {}
+        }
+    }
+    Ok(Statement::Branch { cases, otherwise })
+}
+
+fn for_of(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, SyntaxError> {
+    let place = span(&piece);
+    let outside = names.len();
+    let (mut parameters, mut own) = (Vec::new(), Vec::new());
+    let (mut list, mut statements) = (None, Vec::new());
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::name | Rule::list_parameter | Rule::map_parameter => {
+                parameters.push(parameter(part, &mut own)?);
+            }
+            Rule::expression => list = Some((span(&part), expression(part)?)),
+            Rule::body => {
+                names.add_copies(&own);
+                statements = body(part, names)?;
+            }
+            _ => {}
+        }
+    }
+    names.truncate(outside);
+    let Some((span, list)) = list else {
+        return Err(SyntaxError::syntax(place.start, "the loop has no list"));
+    };
+    let kind = LoopKind::ForOf;
+    Ok(Statement::Loop { kind, parameters, names: own, list, body: statements, span })
+}
+
+fn declaration(
+    piece: RulePair<'_>,
+    names: &mut LocalNames,
+    statements: &mut Vec<Statement>,
+) -> Result<(), SyntaxError> {
+    let mut parts = piece.into_inner();
+    let is_constant = parts.next().is_some_and(|word| word.as_str() == "const");
+    for binding in parts.filter(|part| part.as_rule() == Rule::binding) {
+        let span = span(&binding);
+        let (mut target, mut value, mut own) = (None, None, Vec::new());
+        for part in binding.into_inner() {
+            match part.as_rule() {
+                Rule::expression => value = Some(expression(part)?),
+                Rule::assign => {}
+                _ => target = Some(parameter(part, &mut own)?),
+            }
+        }
+        let Some(parameter) = target else { continue };
+        for name in &own {
+            names.declare(name, is_constant, value.as_ref(), span.start)?;
+        }
+        statements.push(Statement::Declare { parameter, names: own, value, span });
+    }
+    Ok(())
+}
+
+fn leave(piece: RulePair<'_>) -> Result<Statement, SyntaxError> {
+    let mut value = None;
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::expression => value = Some(expression(part)?),
+            Rule::leave_word if part.as_str() == "break" => return Ok(Statement::Break),
+            Rule::leave_word => return Ok(Statement::Continue),
+            _ => {}
+        }
+    }
+    Ok(Statement::Return(value))
+}
+
+/// Reads an assignment, `a++`, `list.push(…)` or `list.forEach(…)`.
+fn action(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, SyntaxError> {
+    let place = piece.as_span().start();
+    let mut parts = piece.into_inner().filter(|part| part.as_rule() != Rule::reserved);
+    let old = parts.next().ok_or_else(|| SyntaxError::syntax(place, "no statement"))?;
+    let Some(sign) = parts.next() else { return effect(&old, names) };
+    let (sign, given) = if sign.as_rule() == Rule::one_step {
+        (&sign.as_str()[..1], ExpressionNode::literal(1))
+    } else {
+        let Some(given) = parts.next() else {
+            return Err(SyntaxError::syntax(place, "the assigned value is missing"));
+        };
+        (sign.as_str().trim_end_matches('='), expression(given)?)
+    };
+    let target = changed(&old)?;
+    let span = target.span;
+    let value = match ChangeOperator::from_sign(sign) {
+        None => given,
+        Some(ChangeOperator::Logic(operator)) => {
+            ExpressionNode::Logic { first: Box::new(operand(old)?), rest: vec![(operator, given)] }
+        }
+        Some(ChangeOperator::Arithmetic(operator)) => {
+            let rest = vec![(operator, given)];
+            ExpressionNode::Arithmetic { first: Box::new(operand(old)?), rest, span }
+        }
+    };
+    names.assign(&target, &value)?;
+    Ok(Statement::Assign { target, value })
+}
+
+/// An operator before `=`.
+enum ChangeOperator {
+    Logic(LogicOperator),
+    Arithmetic(ArithmeticOperator),
+}
+
+impl ChangeOperator {
+    /// Returns the operator before `=`, if there is one.
+    fn from_sign(sign: &str) -> Option<Self> {
+        Some(match sign {
+            "||" => Self::Logic(LogicOperator::Or),
+            "??" => Self::Logic(LogicOperator::IfNull),
+            "&&" => Self::Logic(LogicOperator::And),
+            "+" => Self::Arithmetic(ArithmeticOperator::Add),
+            "-" => Self::Arithmetic(ArithmeticOperator::Subtract),
+            "*" => Self::Arithmetic(ArithmeticOperator::Multiply),
+            "/" => Self::Arithmetic(ArithmeticOperator::Divide),
+            "%" => Self::Arithmetic(ArithmeticOperator::Remainder),
+            _ => return None,
+        })
+    }
+}
+
+/// Reads the target that a piece is.
+fn changed(piece: &RulePair<'_>) -> Result<ChangeTarget, SyntaxError> {
+    let parts: Vec<_> = piece.clone().into_inner().collect();
+    target(&parts, span(piece))
+}
+
+/// Reads the target of a change: a name, and steps to a part of its value.
+fn target(parts: &[RulePair<'_>], span: TextSpan) -> Result<ChangeTarget, SyntaxError> {
+    let refuse = || {
+        let why = "a change is of a name or its parts, as in `acc[key].count = 1`";
+        SyntaxError::syntax(span.start, why)
+    };
+    let [first, rest @ ..] = parts else { return Err(refuse()) };
+    if first.as_rule() != Rule::name {
+        return Err(refuse());
+    }
+    let mut steps = Vec::new();
+    for part in rest {
+        let mut inside = part.clone().into_inner();
+        steps.push(match part.as_rule() {
+            Rule::member => {
+                let name = inside.last().ok_or_else(refuse)?;
+                TargetStep::Member(name.as_str().to_owned())
+            }
+            Rule::index => {
+                let at = inside.find(|part| part.as_rule() == Rule::expression);
+                TargetStep::Index(expression(at.ok_or_else(refuse)?)?)
+            }
+            _ => return Err(refuse()),
+        });
+    }
+    Ok(ChangeTarget { name: first.as_str().to_owned(), steps, span })
+}
+
+/// Reads a call that stands for itself.
+fn effect(piece: &RulePair<'_>, names: &mut LocalNames) -> Result<Statement, SyntaxError> {
+    let place = span(piece);
+    let refuse = || {
+        let why = "this has no effect; a statement is `name = …`, `list.push(x)`, \
+                   `list.forEach(x => …)`, `if`, `for (const x of list)` or `return`";
+        SyntaxError::syntax(place.start, why)
+    };
+    let parts: Vec<_> = piece.clone().into_inner().collect();
+    let [before @ .., method, call] = parts.as_slice() else { return Err(refuse()) };
+    if method.as_rule() != Rule::member || call.as_rule() != Rule::call {
+        return Err(refuse());
+    }
+    match method.clone().into_inner().last().map_or("", |name| name.as_str()) {
+        name @ ("push" | "unshift") => {
+            let target = target(before, place)?;
+            names.change(&target)?;
+            let values = items(call.clone())?;
+            if values.is_empty() {
+                return Err(SyntaxError::syntax(place.start, format!("{name} takes a value")));
+            }
+            Ok(Statement::Push { target, values, at_start: name == "unshift" })
+        }
+        "forEach" => for_each(before, call, names, place),
+        _ => Err(refuse()),
+    }
+}
+
+fn for_each(
+    before: &[RulePair<'_>],
+    call: &RulePair<'_>,
+    names: &mut LocalNames,
+    span: TextSpan,
+) -> Result<Statement, SyntaxError> {
+    let refuse = || {
+        let why = "forEach takes a function, as in `list.forEach(x => { acc[x.id] = x; })`";
+        SyntaxError::syntax(span.start, why)
+    };
+    let list = operand_of(before.to_vec(), span)?;
+    let function = call.clone().into_inner().find(|part| part.as_rule() == Rule::lambda);
+    let outside = names.len();
+    let (mut parameters, mut own, mut statements) = (Vec::new(), Vec::new(), None);
+    for part in function.ok_or_else(refuse)?.into_inner() {
+        match part.as_rule() {
+            Rule::name | Rule::list_parameter | Rule::map_parameter => {
+                parameters.push(parameter(part, &mut own)?);
+            }
+            Rule::block => {
+                names.add_copies(&own);
+                statements = Some(block(part, names)?);
+            }
+            Rule::expression => {
+                names.add_copies(&own);
+                let lone = only(part, Rule::row).and_then(|row| only(row, Rule::operand));
+                statements = Some(vec![effect(&lone.ok_or_else(refuse)?, names)?]);
+            }
+            _ => {}
+        }
+    }
+    names.truncate(outside);
+    if !(1..=2).contains(&parameters.len()) {
+        return Err(refuse());
+    }
+    let body = statements.ok_or_else(refuse)?;
+    Ok(Statement::Loop { kind: LoopKind::ForEach, parameters, names: own, list, body, span })
+}
+
+/// Returns the piece in another, if there is only this one.
+fn only(piece: RulePair<'_>, rule: Rule) -> Option<RulePair<'_>> {
+    let mut inside = piece.into_inner();
+    let one = inside.next().filter(|part| part.as_rule() == rule)?;
+    inside.next().is_none().then_some(one)
+}
+
+/// Reads a parameter, and adds its names in the order in which they are bound.
+pub(super) fn parameter(
+    piece: RulePair<'_>,
+    names: &mut Vec<String>,
+) -> Result<LambdaParameter, SyntaxError> {
+    let parameters = |piece: RulePair<'_>, names: &mut Vec<String>| {
+        let is_one = |part: &RulePair<'_>| {
+            matches!(part.as_rule(), Rule::name | Rule::list_parameter | Rule::map_parameter)
+        };
+        let parts = piece.into_inner().filter(is_one);
+        parts.map(|part| parameter(part, names)).collect::<Result<Vec<_>, _>>()
+    };
+    match piece.as_rule() {
+        Rule::list_parameter => parameters(piece, names).map(LambdaParameter::List),
+        Rule::map_parameter => {
+            let mut fields = Vec::new();
+            for field in piece.into_inner().filter(|part| part.as_rule() == Rule::field) {
+                let mut parts = field.into_inner().filter(|part| part.as_rule() != Rule::colon);
+                let Some(key) = parts.next() else { continue };
+                let target = parts.next().unwrap_or_else(|| key.clone());
+                fields.push((key.as_str().to_owned(), parameter(target, names)?));
+            }
+            Ok(LambdaParameter::Map(fields))
+        }
+        _ => {
+            let (place, name) = (piece.as_span().start(), piece.as_str());
+            if names.iter().any(|known| known == name) {
+                let why = format!("the function has two parameters of the name {name}");
+                return Err(SyntaxError::syntax(place, why));
+            }
+            names.push(name.to_owned());
+            Ok(LambdaParameter::Name)
+        }
+    }
+}

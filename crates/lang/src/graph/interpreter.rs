@@ -1,0 +1,328 @@
+//! Runs a graph as far as possible without the outside world, and yields when it needs the outside world.
+//!
+//! The interpreter is pure. [`GraphInterpreter::next`] runs nodes until it needs something from outside; the
+//! next call passes the result. Its position is the [`GraphState`], so after a crash the same state needs the
+//! same things again. A condition is evaluated again from its beginning, with the answers received
+//! so far.
+//!
+//! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or when its [`AdvanceFuel`] is used up, even in the middle of a
+//! node. A graph that loops thus leaves time for others, and its progress becomes durable.
+
+mod actions;
+mod conditions;
+mod endings;
+mod kept_result;
+mod leave;
+mod log;
+mod log_ends;
+mod nodes;
+mod operations;
+mod parallel;
+mod paths;
+mod results;
+mod scope;
+mod state_options;
+mod suspended;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use self::conditions::ConditionOutcome;
+use self::leave::HISTORY;
+use self::scope::ROOTS;
+pub use self::suspended::SuspendedWalk;
+use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
+use crate::advance_fuel::AdvanceFuel;
+use crate::expression::{self, Error, Fuel, ValueTemplate};
+use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
+use raymond_model::event::{AdvancePosition, GraphEntry, GraphProgress};
+use raymond_model::graph_execution::{
+    GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult,
+};
+use raymond_model::id::{Folder, StateName};
+use raymond_model::operation::{Operation, OperationResult};
+use raymond_model::time::Timestamp;
+use raymond_model::transition::Variables;
+
+/// The number of nodes after which an advance is cut.
+pub const MAX_NODES_PER_ADVANCE: usize = 512;
+
+/// The need that an interpreter stops at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GraphYield {
+    /// An operation; its result is given to the next call.
+    Operation(Operation),
+    /// A record: the walk ends here.
+    Record(AdvanceNext),
+}
+
+/// The environment of a graph.
+#[derive(Debug, Clone)]
+pub struct GraphEnvironment {
+    /// The graph's file.
+    pub file: StateName,
+    /// Its folder below the scope, if it is not the scope itself.
+    pub folder: Option<Folder>,
+    /// `PWD`, `HOME`, `arguments`.
+    pub builtins: Map<String, Value>,
+    /// Values for its fields, from its caller or from the command line. Only the beginning of the graph takes them.
+    pub variables: Variables,
+}
+
+/// A walk over a graph.
+#[derive(Debug)]
+pub struct GraphInterpreter<'graph> {
+    graph: &'graph Graph,
+    around: GraphEnvironment,
+    state: GraphState,
+    entered: Option<Box<GraphEntry>>,
+    gate: bool,
+    began: NodeCursor,
+    /// The names of the graph and of its nodes, as expressions can read them.
+    names: Map<String, Value>,
+    migrated: Option<Arc<str>>,
+    visits: Vec<NodeExecution>,
+    changes: Vec<GraphStateChange>,
+    shown: Vec<String>,
+    wait_result: Option<WaitResult>,
+    answers: Vec<OperationResult>,
+    fuel: AdvanceFuel,
+    now: Timestamp,
+    /// The same as text, as expressions read it.
+    now_text: Value,
+    /// The result that the walk begins with cost something or changed the world, so that it must not be lost.
+    keeps_result: bool,
+    /// The advance is cut as soon as that result is taken.
+    stops_after_result: bool,
+}
+
+/// The progress of a list of actions.
+enum ActionProgress {
+    Needs(GraphYield),
+    Over(Result<(), String>),
+}
+
+impl<'graph> GraphInterpreter<'graph> {
+    /// Begins an advance at the beginning of a graph.
+    pub fn begin(graph: &'graph Graph, mut around: GraphEnvironment) -> Self {
+        let mut fields = graph.initial.clone();
+        let callers = std::mem::take(&mut around.variables);
+        for (name, text) in callers.iter().filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
+            let value = given(fields.get(name), text);
+            fields.insert(name.clone(), value);
+        }
+        for map in ROOTS {
+            if !fields.get(map).is_some_and(Value::is_object) {
+                fields.insert(map.to_owned(), json!({}));
+            }
+        }
+        if graph.keeps_history {
+            fields.insert(HISTORY.to_owned(), json!([]));
+        }
+        if let Some(Value::Object(computed)) = fields.get_mut("computed") {
+            computed.entry("last_error").or_insert(Value::Null);
+        }
+        let entered = GraphEntry {
+            workflow_name: graph.name.clone(),
+            workflow_version: graph.version.clone(),
+            program: graph.hash.as_str().into(),
+            fields: fields.clone(),
+        };
+        let state = GraphState {
+            program: Arc::clone(&entered.program),
+            current_node: Arc::clone(&graph.start),
+            previous_node: None,
+            executed: 0,
+            fields,
+            checkpoints: std::collections::BTreeMap::new(),
+            cursor: NodeCursor::default(),
+        };
+        Self { entered: Some(Box::new(entered)), gate: true, ..Self::resume(graph, around, state) }
+    }
+
+    /// Begins an advance at an agent's saved state.
+    pub fn resume(graph: &'graph Graph, around: GraphEnvironment, state: GraphState) -> Self {
+        let names = leave::names(graph, &state);
+        Self::with_names(graph, around, state, names)
+    }
+
+    fn with_names(
+        graph: &'graph Graph,
+        around: GraphEnvironment,
+        state: GraphState,
+        names: Map<String, Value>,
+    ) -> Self {
+        let migrated = (*graph.hash != *state.program).then(|| graph.hash.as_str().into());
+        Self {
+            graph,
+            around,
+            entered: None,
+            gate: false,
+            began: state.cursor.clone(),
+            names,
+            migrated,
+            visits: Vec::new(),
+            changes: Vec::new(),
+            shown: Vec::new(),
+            wait_result: None,
+            answers: Vec::new(),
+            fuel: AdvanceFuel::default(),
+            now: Timestamp(0),
+            now_text: Value::Null,
+            keeps_result: true,
+            stops_after_result: false,
+            state,
+        }
+    }
+
+    /// Returns whether everything so far is recorded. The world may be changed only then.
+    pub fn is_recorded(&self) -> bool {
+        self.entered.is_none()
+            && self.visits.is_empty()
+            && self.changes.is_empty()
+            && self.state.cursor == self.began
+    }
+
+    /// Returns whether the advance may end here although its need was not met; recorded nodes are not run again. The
+    /// entry gate is always checked again from its beginning.
+    pub fn is_worth_keeping(&self) -> bool {
+        !self.gate && !self.is_recorded()
+    }
+
+    /// Runs until something is needed. `wait_result` is the result of the previous need.
+    pub fn next(&mut self, wait_result: Option<WaitResult>, now: Timestamp) -> GraphYield {
+        self.now = now;
+        self.now_text = now.to_string().into();
+        self.wait_result = wait_result;
+        if self.is_checking_conditions()
+            && let Some(wait_result) = self.wait_result.take()
+        {
+            self.answers.push(match wait_result {
+                WaitResult::Done(value) => Ok(value),
+                WaitResult::Failed(why) => Err(why),
+                WaitResult::Answered(answer) => Ok(answer.id.into()),
+            });
+        }
+        match self.walk() {
+            Ok(need) => need,
+            Err(why) => {
+                let node = format!("node {}", self.state.current_node);
+                let place = if self.gate { "entry gate" } else { &node };
+                GraphYield::Record(AdvanceNext::Fail(format!("{place}: {why}")))
+            }
+        }
+    }
+
+    /// Returns the record of the advance.
+    pub fn finish(self, next: AdvanceNext) -> Advance {
+        let progress = GraphProgress {
+            entered: self.entered,
+            migrated: self.migrated,
+            visits: self.visits,
+            changes: self.changes,
+            node: self.state.current_node,
+            cursor: self.state.cursor,
+        };
+        Advance {
+            outputs: self.shown.into_iter().map(AdvanceOutput::Shown).collect(),
+            position: AdvancePosition::Graph(Box::new(progress)),
+            next,
+        }
+    }
+
+    /// Returns whether the current step checks conditions, so that a result answers one of them.
+    fn is_checking_conditions(&self) -> bool {
+        let node = self.graph.nodes.get(&self.state.current_node);
+        self.gate
+            || matches!(
+                node,
+                Some(GraphNode::Conditional { .. } | GraphNode::ValidationGate { .. })
+            )
+    }
+
+    fn walk(&mut self) -> Result<GraphYield, String> {
+        let graph = self.graph;
+        if self.gate {
+            match self.first_false(&graph.entry)? {
+                ConditionOutcome::Needs(operation) => return Ok(GraphYield::Operation(operation)),
+                ConditionOutcome::No(why) => return Ok(self.turned_away(&why)),
+                ConditionOutcome::Yes => self.gate = false,
+            }
+            self.answers.clear();
+        }
+        loop {
+            let here = Arc::clone(&self.state.current_node);
+            if let Some(ending) = graph.endings.get(&here) {
+                return self.end(&here, ending).map(GraphYield::Record);
+            }
+            if self.state.executed >= graph.max_steps {
+                return Err(format!(
+                    "WF501 step limit: {} nodes were executed, the most that max_steps allows; if the loop is intended, raise max_steps in the graph",
+                    self.state.executed
+                ));
+            }
+            if self.is_to_be_cut() && self.state.cursor.is_at_start() && self.answers.is_empty() {
+                return Ok(GraphYield::Record(AdvanceNext::Continue));
+            }
+            let Some(node) = graph.nodes.get(&here) else {
+                return Err(format!(
+                    "WF503 the graph has been changed, and has no node {here} any more; give it back, or start a new run"
+                ));
+            };
+            if let Some(need) = self.execute(node)? {
+                return Ok(need);
+            }
+        }
+    }
+
+    fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
+        if let GraphStateChange::Set(_, value) | GraphStateChange::Push(_, value) = &change {
+            self.fuel.store(value).map_err(|why| format!("WF403 {why}"))?;
+        }
+        self.state.change(&change)?;
+        self.note_checkpoint(&change);
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn fill(&mut self, template: &ValueTemplate) -> Result<Value, String> {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let filled = template.fill(&self.scope(), &mut fuel);
+        self.fuel.spend(before - fuel.steps);
+        filled.map_err(|error: Error| error.to_string())
+    }
+
+    /// Fills a template to text; a value that is no text is written as JSON.
+    fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
+        Ok(match self.fill(template)? {
+            Value::String(text) => text,
+            other => expression::text(&other).into_owned(),
+        })
+    }
+
+    /// Fills a template as far as there are values.
+    fn fill_known(&mut self, template: &ValueTemplate) -> Value {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let filled = template.fill_known(&self.scope(), &mut fuel);
+        self.fuel.spend(before - fuel.steps);
+        filled
+    }
+}
+
+/// Returns a field's value from text: a number or a boolean if the initial value is one, else text.
+fn given(begins: Option<&Value>, text: &str) -> Value {
+    let read = serde_json::from_str::<Value>(text.trim()).ok();
+    let same = |value: &Value| match begins {
+        Some(Value::Number(_)) => value.is_number(),
+        Some(Value::Bool(_)) => value.is_boolean(),
+        _ => false,
+    };
+    read.filter(same).unwrap_or_else(|| text.into())
+}

@@ -1,0 +1,296 @@
+//! A workflow that others keep in one file, taken apart into the files of a folder of prompts.
+//!
+//! The file is YAML: `states` maps each name to a text, or to a mapping with its `prompt` and the keys of its head.
+//! The other keys at the top are those of `raymond.yaml`. Keys that have no meaning here are left out, with a note.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use super::diagnostic::{Diagnostic, Severity};
+use super::manifest;
+use super::output::OrderedJson;
+use super::position::SourcePlace;
+use super::schema::FileSchema;
+use super::yaml::tree::YamlFileKind;
+use super::yaml::{self, Error, PlacedValue};
+use raymond_model::id::{StateKind, StateName};
+use raymond_model::privilege::obeyed_name;
+use raymond_model::supervision::SupervisionPolicy;
+
+/// The code of the mistakes in a file that is imported.
+const CODE: &str = "RF007";
+
+/// The files of a folder, in the order in which they are written.
+#[derive(Debug, Default, PartialEq)]
+pub struct ImportedFolder {
+    /// The names and the texts.
+    pub files: Vec<(StateName, String)>,
+    /// The problems that do not keep the folder from being written.
+    pub notes: Vec<String>,
+    /// The timeout of the workflow, in seconds, if its scripts need another one than the usual: a script has no head.
+    script_timeout: Option<f64>,
+}
+
+/// The reason why a file is not imported.
+pub const REFUSED_NAME: &str = "programs obey hidden files and such names; copy it by hand";
+
+/// The key of a prompt's policy.
+const POLICY: &str = "allowed_transitions";
+
+/// The keys of a state that are scripts, with their endings.
+const SCRIPTS: [&str; 3] = ["sh", "ps1", "bat"];
+
+/// Takes a file apart; `path` is its name in messages.
+///
+/// # Errors
+/// The first mistake.
+pub fn import(path: &str, text: &str) -> Result<ImportedFolder, Diagnostic> {
+    taken_apart(text).map_err(|Error { line, column, message }| Diagnostic {
+        path: path.to_owned(),
+        line,
+        column,
+        code: CODE,
+        severity: Severity::Error,
+        message,
+    })
+}
+
+type PlacedMapping = PlacedValue<OrderedJson>;
+
+fn taken_apart(text: &str) -> Result<ImportedFolder, Error> {
+    let root: PlacedMapping = yaml::read(YamlFileKind::IMPORT, text)?;
+    let OrderedJson::Object(keys) = root.value else {
+        return Err(Error::at(root.at, needs_states()));
+    };
+    let mut folder = ImportedFolder::default();
+    let mut of_manifest = String::new();
+    let mut states = None;
+    for (key, value) in keys {
+        match key.as_str() {
+            "states" => states = Some(value),
+            _ => manifest_key(&key, &value, &mut of_manifest, &mut folder.notes),
+        }
+    }
+    let Some(OrderedJson::Object(states)) = states else {
+        return Err(Error::at(SourcePlace::START, needs_states()));
+    };
+    if states.is_empty() {
+        return Err(Error::at(SourcePlace::START, "`states` is empty".to_owned()));
+    }
+    if !of_manifest.lines().any(|line| line.starts_with("supervision:")) {
+        folder.script_timeout = script_timeout(&states);
+    }
+    if let Some(seconds) = folder.script_timeout {
+        let _ = writeln!(of_manifest, "supervision: {{ timeout: {seconds}s }}");
+    }
+    for (name, state) in states {
+        folder.add_state(&name, state)?;
+    }
+    if !of_manifest.is_empty() {
+        folder.add(manifest::FILE, of_manifest)?;
+        folder.files.rotate_right(1);
+    }
+    Ok(folder)
+}
+
+fn needs_states() -> String {
+    "a workflow in one file has the key `states`, which maps the name of each state to its text, or to a mapping with `prompt`".to_owned()
+}
+
+/// Adds a key of the manifest, or a note that it is left out.
+fn manifest_key(key: &str, value: &OrderedJson, text: &mut String, notes: &mut Vec<String>) {
+    let renamed = match (key, value) {
+        ("default_budget", OrderedJson::Number(amount)) if amount.as_f64() > Some(0.0) => "budget",
+        _ => key,
+    };
+    if FileSchema::Manifest.has_key(renamed) {
+        let _ = writeln!(text, "{renamed}: {}", written(value));
+    } else {
+        notes.push(format!("`{key}`: raymond.yaml has no such key; ignored"));
+    }
+}
+
+impl ImportedFolder {
+    fn add(&mut self, name: &str, text: String) -> Result<(), Error> {
+        let refuse = |why: String| Error::at(SourcePlace::START, why);
+        let name = StateName::parse(name).map_err(|error| refuse(error.to_string()))?;
+        if let Some(obeyed) = obeyed_name(Path::new(name.as_str())) {
+            return Err(refuse(format!("{}: {REFUSED_NAME}", obeyed.display())));
+        }
+        let is_taken =
+            |(other, _): &(StateName, String)| other.as_str().eq_ignore_ascii_case(name.as_str());
+        if self.files.iter().any(is_taken) {
+            return Err(refuse(format!("{name}: two states would be this file")));
+        }
+        self.files.push((name, text));
+        Ok(())
+    }
+
+    /// Adds the file of a state, or those of its scripts.
+    fn add_state(&mut self, name: &str, state: OrderedJson) -> Result<(), Error> {
+        let refuse =
+            |why: String| Err(Error::at(SourcePlace::START, format!("states.{name}: {why}")));
+        let fields = match state {
+            OrderedJson::Text(text) => vec![("prompt".to_owned(), OrderedJson::Text(text))],
+            OrderedJson::Object(fields) => fields,
+            _ => return refuse("a state is a text, or a mapping with `prompt`".to_owned()),
+        };
+        let (mut head, mut prompt, mut scripts) = (String::new(), None, Vec::new());
+        let mut timeout = None;
+        for (key, value) in fields {
+            match (key.as_str(), value) {
+                ("prompt", OrderedJson::Text(text)) => prompt = Some(text),
+                ("prompt", _) => return refuse("`prompt` is a text".to_owned()),
+                (ending, OrderedJson::Text(text)) if SCRIPTS.contains(&ending) => {
+                    scripts.push((ending.to_owned(), text));
+                }
+                ("timeout", OrderedJson::Number(seconds)) => timeout = seconds.as_f64(),
+                (key, value) => self.head_key(name, key, &value, &mut head),
+            }
+        }
+        if timeout == Some(0.0) {
+            self.notes.push(format!(
+                "states.{name}: a state must have a time limit; `timeout: 0` is ignored"
+            ));
+        }
+        let timeout = timeout.filter(|seconds| *seconds > 0.0);
+        let usual = self.script_timeout.map(|_| usual_timeout());
+        if scripts.is_empty()
+            && !head.contains("supervision:")
+            && let Some(seconds) = timeout.or(usual)
+        {
+            let _ = writeln!(head, "supervision: {{ timeout: {seconds}s }}");
+        }
+        match (prompt, scripts.is_empty()) {
+            (Some(_), false) => refuse("a state is a prompt or a script, not both".to_owned()),
+            (None, true) => refuse("a state needs a `prompt`".to_owned()),
+            (Some(text), true) if head.is_empty() => self.add(&file_of(name), ended(text)),
+            (Some(text), true) => {
+                self.add(&file_of(name), format!("---\n{head}---\n{}", ended(text)))
+            }
+            (None, false) => {
+                if !head.is_empty() {
+                    self.notes.push(format!(
+                        "states.{name}: a script has no frontmatter; its other keys are ignored"
+                    ));
+                }
+                let limit = self.script_timeout.or(Some(usual_timeout()));
+                if let Some(seconds) = timeout.filter(|_| timeout != limit) {
+                    self.notes.push(format!(
+                        "states.{name}: a script cannot have its own `timeout` ({seconds}s); `supervision.timeout` of {} holds for all scripts",
+                        manifest::FILE
+                    ));
+                }
+                scripts.into_iter().try_for_each(|(ending, text)| {
+                    self.add_script(&format!("{name}.{ending}"), text)
+                })
+            }
+        }
+    }
+
+    /// Adds the file of a script, and a note if it can be no state.
+    fn add_script(&mut self, file: &str, text: String) -> Result<(), Error> {
+        let is_state = text.starts_with("#!")
+            || StateName::parse(file).is_ok_and(|name| name.is_state_by_ending());
+        if !is_state {
+            let endings = StateKind::Script.endings().join(", .");
+            self.notes.push(format!(
+                "{file}: this is not a state, because scripts here end in .{endings}; it is kept as a file beside them"
+            ));
+        }
+        self.add(file, ended(text))
+    }
+
+    /// Adds a key of a prompt's head, or a note that it is left out.
+    fn head_key(&mut self, state: &str, key: &str, value: &OrderedJson, head: &mut String) {
+        if !FileSchema::Frontmatter.has_key(key) {
+            self.notes.push(format!(
+                "states.{state}: the frontmatter of a prompt has no key `{key}`; ignored"
+            ));
+            return;
+        }
+        match value {
+            OrderedJson::List(entries) if key == POLICY => {
+                let _ = writeln!(head, "{key}:");
+                for entry in entries {
+                    let _ = writeln!(head, "  - {}", written(entry));
+                }
+            }
+            value => {
+                let _ = writeln!(head, "{key}: {}", written(value));
+            }
+        }
+    }
+}
+
+/// Returns the usual time limit of a state, in seconds.
+fn usual_timeout() -> f64 {
+    Duration::from_millis(SupervisionPolicy::default().timeout_ms).as_secs_f64()
+}
+
+/// Returns the longest time limit of the scripts, in seconds, if it is not the usual one.
+fn script_timeout(states: &[(String, OrderedJson)]) -> Option<f64> {
+    let of_script = |(_, state): &(String, OrderedJson)| {
+        let OrderedJson::Object(fields) = state else { return None };
+        fields.iter().find(|(key, _)| SCRIPTS.contains(&key.as_str()))?;
+        let seconds = fields.iter().find_map(|(key, value)| match value {
+            OrderedJson::Number(seconds) if key == "timeout" => seconds.as_f64(),
+            _ => None,
+        });
+        Some(seconds.filter(|seconds| *seconds > 0.0).unwrap_or_else(usual_timeout))
+    };
+    let longest = states.iter().filter_map(of_script).reduce(f64::max)?;
+    Some(longest).filter(|longest| longest.total_cmp(&usual_timeout()).is_ne())
+}
+
+/// Returns the file of a state: the name itself if it has the ending of a state.
+fn file_of(name: &str) -> String {
+    let is_file = StateName::parse(name).is_ok_and(|name| name.is_state_by_ending());
+    if is_file { name.to_owned() } else { format!("{name}.md") }
+}
+
+/// Returns a text with a line break at its end.
+fn ended(mut text: String) -> String {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes a value as YAML on one line.
+fn written(value: &OrderedJson) -> String {
+    match value {
+        OrderedJson::Null => "null".to_owned(),
+        OrderedJson::Bool(value) => value.to_string(),
+        OrderedJson::Number(number) => number.to_string(),
+        OrderedJson::Text(text) if is_plain(text) => text.clone(),
+        OrderedJson::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
+        OrderedJson::List(entries) => {
+            let entries: Vec<String> = entries.iter().map(written).collect();
+            format!("[{}]", entries.join(", "))
+        }
+        OrderedJson::Object(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(key, value)| {
+                    let key = written(&OrderedJson::Text(key.clone()));
+                    format!("{key}: {}", written(value))
+                })
+                .collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+    }
+}
+
+/// Returns whether YAML reads a text as that text without quotes: a name of a file, or a word.
+fn is_plain(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "inf", "nan"];
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(is_part)
+        && !words.contains(&text.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests;

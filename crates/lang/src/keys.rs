@@ -1,0 +1,94 @@
+//! The keys of a YAML mapping that can also have the options of turns.
+//!
+//! They are listed, so that unknown ones are found without hiding other mistakes.
+
+use serde_json::Value;
+
+use super::hint::for_unknown_key;
+use super::turn_options::{KEYS, OptionFault, canonical};
+use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
+
+/// A key of a mapping, for editors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeySpec {
+    pub(crate) name: &'static str,
+    /// The sentences about it.
+    pub(crate) doc: &'static str,
+    /// Its values, as JSON Schema.
+    pub(crate) shape: fn() -> Value,
+}
+
+/// Defines a mapping by its keys: the type that it is read into, and the list of them for messages and editors.
+/// A type that does not deny unknown keys ignores them when it is read, so that one mistake does not hide the
+/// others; [`unknown_keys`] finds them.
+macro_rules! listed_keys {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[doc = $doc:literal])+ $of_key:vis $key:ident: $kind:ty => $shape:expr,)*
+    }) => {
+        #[derive(serde::Deserialize)]
+        $(#[$meta])*
+        $vis struct $name { $($(#[doc = $doc])+ $of_key $key: $kind,)* }
+
+        impl $name {
+            /// Its keys.
+            pub(crate) const KEYS: &[crate::keys::KeySpec] = &[
+                $(crate::keys::KeySpec {
+                    name: stringify!($key),
+                    doc: concat!($($doc),+),
+                    shape: $shape,
+                }),*
+            ];
+        }
+    };
+}
+
+/// The keys that only the frontmatter of a state has.
+pub(crate) const KEYS_OF_STATES: &[&str] = &[
+    "allowed_transitions",
+    "evaluator",
+    "worktree",
+    "snapshots",
+    "host",
+    "force_implicit",
+    "forks",
+    "join",
+    "timeout",
+    "on_timeout",
+    "on_failure",
+    "rest",
+];
+
+/// Returns the unknown keys of a YAML mapping that has keys of its own besides the keys of turn options, each with its
+/// place; `elsewhere` is another place of the workflow, and the keys there.
+pub(crate) fn unknown_keys(
+    root: &YamlValue,
+    own: &[KeySpec],
+    elsewhere: Option<(&str, &[&str])>,
+) -> Vec<OptionFault> {
+    let YamlContent::Map(entries) = &root.value else { return Vec::new() };
+    let own_names = || own.iter().map(|key| key.name);
+    let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
+    let known = || own_names().chain(options());
+    let unknown = entries.iter().filter(|entry| !known().any(|key| key == canonical(&entry.key)));
+    let fault = |entry: &YamlEntry| {
+        let name = &*entry.key;
+        let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
+        // The prompt itself, unless it is a file of an evaluator.
+        let is_prompt =
+            name == "prompt" && entry.value.text().is_some_and(|text| text.text.contains(' '));
+        let below = below.filter(|_| !is_prompt);
+        let other = elsewhere.filter(|(_, keys)| keys.contains(&name));
+        let message = match (below, other) {
+            (Some(below), _) => {
+                format!("`{name}` belongs below `{}:`; indent it there", below.name)
+            }
+            (None, Some((place, _))) => format!("`{name}` belongs in {place}"),
+            (None, None) => {
+                let known: Vec<&str> = known().collect();
+                format!("unknown key `{name}`; {}", for_unknown_key(name, &known))
+            }
+        };
+        OptionFault { at: entry.at, message }
+    };
+    unknown.map(fault).collect()
+}

@@ -1,0 +1,255 @@
+//! Programs as plug-ins, as they stand in a workflow's manifest and on the command line.
+//!
+//! ```yaml
+//! plugins:
+//!   - python3 ./budget.py 0.50
+//!   - name: gate
+//!     command: [./gate, --strict]   # or one text
+//!     required: true                # the run pauses when it has failed
+//!     deadline: 5s                  # how long an answer is waited for
+//!     restart: transient            # as in `supervision`, with its defaults
+//!     max_restarts: 3/10m
+//!     backoff: { min: 1s, max: 5m }
+//! ```
+//!
+//! A command that is one text is split into [words](super::shell_words).
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use super::schema::shape;
+use super::shell_words::{with_program, words};
+use super::supervision::{self, RawBackoff, some_time};
+use super::yaml::{Error, PlacedValue, value};
+use raymond_model::settings::{PlugIn, is_name};
+use raymond_model::supervision::RestartPolicy;
+
+/// A plug-in entry of the manifest.
+#[derive(Debug)]
+pub enum RawPlugIn {
+    /// Only a command.
+    Command(String),
+    /// A command and its options.
+    Terms(Box<RawPlugInTerms>),
+}
+
+listed_keys! {
+    /// A plug-in with its options.
+    #[derive(Debug)]
+    #[serde(deny_unknown_fields)]
+    pub struct RawPlugInTerms {
+        /// The name of the plug-in; without one, it is that of the command.
+        name: Option<PlacedValue<String>> => shape::text,
+        /// The command, as one text or as a list of its words.
+        command: PlacedValue<RawCommand> => command_shape,
+        /// True if the run pauses when the plug-in has failed.
+        required: Option<bool> => shape::boolean,
+        /// The time that an answer is waited for.
+        deadline: Option<PlacedValue<String>> => shape::duration,
+        /// The ends after which the plug-in is started again.
+        restart: Option<PlacedValue<String>> =>
+            || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
+        /// The number of restarts before the plug-in is given up, such as 3, or 3/10m for three within ten minutes.
+        max_restarts: Option<PlacedValue<String>> => shape::restarts,
+        /// The time within which restarts are counted.
+        period: Option<PlacedValue<String>> => shape::duration,
+        /// The pause before a restart.
+        backoff: Option<RawBackoff> => RawBackoff::shape,
+    }
+}
+
+/// Returns the list of plug-ins as JSON Schema.
+pub(super) fn list_shape() -> Value {
+    let options = shape::mapping(RawPlugInTerms::KEYS, &["command"]);
+    shape::list(json!({ "anyOf": [{ "type": "string", "minLength": 1 }, options] }))
+}
+
+fn command_shape() -> Value {
+    let words = json!({ "type": "array", "items": shape::text(), "minItems": 1 });
+    json!({ "anyOf": [{ "type": "string", "minLength": 1 }, words] })
+}
+
+#[derive(Debug)]
+enum RawCommand {
+    Text(String),
+    List(Vec<String>),
+}
+
+/// Reads the entries of a manifest.
+///
+/// # Errors
+/// [`Error`] with line and column.
+pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, Error> {
+    let mut plugins: Vec<PlugIn> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let place = entry.at;
+        let (plugin, named) = match entry.value {
+            RawPlugIn::Command(text) => {
+                (command(&text).map_err(|why| Error::at(place, why))?, false)
+            }
+            RawPlugIn::Terms(options) => {
+                let named = options.name.is_some();
+                (options.read()?, named)
+            }
+        };
+        if named && plugins.iter().any(|other| other.name == plugin.name) {
+            let message = format!("another plug-in has the name `{}`", plugin.name);
+            return Err(Error::at(place, message));
+        }
+        plugins.push(plugin);
+    }
+    Ok(plugins)
+}
+
+/// Reads a plug-in from a command, with the usual options.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn command(text: &str) -> Result<PlugIn, String> {
+    words(text).map(PlugIn::new)
+}
+
+impl RawPlugInTerms {
+    fn read(self) -> Result<PlugIn, Error> {
+        let place = self.command.at;
+        let words = match self.command.value {
+            RawCommand::Text(text) => words(&text),
+            RawCommand::List(words) => with_program(words),
+        };
+        let mut plugin = PlugIn::new(words.map_err(|why| Error::at(place, why))?);
+        plugin.name = value(self.name, name)?.unwrap_or(plugin.name);
+        plugin.required = self.required.unwrap_or_default();
+        plugin.deadline_ms = value(self.deadline, some_time)?.unwrap_or(plugin.deadline_ms);
+        let supervision = supervision::RawSupervision {
+            restart: self.restart,
+            max_restarts: self.max_restarts,
+            period: self.period,
+            backoff: self.backoff,
+            ..supervision::RawSupervision::default()
+        };
+        plugin.supervision = supervision.read()?;
+        Ok(plugin)
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has 1 to 64 bytes and no line breaks".to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for RawPlugIn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entry;
+        impl<'de> Visitor<'de> for Entry {
+            type Value = RawPlugIn;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command, or a mapping such as { command: ./gate, required: true }")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<RawPlugIn, E> {
+                Ok(RawPlugIn::Command(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPlugIn, A::Error> {
+                RawPlugInTerms::deserialize(MapAccessDeserializer::new(map))
+                    .map(Box::new)
+                    .map(RawPlugIn::Terms)
+            }
+        }
+        deserializer.deserialize_any(Entry)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawCommand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Command;
+        impl<'de> Visitor<'de> for Command {
+            type Value = RawCommand;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command, as one text or as a list of its words")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<RawCommand, E> {
+                Ok(RawCommand::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<RawCommand, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(RawCommand::List)
+            }
+        }
+        deserializer.deserialize_any(Command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::manifest::parse;
+    use raymond_model::settings::PlugIn;
+    use raymond_model::supervision::{RestartPolicy, SupervisionOverrides};
+
+    fn plugins(text: &str) -> Result<Vec<PlugIn>, String> {
+        parse(text).map(|manifest| manifest.plugins).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn plug_in_command_is_split_by_shell_quoting_rules() {
+        let read = plugins("plugins:\n  - python3 ./budget.py 'a b' \"$HOME\"\n").expect("read");
+        assert_eq!(read[0].command, ["python3", "./budget.py", "a b", "$HOME"]);
+        assert_eq!(read[0].name, "budget");
+    }
+
+    #[test]
+    fn all_plug_in_keys_are_parsed() {
+        let text = "plugins:\n  - name: gate\n    command: [./gate, '--level', 'a b']\n    required: true\n    deadline: 5s\n    restart: permanent\n    max_restarts: 5/1h\n    backoff: { min: 1ms }\n  - { command: ./log.sh out }\n";
+        let read = plugins(text).expect("read");
+        let gate = PlugIn {
+            name: "gate".into(),
+            required: true,
+            deadline_ms: 5000,
+            supervision: SupervisionOverrides {
+                restart: Some(RestartPolicy::Permanent),
+                max_restarts: Some(5),
+                period_ms: Some(3_600_000),
+                backoff_min_ms: Some(1),
+                ..SupervisionOverrides::default()
+            },
+            ..PlugIn::new(["./gate", "--level", "a b"].map(str::to_owned).into())
+        };
+        assert_eq!(read[0], gate);
+        assert_eq!((&*read[1].name, read[1].required), ("log", false));
+    }
+
+    #[test]
+    fn invalid_plug_in_is_error_with_location() {
+        let table = [
+            ("plugins:\n  - ''\n", "2:5: write a command, such as sh ./log.sh"),
+            ("plugins:\n  - \"a 'b\"\n", "2:5: a quote has no end in this command"),
+            ("plugins:\n  - { command: [] }\n", "2:16: write a command, such as"),
+            ("plugins:\n  - { command: x, deadline: soon }\n", "2:29: `soon` is not a duration"),
+            ("plugins:\n  - { command: x, restart: often }\n", "2:28: unknown value `often`"),
+            (
+                "plugins:\n  - { command: x, requird: true }\n",
+                "unknown key `requird`; did you mean",
+            ),
+            ("plugins:\n  - { name: x }\n", "the key `command` is missing here"),
+            ("plugins:\n  - { command: x, name: '' }\n", "2:25: a name has 1 to 64 bytes"),
+            (
+                "plugins:\n  - { command: x, name: a }\n  - { command: y, name: a }\n",
+                "3:5: another plug-in has the name `a`",
+            ),
+        ];
+        for (text, expected) in table {
+            let error = plugins(text).expect_err(text);
+            assert!(error.contains(expected), "{text}{error}");
+        }
+    }
+}

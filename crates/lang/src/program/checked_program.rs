@@ -1,0 +1,293 @@
+//! A program that has been read and found sound, for the interpreter.
+//!
+//! States, roles, and requests are resolved, and templates have as many arguments as places, so only values
+//! and the outside world can cause errors when it runs.
+
+mod expression;
+mod outside;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub use self::expression::{ProgramCondition, SoughtFacts, TextExpression};
+pub use self::outside::{ProgramCommand, RunRepetition, StartWorkflow, UserInput};
+use crate::output::OutputSchema;
+use crate::position::SourcePlace;
+use crate::program::files::ProgramFiles;
+use crate::turn_options::OptionPlaces;
+use raymond_model::id::{Folder, StateName};
+use raymond_model::model::ModelName;
+use raymond_model::money::Usd;
+use raymond_model::program_execution;
+use raymond_model::turn_options::TurnOptions;
+
+/// A name in a program.
+pub type ProgramSymbol = Arc<str>;
+
+/// The default limit of the rounds of a loop, and of the moves to one state.
+pub const MAX_ITERATIONS: u64 = 1000;
+
+/// A program.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its name.
+    pub name: ProgramSymbol,
+    /// Its metadata.
+    pub metadata: ProgramMetadata,
+    /// Its roles.
+    pub roles: Vec<ProgramRole>,
+    /// Its states; the first is the start.
+    pub states: Vec<ProgramState>,
+    /// The labels of the facts it reads.
+    pub labels: BTreeSet<String>,
+    /// The facts of these labels that it can match, each place once.
+    pub facts: Vec<SoughtFacts>,
+    /// The keys of the context it needs: `x` of `@context/x`.
+    pub context: BTreeSet<String>,
+    /// True if it needs a branch: `@branch`.
+    pub needs_branch: bool,
+    /// The checksum of its text: `sha256:` and hexadecimal digits.
+    pub hash: Arc<str>,
+    /// The text it was read from.
+    pub text: Arc<str>,
+    /// Its files: this text's, and those that it requires.
+    pub files: ProgramFiles,
+}
+
+impl Program {
+    /// Returns the source that a run keeps of it, read from this file.
+    pub fn kept(
+        &self,
+        file: StateName,
+        folder: Option<Folder>,
+    ) -> program_execution::ProgramSource {
+        program_execution::ProgramSource {
+            file,
+            folder,
+            name: self.name.to_string(),
+            program: Arc::clone(&self.hash),
+            text: Arc::clone(&self.text),
+            labels: self.labels.iter().cloned().collect(),
+        }
+    }
+
+    /// Returns the words that answers to a request may have; empty if they may be any.
+    pub fn expected(&self, request: &str) -> &[String] {
+        let all = self.states.iter().flat_map(|state| super::walk::instructions(&state.body));
+        let mut sends = all.filter_map(|one| match &one.kind {
+            InstructionKind::Send(send) if *send.request == *request => Some(&send.expect),
+            _ => None,
+        });
+        sends.next().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether it sends any request.
+    pub fn asks(&self) -> bool {
+        self.states.iter().any(|state| asks(&state.body))
+    }
+}
+
+fn asks(list: &[Instruction]) -> bool {
+    list.iter().any(|instruction| match &instruction.kind {
+        InstructionKind::Send(_) | InstructionKind::RunFolder(_) => true,
+        kind => super::walk::blocks(kind).into_iter().any(asks),
+    })
+}
+
+/// The metadata of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramMetadata {
+    /// The label for people.
+    pub label: Option<String>,
+    /// Its purpose.
+    pub description: Option<String>,
+    /// The limit of the rounds of a loop, and of the moves to one state; [`MAX_ITERATIONS`] by default.
+    pub max_iterations: u64,
+    /// The budget of a run.
+    pub max_budget_usd: Option<Usd>,
+    /// The model of roles that name none.
+    pub model: Option<ModelName>,
+    /// True if its states are published as facts.
+    pub publish_state: bool,
+}
+
+/// A role: a named agent.
+#[derive(Debug, Clone)]
+pub struct ProgramRole {
+    /// Its name.
+    pub name: ProgramSymbol,
+    /// The name of its session within the execution; roles with the same one share it.
+    pub handle: ProgramSymbol,
+    /// Its model.
+    pub model: Option<ModelName>,
+    /// The options of its turns.
+    pub options: TurnOptions,
+    /// The places of the options.
+    pub option_places: OptionPlaces,
+    /// The schema that its answers have to match.
+    pub output: Option<OutputSchema>,
+    /// The directory it works in, below that of the run.
+    pub cwd: Option<Folder>,
+    /// Its place.
+    pub at: SourcePlace,
+}
+
+/// A state.
+#[derive(Debug, Clone)]
+pub struct ProgramState {
+    /// Its name.
+    pub name: ProgramSymbol,
+    /// The instructions in it.
+    pub body: Vec<Instruction>,
+    /// Its place.
+    pub at: SourcePlace,
+}
+
+/// An instruction and its place.
+#[derive(Debug, Clone)]
+pub struct Instruction {
+    /// Its kind.
+    pub kind: InstructionKind,
+    /// The place of its opening bracket.
+    pub at: SourcePlace,
+}
+
+/// The kind of an instruction.
+#[derive(Debug, Clone)]
+pub enum InstructionKind {
+    /// `wait`, `await`: blocks until the condition holds.
+    Wait(WaitInstruction),
+    /// `action`: runs these in order.
+    Action(Vec<Instruction>),
+    /// `loop`: repeats its body.
+    Loop(LoopInstruction),
+    /// `break`: leaves the innermost loop.
+    Break,
+    /// `continue`: begins the next round of the innermost loop.
+    Continue,
+    /// `branch`: runs the first arm whose condition holds.
+    Branch {
+        /// The arms, in order.
+        arms: Vec<BranchArm>,
+        /// `otherwise`.
+        otherwise: Option<Vec<Instruction>>,
+    },
+    /// `for-each`: runs these side by side, until all are through.
+    ForEach(Vec<ParallelBody>),
+    /// `goto`: continues in that state, by its number.
+    Goto(usize),
+    /// `terminal`: ends the program.
+    Terminal {
+        /// True for `:status failed`.
+        failed: bool,
+        /// `:result E`: the result.
+        result: Option<TextExpression>,
+    },
+    /// `send-prompt`
+    Send(SendPrompt),
+    /// `run-folder`
+    RunFolder(RunFolder),
+    /// `assert`
+    Assert {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: Option<TextExpression>,
+        /// Its payload.
+        value: Option<TextExpression>,
+    },
+    /// `retract`
+    Retract {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: Option<TextExpression>,
+    },
+    /// `log`
+    Log(TextTemplate),
+    /// `run`
+    Run(ProgramCommand),
+    /// `start-workflow`
+    StartWorkflow(StartWorkflow),
+    /// `user-input`
+    UserInput(UserInput),
+}
+
+/// An instruction that blocks.
+#[derive(Debug, Clone)]
+pub struct WaitInstruction {
+    /// The condition that it waits for.
+    pub condition: ProgramCondition,
+    /// `:timeout`, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// `:on-timeout`: the number of the state to continue in; without it the program fails.
+    pub on_timeout: Option<usize>,
+}
+
+/// The instructions of an element of `for-each`.
+#[derive(Debug, Clone)]
+pub struct ParallelBody {
+    /// The element.
+    pub element: String,
+    /// Its instructions.
+    pub body: Vec<Instruction>,
+}
+
+/// `loop`
+#[derive(Debug, Clone)]
+pub struct LoopInstruction {
+    /// The instructions of a round.
+    pub body: Vec<Instruction>,
+    /// `:max`: the limit of its rounds, in place of [`ProgramMetadata::max_iterations`].
+    pub max: Option<u64>,
+    /// `:on-max`: the number of the state to continue in after the last round; without it the program fails.
+    pub on_max: Option<usize>,
+}
+
+/// An arm of a branch.
+#[derive(Debug, Clone)]
+pub struct BranchArm {
+    /// The condition that chooses it.
+    pub condition: ProgramCondition,
+    /// The instructions of the arm.
+    pub body: Vec<Instruction>,
+}
+
+/// `send-prompt`
+#[derive(Debug, Clone)]
+pub struct SendPrompt {
+    /// The number of the role that it is sent to.
+    pub role: usize,
+    /// The prompt.
+    pub template: TextTemplate,
+    /// `:expect`: the words of which the answer has to have exactly one; empty if it may be any.
+    pub expect: Vec<String>,
+    /// `:output`: the schema of the answer, in place of the role's.
+    pub output: Option<OutputSchema>,
+    /// The request's name: its own, the awaited one it is bound to, or a generated one.
+    pub request: ProgramSymbol,
+}
+
+/// `run-folder`
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    /// The number of the role whose work it is.
+    pub role: usize,
+    /// The folder below the scope; `None` is the scope itself.
+    pub folder: Option<Folder>,
+    /// The first state.
+    pub start: StateName,
+    /// `:input E`: the text for `{{input}}` there.
+    pub input: Option<TextExpression>,
+    /// The request's name, as in [`SendPrompt`].
+    pub request: ProgramSymbol,
+}
+
+/// A text with places for arguments. It has one piece more than arguments.
+#[derive(Debug, Clone)]
+pub struct TextTemplate {
+    /// The texts around the arguments, with `~~` read as `~`.
+    pub pieces: Vec<String>,
+    /// The arguments, in order.
+    pub arguments: Vec<TextExpression>,
+}

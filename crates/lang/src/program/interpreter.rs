@@ -1,0 +1,341 @@
+//! Runs a program until it waits, needs an activity, or ends. The interpreter is pure.
+//!
+//! Its position is a path into the program. Each advance is recorded as a whole, so a crash loses all of it or
+//! nothing. After a crash the condition that it waits for is checked again. A chosen arm is part of the path, and is
+//! not chosen again.
+
+mod body_commands;
+mod commands;
+mod conditions;
+mod kept_result;
+mod moves;
+mod parallel;
+mod publish;
+mod shown;
+mod sought;
+mod starts;
+mod steps;
+mod taking;
+#[cfg(test)]
+mod tests;
+mod user_input;
+mod values;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use self::kept_result::record_of_result;
+pub use self::publish::{DEFINITION_LABEL, published_facts};
+pub use self::sought::sought_facts;
+use super::checked_program::{Instruction, Program};
+use crate::advance_fuel::AdvanceFuel;
+use crate::position::SourcePlace;
+use raymond_model::activity::{Activity, ActivityResult};
+use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
+use raymond_model::body_command::{BodyCommand, CommandId};
+use raymond_model::event::{AdvancePosition, ProgramProgress, ProgramStatus};
+use raymond_model::fact::KnownFacts;
+use raymond_model::id::{Folder, RunId, StateName};
+use raymond_model::money::Usd;
+use raymond_model::program_execution::{
+    ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
+};
+use raymond_model::time::Timestamp;
+
+/// The environment of a program execution.
+#[derive(Debug)]
+pub struct ProgramEnvironment<'environment> {
+    /// The program.
+    pub program: &'environment Program,
+    /// The execution.
+    pub execution: &'environment ProgramExecution,
+    /// The facts.
+    pub facts: &'environment KnownFacts,
+    /// The run.
+    pub run: &'environment RunId,
+    /// The program's file.
+    pub file: &'environment StateName,
+    /// Its folder below the run's root; `None` for the root itself.
+    pub folder: Option<Folder>,
+    /// The part of the run's budget that is left; `None` without a budget.
+    pub budget_left: Option<Usd>,
+    /// The step of the agent.
+    pub step: u64,
+    /// The path of the file, for messages.
+    pub path: &'environment str,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Advances a program. `fetched` is the result of the activity that was due, or the error.
+pub fn advance(
+    environment: &ProgramEnvironment<'_>,
+    fetched: Option<Result<ActivityResult, String>>,
+) -> Advance {
+    let mut machine = ProgramInterpreter::new(environment);
+    if machine.position.activity.is_some() && fetched.is_none() {
+        let next = machine.next_of_activity();
+        return machine.finish(next);
+    }
+    let kept = fetched.clone();
+    let then = machine.run(fetched);
+    if machine.has_failed(&then)
+        && let Some(Ok(result)) = kept
+        && let Some(advance) = record_of_result(environment, result)
+    {
+        return advance;
+    }
+    machine.finish(then)
+}
+
+/// A reason that the interpreter stops.
+enum ProgramSuspension {
+    /// This is next.
+    Then(AdvanceNext),
+    /// It fails.
+    Fail { at: SourcePlace, why: String },
+}
+
+struct ProgramInterpreter<'environment> {
+    environment: &'environment ProgramEnvironment<'environment>,
+    position: ProgramPosition,
+    /// The requests of this advance; they take precedence over earlier ones.
+    requests: BTreeMap<&'environment str, RequestEntry>,
+    bindings: BTreeMap<String, String>,
+    bases: Option<BTreeMap<String, Option<String>>>,
+    commands: Vec<AdvanceOutput>,
+    fuel: AdvanceFuel,
+    /// The number of bodies of `for-each` that the current instruction is in.
+    depth: usize,
+    /// The command that runs for the current body.
+    command: Option<CommandId>,
+    /// The commands of bodies that are due or run.
+    body_commands: Vec<BodyCommand>,
+    /// True if commands of bodies have been running since before this advance.
+    are_commands_running: bool,
+    /// The number of commands that this advance has made due.
+    new_commands: u32,
+    /// The answer of a person that has come.
+    answer: Option<&'environment str>,
+    /// The deadline of the wait, if it has passed; answers after it do not count.
+    by: Option<Timestamp>,
+}
+
+impl<'environment> ProgramInterpreter<'environment> {
+    fn new(environment: &'environment ProgramEnvironment<'environment>) -> Self {
+        Self {
+            environment,
+            position: environment.execution.position.clone(),
+            requests: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            bases: None,
+            commands: Vec::new(),
+            fuel: AdvanceFuel::default(),
+            depth: 0,
+            command: None,
+            body_commands: Vec::new(),
+            are_commands_running: false,
+            new_commands: 0,
+            answer: environment.execution.answer.as_deref(),
+            by: None,
+        }
+    }
+
+    fn run(&mut self, fetched: Option<Result<ActivityResult, String>>) -> AdvanceNext {
+        let published = self.take_published(fetched.as_ref());
+        let is_over = matches!(published, Some(Err(_)));
+        let mut outcome = published.unwrap_or_else(|| self.take_result(fetched));
+        loop {
+            let next = match outcome {
+                Ok(()) => {
+                    outcome = self.next_step();
+                    continue;
+                }
+                Err(ProgramSuspension::Then(then)) => then,
+                Err(ProgramSuspension::Fail { at, why }) => self.failed(at, &why),
+            };
+            if matches!(next, AdvanceNext::End { .. }) {
+                // Nothing that runs for a body is awaited any more.
+                self.position.parallel.clear();
+            }
+            return if is_over { next } else { self.publish_end(next) };
+        }
+    }
+
+    fn next_step(&mut self) -> Result<(), ProgramSuspension> {
+        if self.position.cursor.is_empty() {
+            self.publish_state()?;
+        }
+        self.publish_again()?;
+        self.step()
+    }
+
+    fn finish(self, next: AdvanceNext) -> Advance {
+        let Self { position, bindings, bases, commands, .. } = self;
+        let status = match &next {
+            AdvanceNext::Wait | AdvanceNext::Question(_) => ProgramStatus::Waiting,
+            AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
+            AdvanceNext::End { error: Some(_), .. } | AdvanceNext::Fail(_) => ProgramStatus::Failed,
+            AdvanceNext::Continue
+            | AdvanceNext::Activity(_)
+            | AdvanceNext::Task(_)
+            | AdvanceNext::Agent { .. }
+            | AdvanceNext::Join(_) => ProgramStatus::Running,
+        };
+        let progress = ProgramProgress { bindings, bases, ..ProgramProgress::at(position, status) };
+        Advance { outputs: commands, position: AdvancePosition::Program(Box::new(progress)), next }
+    }
+
+    /// Returns the step to the activity that is due.
+    fn next_of_activity(&self) -> AdvanceNext {
+        let name = self.position.activity.as_ref().map_or("", Activity::name);
+        AdvanceNext::Activity(name.to_owned())
+    }
+
+    /// Takes the result of the activity that was due at the current position.
+    fn take_own_result(
+        &mut self,
+        fetched: Option<Result<ActivityResult, String>>,
+    ) -> Result<(), ProgramSuspension> {
+        if let Some(input) = self.question() {
+            return self.take_answer(input);
+        }
+        let (Some(activity), Some(fetched)) = (self.position.activity.take(), fetched) else {
+            return self.next_activity();
+        };
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(why) => match &activity {
+                Activity::Commands(all) => return self.take_failure_of_all(all, &why),
+                _ => return self.take_failure(why),
+            },
+        };
+        match fetched {
+            ActivityResult::Bases(bases) => self.bases = Some(bases),
+            ActivityResult::Changes(text) => {
+                if let Activity::Changes { directory, .. } = &activity {
+                    self.position.changes.insert(directory.clone(), text);
+                }
+            }
+            ActivityResult::Done => self.next(),
+            ActivityResult::Replaced(replaced, behind) => {
+                self.log(shown::replaced(&replaced, behind), true);
+                self.next();
+            }
+            ActivityResult::Claimed(Some(fact)) => {
+                self.bind_taken(&fact);
+                self.position.wait = None;
+                self.next();
+            }
+            ActivityResult::Value(output) => return self.take_output(&output),
+            ActivityResult::Commands(outcomes) => {
+                return self.take_outcomes(&mut outcomes.into_iter().collect());
+            }
+            ActivityResult::Started(started) => self.take_started(&started),
+            ActivityResult::Claimed(None) => {}
+        }
+        if matches!(activity, Activity::Claim { .. }) {
+            self.has_blocked();
+        }
+        Ok(())
+    }
+
+    /// Requests the activity that has to be done before the first instruction, if there is one.
+    fn next_activity(&mut self) -> Result<(), ProgramSuspension> {
+        if !self.position.cursor.is_empty() || !self.environment.execution.bases.is_empty() {
+            return Ok(());
+        }
+        let directories = self.environment.program.work_directories();
+        if directories.is_empty() {
+            return Ok(());
+        }
+        let branch = self.environment.execution.branch.clone();
+        self.due(Activity::Bases { directories, branch })
+    }
+
+    fn due<T>(&mut self, activity: Activity) -> Result<T, ProgramSuspension> {
+        self.position.activity = Some(activity);
+        Err(ProgramSuspension::Then(self.next_of_activity()))
+    }
+
+    /// Blocks until something has changed; then the wait is checked again.
+    fn block<T>(
+        &mut self,
+        awaiting: String,
+        until: Option<Timestamp>,
+        outside: bool,
+    ) -> Result<T, ProgramSuspension> {
+        let since = self.since();
+        self.position.changes.clear();
+        self.position.wait = Some(ProgramWait { awaiting, since, until, outside });
+        self.has_blocked();
+        Err(ProgramSuspension::Then(AdvanceNext::Wait))
+    }
+
+    /// Returns the time since which the current instruction blocks.
+    fn since(&self) -> Timestamp {
+        self.position.wait.as_ref().map_or(self.environment.now, |wait| wait.since)
+    }
+
+    fn has_blocked(&mut self) {
+        self.position.entered = 0;
+        self.position.cursor.iter_mut().for_each(|level| level.blocked = level.round.is_some());
+    }
+
+    fn log(&mut self, text: String, warning: bool) {
+        self.commands.push(AdvanceOutput::Log { text, warning });
+    }
+
+    fn request(&self, name: &str) -> Option<&RequestEntry> {
+        self.requests.get(name).or_else(|| self.environment.execution.requests.get(name))
+    }
+
+    /// Returns the place of the current instruction.
+    fn here(&self) -> SourcePlace {
+        self.instruction().map_or(SourcePlace::START, |instruction: &Instruction| instruction.at)
+    }
+
+    fn failed(&mut self, at: SourcePlace, why: &str) -> AdvanceNext {
+        self.position.wait = None;
+        self.position.activity = None;
+        let (path, at) = self.environment.program.files.resolve(at);
+        let path = path.unwrap_or(self.environment.path);
+        let error = format!("{path}:{}:{}: {why}", at.line, at.column);
+        let payload = self.outcome("failed", Some(&error));
+        AdvanceNext::End { payload, error: Some(error) }
+    }
+
+    fn completed(&mut self, result: Option<String>) -> ProgramSuspension {
+        self.position.wait = None;
+        self.warn_of_failures();
+        let payload = result.unwrap_or_else(|| self.outcome("completed", None));
+        ProgramSuspension::Then(AdvanceNext::End { payload, error: None })
+    }
+
+    /// Logs a warning for each request that failed without failing the program.
+    fn warn_of_failures(&mut self) {
+        let failed = |(name, request): (&String, &RequestEntry)| match &request.status {
+            RequestStatus::Failed(why) => Some(format!("the request {name} failed: {why}")),
+            _ => None,
+        };
+        let texts: Vec<String> =
+            self.environment.execution.requests.iter().filter_map(failed).collect();
+        for text in texts {
+            self.log(text, true);
+        }
+    }
+
+    /// Returns the default result of a program.
+    fn outcome(&self, status: &str, error: Option<&str>) -> String {
+        let mut outcome = json!({
+            "workflow": self.environment.execution.name,
+            "status": status,
+            "state": &*self.position.current,
+        });
+        if let Some(error) = error {
+            outcome["error"] = error.into();
+        }
+        outcome.to_string()
+    }
+}

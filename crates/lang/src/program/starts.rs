@@ -1,0 +1,147 @@
+//! Reads `start-workflow`, which starts a program as a run of its own.
+
+use super::checked_program::{StartWorkflow, TextExpression, TextTemplate};
+use super::fields::FormFields;
+use super::reader::ProgramReader;
+use crate::manifest::budget;
+use crate::program::parse::{Form, FormContent};
+use crate::report::quoted;
+use raymond_model::id::{Folder, RunId, StateName};
+use raymond_model::money::Usd;
+use raymond_model::run_origin::is_program_file;
+
+/// The values of a start besides the run's id: `@NAME/error`.
+const START_PARTS: [&str; 1] = ["error"];
+
+impl ProgramReader<'_> {
+    /// Reads `start-workflow`.
+    pub(super) fn start_workflow(&mut self, fields: &FormFields<'_>) -> Option<StartWorkflow> {
+        let wanted = "the name of a defined program, or its file, such as `review.lisp`";
+        let program = self.exactly(fields, [wanted]).and_then(|[form]| self.program(form, wanted));
+        let label = self.start_label(fields);
+        let branch = self.optional(fields, "branch");
+        let context = fields.get("context").map_or(Some(Vec::new()), |form| self.pairs(form));
+        let budget =
+            fields.get("budget").map_or(Some(None), |form| self.budget_part(form).map(Some));
+        let bind = fields.get("as");
+        let bind = bind.map_or(Some(None), |form| self.taken_as(form, &START_PARTS).map(Some));
+        let on_error = self.optional_state(fields, "on-error");
+        Some(StartWorkflow {
+            program: program?,
+            label: label?,
+            branch: branch?,
+            context: context?,
+            budget: budget?,
+            bind: bind?,
+            on_error: on_error?,
+        })
+    }
+
+    /// Reads the part of the budget that the run is given.
+    fn budget_part(&mut self, form: &Form) -> Option<Usd> {
+        let text = self.text(form, "an amount in US dollars, such as 0.50")?;
+        budget(text).map_err(|why| self.report.error(form.at, "SX207", why)).ok()
+    }
+
+    /// Reads the program that is started.
+    fn program(&mut self, form: &Form, wanted: &str) -> Option<String> {
+        let name = self.name(form, wanted)?;
+        let found = if is_program_file(name) {
+            self.find_program_file(name)
+        } else {
+            self.find_defined_program(name)
+        };
+        found.map_err(|why| self.report.error(form.at, "SX315", why)).ok()?;
+        Some(name.to_owned())
+    }
+
+    fn find_program_file(&self, path: &str) -> Result<(), String> {
+        let (folder, name) = match path.rsplit_once('/') {
+            Some((folder, name)) => (Some(folder), name),
+            None => (None, path),
+        };
+        let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
+        let name = StateName::parse(name).map_err(|error| error.to_string())?;
+        let found = match &folder {
+            Some(folder) => self.source.within(folder).and_then(|source| source.check(&name)),
+            None => self.source.check(&name),
+        };
+        found.map_err(|error| format!("{}: {}", quoted(path), error.reason()))
+    }
+
+    /// Checks that a program of this name is defined, as far as the defined programs are known.
+    fn find_defined_program(&self, name: &str) -> Result<(), String> {
+        let Some(defined) = self.source.defined_programs() else { return Ok(()) };
+        if defined.iter().any(|own| own == name) {
+            return Ok(());
+        }
+        let file = [".lisp", ".duet"].into_iter().find_map(|ending| {
+            let file = format!("{name}{ending}");
+            self.find_program_file(&file).is_ok().then_some(file)
+        });
+        let hint = match &file {
+            Some(file) => format!("; did you mean the file {}?", quoted(file)),
+            None => self.report.hint(name, defined.iter().map(String::as_str), || {
+                "; define it with `raymond workflow define FILE`, or name its file: `NAME.lisp`"
+                    .to_owned()
+            }),
+        };
+        Err(format!("no program {} is defined{hint}", quoted(name)))
+    }
+
+    /// Reads the label: a template with its values, or a value.
+    #[expect(clippy::option_option, reason = "no label and a wrong one are different")]
+    fn start_label(&mut self, fields: &FormFields<'_>) -> Option<Option<TextTemplate>> {
+        let arguments = self.arguments(fields);
+        let Some(form) = fields.get("label") else {
+            if fields.get("args").is_some() {
+                self.need(fields, "label");
+            }
+            return Some(None);
+        };
+        if form.text().is_none() && fields.get("args").is_none() {
+            let value = self.value(form)?;
+            let pieces = vec![String::new(), String::new()];
+            return Some(Some(TextTemplate { pieces, arguments: vec![value] }));
+        }
+        let template = self.template(form, &arguments?)?;
+        if let ([label], []) = (&template.pieces[..], &template.arguments[..])
+            && let Err(error) = RunId::parse(label)
+        {
+            self.report.error(form.at, "SX312", error.to_string());
+            return None;
+        }
+        Some(Some(template))
+    }
+
+    /// Reads the keys and values of `:context`.
+    fn pairs(&mut self, form: &Form) -> Option<Vec<(String, TextExpression)>> {
+        let wanted = "a list of names and values, such as `(input \"text\" item @item)`,";
+        let FormContent::List(forms) = &form.content else {
+            self.other(form, wanted);
+            return None;
+        };
+        let mut pairs: Vec<(String, TextExpression)> = Vec::new();
+        let mut is_sound = true;
+        for pair in forms.chunks(2) {
+            let [key, value] = pair else {
+                let why = "the last name of `:context` has no value; write one after it";
+                self.report.error(form.at, "SX205", why);
+                return None;
+            };
+            let key_text = self.name(key, "the name of a value of the context");
+            let value = self.value(value);
+            let Some((name, value)) = key_text.zip(value) else {
+                is_sound = false;
+                continue;
+            };
+            if pairs.iter().any(|(before, _)| before == name) {
+                let why = format!("{} is given twice in `:context`; remove one", quoted(name));
+                self.report.error(key.at, "SX204", why);
+                is_sound = false;
+            }
+            pairs.push((name.to_owned(), value));
+        }
+        is_sound.then_some(pairs)
+    }
+}

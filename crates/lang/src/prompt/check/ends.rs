@@ -1,0 +1,198 @@
+//! The checks that workflows can end: calls return, forks have a bound, agents come to a result.
+//!
+//! The unknown counts as well: a state without policy may give a result, and so may a graph and a missing file.
+//! Therefore each problem is real whatever the agents answer.
+
+use std::collections::BTreeSet;
+
+use super::FolderDiagnostics;
+use crate::position::SourcePlace;
+use crate::prompt::policy_entry::EntryPlace;
+use crate::prompt::workflow_map::{FolderPrompt, TransitionEdge, WorkflowMap};
+use raymond_model::id::StateName;
+use raymond_model::transition::Transition;
+
+/// A set of states.
+type StateSet<'a> = BTreeSet<&'a StateName>;
+
+impl FolderDiagnostics<'_> {
+    /// Reports the states that cannot end. A budget bounds a run, so that only calls are checked with one.
+    pub(super) fn ends(&mut self, workflow_map: &WorkflowMap) {
+        let found = self.diagnostics.len();
+        self.calls(workflow_map);
+        if self.has_budget {
+            return;
+        }
+        self.forks(workflow_map);
+        if self.diagnostics[found..].iter().all(|one| one.code == "RF302") {
+            self.loops(workflow_map);
+        }
+    }
+
+    /// Reports calls whose target cannot give a result to its caller.
+    pub(super) fn calls(&mut self, workflow_map: &WorkflowMap) {
+        let returning = workflow_map.states_where(&StateSet::new(), may_return);
+        let resetting = workflow_map.states_where(&StateSet::new(), may_reset);
+        for (name, transition, place) in workflow_map.steps() {
+            let (Transition::Call { target, .. } | Transition::Function { target, .. }) =
+                transition
+            else {
+                continue;
+            };
+            if returning.contains(target) || !workflow_map.is_usable(target) {
+                continue;
+            }
+            let tag = transition.tag();
+            let place = place.target.unwrap_or(place.entry);
+            if resetting.contains(target) {
+                let message = format!(
+                    "this {tag} of {target} never comes back: every way back passes a reset, which drops the pending return; use goto, or a reset with keep=\"stack\", on the way to the result"
+                );
+                self.warning(name, place, "RF302", message);
+            } else {
+                let message = format!(
+                    "this {tag} of {target} never comes back: no way from there leads to a result; allow {{ tag: result }} in a state it leads to"
+                );
+                self.error(name, place, "RF301", message);
+            }
+        }
+    }
+
+    /// Reports forks in a loop that nothing leaves, and agents that fork agents like themselves.
+    pub(super) fn forks(&mut self, workflow_map: &WorkflowMap) {
+        let forking: StateSet<'_> = workflow_map
+            .steps()
+            .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))
+            .map(|(name, ..)| name)
+            .collect();
+        if forking.is_empty() {
+            return;
+        }
+        let map = workflow_map.flow_map();
+        let (loops, to_fork) = (map.loops(), map.leading_to(forking));
+        let without = workflow_map.states.keys().filter(|name| !to_fork.contains(name)).collect();
+        let bounded = workflow_map.states_where(&without, may_end_wholly);
+        for (name, transition, place) in workflow_map.steps() {
+            let Transition::Fork { target, next, .. } = transition else { continue };
+            let again = |state| loops.leads_back(state, name);
+            let breeds = again(target);
+            if (breeds || again(next)) && !bounded.contains(name) {
+                let message = format!(
+                    "{name} forks {target} again and again, and no way out of this loop does not fork; allow {{ tag: result }} or a way on in it, or set a budget in raymond.yaml"
+                );
+                self.warning(name, place.entry, "RF303", message);
+            } else if breeds {
+                let message = format!(
+                    "agents that are forked here in {target} may come to {name} and fork again, so their number keeps growing; let them come to a result without forking, or set a budget in raymond.yaml"
+                );
+                self.warning(name, place.entry, "RF305", message);
+            }
+        }
+    }
+
+    /// Reports a loop through several folders that nothing leaves.
+    pub(super) fn loops_through_folders(&mut self, across: &WorkflowMap) {
+        let folder = |name: &StateName| name.in_other_folder().map(|(path, _)| path);
+        let bounded = across.states_where(&StateSet::new(), may_end_wholly);
+        let loops = across.flow_map().loops();
+        let is_crossing = |name: &StateName, way: &TransitionEdge| {
+            let mut next = way.transition.states();
+            next.any(|next| folder(next) != folder(name) && loops.leads_back(next, name))
+        };
+        let endless = across.prompts().filter(|(name, _)| !bounded.contains(name)).find_map(
+            |(name, prompt)| Some((name, prompt.ways.iter().find(|way| is_crossing(name, way))?)),
+        );
+        if let Some((name, way)) = endless {
+            let place = way.place.target.unwrap_or(way.place.entry);
+            let message = "an agent that comes here goes round through several folders and never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
+            self.warning(name, place, "RF304", message.to_owned());
+        }
+    }
+
+    /// Reports loops that nothing leaves.
+    fn loops(&mut self, workflow_map: &WorkflowMap) {
+        let bounded = workflow_map.states_where(&StateSet::new(), may_end_wholly);
+        let loops = workflow_map.flow_map().loops();
+        let endless = workflow_map.prompts().find(|(name, prompt)| {
+            let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
+            !bounded.contains(name) && next.any(|next| loops.leads_back(next, name))
+        });
+        if let Some((name, prompt)) = endless {
+            let place = prompt.ways.first().map(|way| way.place.entry);
+            let message = "an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
+            let place = place.unwrap_or(SourcePlace::START);
+            self.warning(name, place, "RF304", message.to_owned());
+        }
+    }
+}
+
+impl WorkflowMap {
+    /// Returns all known transitions, with their states and places.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
+        self.prompts().flat_map(|(name, prompt)| {
+            prompt.ways.iter().map(move |way| (name, &way.transition, way.place))
+        })
+    }
+
+    /// Returns the smallest set of states that satisfy a condition, including `given`.
+    fn states_where<'a>(
+        &'a self,
+        given: &StateSet<'a>,
+        holds: impl Fn(&Transition, &dyn Fn(&StateName) -> bool) -> bool,
+    ) -> StateSet<'a> {
+        let unknown = self.states.keys().filter(|name| !self.is_known(name));
+        let mut states: StateSet<'_> = unknown.chain(given.iter().copied()).collect();
+        let map = self.flow_map();
+        // The last states come first: mostly, what holds for a state depends on the states after it.
+        let mut to_look_at: Vec<(&StateName, &FolderPrompt)> = self.prompts().collect();
+        while let Some((name, prompt)) = to_look_at.pop() {
+            let already = |name: &StateName| states.contains(name) || !self.is_known(name);
+            if states.contains(name)
+                || !prompt.ways.iter().any(|way| holds(&way.transition, &already))
+            {
+                continue;
+            }
+            states.insert(name);
+            to_look_at.extend(map.before(name).filter_map(|name| Some((name, self.prompt(name)?))));
+        }
+        states
+    }
+
+    /// Returns whether all transitions that an agent may take in a state are known.
+    fn is_known(&self, name: &StateName) -> bool {
+        self.prompt(name).is_some_and(|prompt| !prompt.is_open())
+    }
+
+    fn prompt(&self, name: &StateName) -> Option<&FolderPrompt> {
+        self.states.get(name).and_then(|state| state.prompt())
+    }
+}
+
+/// Returns whether a transition leads to a result in the same call, given the states that do.
+fn may_return(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+    match transition {
+        Transition::Result { .. } => true,
+        Transition::Reset { keeps_stack: false, .. } => false,
+        Transition::Goto { target, .. } | Transition::Reset { target, .. } => does(target),
+        Transition::Ask { .. } => transition.states().any(does),
+        Transition::Fork { next, .. } => does(next),
+        Transition::Call { .. } | Transition::Function { .. } => transition.states().all(does),
+    }
+}
+
+/// Returns whether a transition leads to a reset, given the states that do.
+fn may_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+    match transition {
+        Transition::Reset { keeps_stack: false, .. } => true,
+        Transition::Fork { next, .. } => does(next),
+        other => other.states().any(does),
+    }
+}
+
+/// Returns whether a transition leads to the end of the agent and of all it forks, given the states that do.
+fn may_end_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+    match transition {
+        Transition::Ask { .. } => transition.states().any(does),
+        other => other.states().all(does),
+    }
+}

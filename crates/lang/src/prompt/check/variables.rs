@@ -1,0 +1,210 @@
+//! Checks placeholders that nothing fills.
+//!
+//! No tag that leads to a state has the variable, no agent that comes there is born with it, and nothing else has
+//! the name.
+//!
+//! A policy may leave variables to the agent, so the tags in a prompt's text count too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::births::{
+    GivenToStates, GivenVariables, add_own_variables, known_transitions, variables_of,
+};
+use super::{FolderDiagnostics, outputs};
+use crate::hint::closest_slip;
+use crate::prompt::evaluator;
+use crate::prompt::step::{RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
+use crate::prompt::workflow_map::{FolderPrompt, WorkflowMap};
+use raymond_model::id::StateName;
+use raymond_model::transition::Transition;
+
+impl FolderDiagnostics<'_> {
+    /// Reports the placeholders that nothing fills in a state or in its evaluator's prompt; `has_unknown` is true if
+    /// the agents of the folder may have other values as well.
+    pub(super) fn variables(
+        &mut self,
+        workflow_map: &WorkflowMap,
+        of_run: &[String],
+        has_unknown: bool,
+    ) {
+        let given = all_given(workflow_map);
+        let origins = outputs::origins(workflow_map);
+        let mut of_evaluators: BTreeMap<&StateName, BTreeSet<String>> = BTreeMap::new();
+        for (name, prompt) in workflow_map.prompts() {
+            let nothing = GivenVariables::default();
+            let given = given.get(name).unwrap_or(&nothing);
+            let may_have_more = given.unknown || has_unknown;
+            let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
+            known.extend(RESERVED.into_iter().chain([RUN_ID]).map(str::to_owned));
+            known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
+            known.extend(given.of_lists.iter().cloned());
+            known.extend(given.returned_to.then(|| "result".to_owned()));
+            if given.joined {
+                known.extend([RESULTS, RESULTS_FILE].map(str::to_owned));
+            }
+            self.foreign(name, prompt, &known);
+            if may_have_more {
+                known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
+            }
+            self.fields(name, prompt, &mut known, (workflow_map, origins.get(name)));
+            self.unfilled(name, prompt, &known, workflow_map);
+            if *name != workflow_map.entry && !given.is_entered && !may_have_more {
+                self.input_instead(name, prompt, given);
+            }
+            if let Some(evaluator) = prompt.evaluator() {
+                let all = workflow_map.evaluators.get(evaluator).filter(|_| may_have_more);
+                let all = all.iter().flat_map(|prompt| &prompt.placeholders);
+                known.extend(all.map(|(name, _)| name.clone()));
+                let shown = evaluator::EVALUATOR_PLACEHOLDERS.map(str::to_owned);
+                of_evaluators.entry(evaluator).or_default().extend(known.into_iter().chain(shown));
+            }
+        }
+        for (name, known) in of_evaluators {
+            if let Some(prompt) = workflow_map.evaluators.get(name) {
+                self.unfilled(name, prompt, &known, workflow_map);
+            }
+        }
+    }
+
+    /// Reports `{{input}}` in a state that only questions or returns lead to: there it still is what the agent began with.
+    fn input_instead(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        given: &GivenVariables<'_>,
+    ) {
+        let (what, meant) = match (given.variables.contains("answer"), given.returned_to) {
+            (true, false) => ("a question", "answer"),
+            (false, true) => ("a return", "result"),
+            (true, true) => ("a question or a return", "answer}} or {{result"),
+            (false, false) => return,
+        };
+        let shows = |name: &str| prompt.placeholders.iter().find(|(known, _)| known == name);
+        let knows = shows("answer").or(shows("result")).is_some();
+        let Some((_, place)) = shows("input").filter(|_| !knows) else {
+            return;
+        };
+        let message = format!(
+            "only {what} leads to this state, where {{{{input}}}} is still the input that the agent began with; write {{{{{meant}}}}} for what came back"
+        );
+        self.warning(name, *place, "RF406", message);
+    }
+
+    /// Reports what other tools would fill, if it means a value that the text does not have as well.
+    fn foreign(&mut self, name: &StateName, prompt: &FolderPrompt, known: &BTreeSet<String>) {
+        for (written, meant, place) in &prompt.foreign {
+            let is_shown = prompt.placeholders.iter().any(|(shown, _)| shown == meant);
+            if known.contains(meant) && !is_shown {
+                let message = format!(
+                    "raymond does not fill {written}; write {{{{{meant}}}}}, or put it in backticks if it is meant as it stands"
+                );
+                self.warning(name, *place, "RF401", message);
+            }
+        }
+    }
+
+    fn unfilled(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        known: &BTreeSet<String>,
+        workflow_map: &WorkflowMap,
+    ) {
+        for (placeholder, place) in &prompt.placeholders {
+            if !known.contains(placeholder) {
+                let known = known.iter().map(String::as_str).chain(["input"]);
+                let meant = closest_slip(placeholder, known);
+                self.warning(name, *place, "RF401", why(placeholder, workflow_map, meant));
+            }
+        }
+    }
+}
+
+fn why(placeholder: &str, workflow_map: &WorkflowMap, meant: Option<&str>) -> String {
+    let why = match placeholder {
+        "input" => format!(
+            "only the first agent has it, which begins in {}; hand it on in the <fork> of the agent that comes here: input=\"…\"",
+            workflow_map.entry
+        ),
+        "result" => format!(
+            "no call or function comes back to this state; one with `join` has {{{{{RESULTS}}}}}"
+        ),
+        "answer" | "ask_id" => "no question leads here: <ask next=\"…\">".to_owned(),
+        RESULTS | RESULTS_FILE => {
+            "only a state with `join` is given what came of the agents it has waited for".to_owned()
+        }
+        "output" | "transition" => "only the prompt of an evaluator is given it".to_owned(),
+        _ if placeholder.starts_with("inputs.") => {
+            format!("an input is {{{{{}}}}} here, without `$` before it", &placeholder[7..])
+        }
+        _ => format!(
+            "no tag that leads here has {placeholder}=\"…\"; show one in the prompt it comes from, or start the run with --var {placeholder}=…"
+        ),
+    };
+    let meant = meant.filter(|_| why.starts_with("no tag"));
+    let meant = meant.map_or_else(String::new, |name| format!("; or did you mean {{{{{name}}}}}?"));
+    format!("nothing fills {{{{{placeholder}}}}}: {why}{meant}")
+}
+
+fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
+    let mut given = GivenToStates::new();
+    let mut of_results: BTreeSet<&str> = BTreeSet::new();
+    for (_, prompt) in workflow_map.texts() {
+        for transition in known_transitions(prompt, workflow_map) {
+            let variables = variables_of(transition, prompt);
+            let gives_input = transition.variables().contains_key("input");
+            for state in [transition.target(), transition.timeout_state()].into_iter().flatten() {
+                given.entry(state).or_default().is_entered = true;
+            }
+            if let Some(next) = transition.continuation() {
+                let is_fork = matches!(transition, Transition::Fork { .. });
+                given.entry(next).or_default().is_entered |= is_fork || gives_input;
+            }
+            match transition {
+                Transition::Result { variables, .. } => {
+                    of_results.extend(variables.keys().map(String::as_str));
+                }
+                Transition::Call { target, return_to, .. }
+                | Transition::Function { target, return_to, .. } => {
+                    given.entry(target).or_default().variables.extend(variables);
+                    given.entry(return_to).or_default().returned_to = true;
+                }
+                Transition::Ask { next, .. } => {
+                    let next = &mut given.entry(next).or_default().variables;
+                    next.extend(variables.chain(["answer", "ask_id"]));
+                }
+                Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
+                    given.entry(target).or_default().variables.extend(variables);
+                }
+                Transition::Fork { .. } => {}
+            }
+        }
+    }
+    add_own_variables(workflow_map, &mut given);
+    missed(workflow_map, &mut given);
+    for given in given.values_mut().filter(|given| given.returned_to) {
+        given.variables.extend(&of_results);
+    }
+    given
+}
+
+/// Gives each state with a join its results. A state entered when the join is not met gets all the same values.
+fn missed<'a>(workflow_map: &'a WorkflowMap, given: &mut GivenToStates<'a>) {
+    let joins = || workflow_map.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
+    for (name, _) in joins() {
+        given.entry(name).or_default().joined = true;
+    }
+    for (name, prompt) in joins() {
+        let Some(before) = given.get(name).cloned() else { continue };
+        for way in prompt.ways.iter().filter(|way| way.is_of_join()) {
+            let Some(target) = way.transition.target() else { continue };
+            let after = given.entry(target).or_default();
+            after.variables.extend(&before.variables);
+            after.of_lists.extend(before.of_lists.iter().cloned());
+            after.returned_to |= before.returned_to;
+            after.joined = true;
+            after.is_entered = true;
+            after.unknown |= before.unknown;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
+//!
+//! A survey of the states that policies can lead to, before any of them is paid for.
+//!
+//! A run that is started with `--no-check` is told of their errors as warnings: a workflow may write a state's file
+//! before it enters it.
+
+use crate::diagnostic::Diagnostic;
+use crate::graph;
+use crate::position::SourcePlace;
+use crate::program::checked_program::Program;
+use crate::prompt::check::check_reachable;
+use crate::prompt::workflow_map::{
+    FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap, WorkflowMapOptions,
+};
+use crate::source::WorkflowSource;
+use crate::turn_options::{OptionPlaces, embed_files};
+use raymond_model::id::StateName;
+use raymond_model::turn_options::TurnOptions;
+use raymond_model::widening::PermissionCeiling;
+
+/// An option that asks for too much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundWidening {
+    /// The file.
+    pub file: StateName,
+    /// Its place in the file.
+    pub place: SourcePlace,
+    /// The reason, and the option to type to allow it.
+    pub message: String,
+}
+
+/// Finds them in all states of a map.
+pub fn in_outline(
+    workflow_map: &WorkflowMap,
+    source: &dyn WorkflowSource,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let mut found = Vec::new();
+    let prompts = workflow_map.prompts().chain(&workflow_map.evaluators);
+    found.extend(prompts.flat_map(|(name, prompt)| in_prompt(name, prompt, source, ceiling)));
+    for (name, state) in &workflow_map.states {
+        match state {
+            FolderState::Graph(FolderGraph { graph: Some(graph), .. }) => {
+                found.extend(in_graph(name, graph, ceiling));
+            }
+            FolderState::Program(FolderProgram { program: Some(program), .. }) => {
+                found.extend(in_program(name, program, ceiling));
+            }
+            FolderState::Prompt(_)
+            | FolderState::Script(_)
+            | FolderState::Graph(_)
+            | FolderState::Program(_)
+            | FolderState::Unreadable(_)
+            | FolderState::Beyond(..)
+            | FolderState::Other => {}
+        }
+    }
+    found
+}
+
+fn in_prompt(
+    name: &StateName,
+    prompt: &FolderPrompt,
+    source: &dyn WorkflowSource,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    in_options(name, &prompt.frontmatter.options, &prompt.places.options, source, ceiling)
+}
+
+/// Finds the widenings in the options of a file. A configuration that cannot be read may ask for anything.
+pub fn in_options(
+    file: &StateName,
+    options: &TurnOptions,
+    places: &OptionPlaces,
+    source: &dyn WorkflowSource,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let mut options = options.clone();
+    // A file that cannot be read does not hide the requests of the others.
+    let _ = embed_files(&mut options, places, source);
+    let widenings = ceiling.widenings(&options).into_iter();
+    let found = widenings.map(|one| FoundWidening {
+        file: file.clone(),
+        place: places.of(one.key, one.part.as_deref()).unwrap_or(SourcePlace::START),
+        message: format!("`{}`: {}", one.key, one.message),
+    });
+    found.collect()
+}
+
+/// Finds them in the nodes of a graph.
+pub fn in_graph(
+    file: &StateName,
+    graph: &graph::checked_graph::Graph,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let found = graph.turns.iter().flat_map(|(name, turn)| {
+        let widenings = ceiling.widenings(&turn.options).into_iter();
+        widenings.map(move |one| FoundWidening {
+            file: file.clone(),
+            place: turn.places.of(one.key, one.part.as_deref()).unwrap_or(SourcePlace::START),
+            message: format!("the node `{name}`: `{}`: {}", one.key, one.message),
+        })
+    });
+    found.collect()
+}
+
+/// Finds them in the roles of a program.
+pub fn in_program(
+    file: &StateName,
+    program: &Program,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let found = program.roles.iter().flat_map(|role| {
+        let widenings = ceiling.widenings(&role.options).into_iter();
+        widenings.map(|one| FoundWidening {
+            file: file.clone(),
+            place: role
+                .option_places
+                .of(one.key, one.part.as_deref())
+                .filter(|at| program.files.resolve(*at).0.is_none())
+                .unwrap_or(role.at),
+            message: format!("the role `{}`: `{}`: {}", role.name, one.key, one.message),
+        })
+    });
+    found.collect()
+}
+
+/// The maximum number of states examined.
+pub const MAX_SURVEYED_STATES: usize = 1000;
+
+/// Returns the problems of the states that policies lead to from `entry`, one text each.
+pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
+    let reach =
+        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
+    let workflow_map = WorkflowMap::of(entry, source, reach);
+    let by_text = WorkflowMap::of(entry, source, WorkflowMapOptions { by_text: true, ..reach });
+    let found = check_reachable(&workflow_map, &by_text, source);
+    found.iter().map(Diagnostic::without_severity).collect()
+}
+
+#[cfg(test)]
+mod survey_tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn warnings(files: &[(&str, &str)]) -> Vec<String> {
+        let files: BTreeMap<String, String> =
+            files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
+        survey(&StateName::parse("START.md").expect("a state"), &files)
+    }
+
+    #[test]
+    fn errors_in_reachable_files_are_reported() {
+        let found = warnings(&[
+            ("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n---\nx"),
+            (
+                "NEXT.md",
+                "---\nallowed_transitions:\n  - { tag: call, target: SUB.md, return: STRAT.md }\n---\nx",
+            ),
+            ("SUB.md", "---\nmodle: x\n---\nx"),
+            ("UNREACHED.md", "---\nmodle: x\n---\nx"),
+        ]);
+        assert_eq!(
+            found,
+            [
+                "NEXT.md:3:42: RF101 STRAT.md: there is no such file; did you mean START.md?",
+                "SUB.md:2:1: RF002 unknown key `modle`; did you mean `model`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn cyclic_workflow_is_surveyed_without_warnings() {
+        let found = warnings(&[
+            ("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: B.md }\n---\nx"),
+            ("B.md", "---\nallowed_transitions:\n  - { tag: goto, target: START.md }\n---\n{{x}}"),
+            ("UNREACHED.md", "<goto>GONE.md</goto>"),
+        ]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn evaluator_without_output_placeholder_is_reported() {
+        let found = |check| {
+            warnings(&[
+                ("START.md", "---\nevaluator: { prompt: CHECK.md }\n---\nx"),
+                ("CHECK.md", check),
+            ])
+        };
+        assert!(found("is {{ output }} good?").is_empty());
+        assert!(found("may it {{transition}}?").is_empty());
+        let blind = "CHECK.md:1:1: RF402 an evaluator sees only its prompt; show it {{output}}, the reply it judges";
+        assert_eq!(found("is it good?"), [blind]);
+    }
+}

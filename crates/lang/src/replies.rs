@@ -1,0 +1,363 @@
+//! Scripted replies: they replace the model when a workflow is tried out or tested.
+//!
+//! `replies.yaml` lists for each state an agent's answers on its first, second, … turn there. Each agent counts
+//! for itself, so a forked workflow gives the same run every time. The states of a folder below are listed as
+//! `folder/START.md`, the node of a graph as `workflow.yaml#node`, a branch of it as `workflow.yaml#node.branch`.
+
+mod keys;
+mod reply;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+pub(crate) use self::keys::file_shape;
+use self::keys::node_of_branch;
+pub use self::keys::{as_json, branch_key, states};
+pub use self::reply::{FilePath, ScriptedReply};
+use crate::yaml::content::{YamlContent, YamlValue};
+use crate::yaml::tree::YamlFileKind;
+use crate::yaml::{self, YamlErrors};
+use raymond_model::id::{AgentId, Folder, StateName};
+use raymond_model::scripted_fault::ScriptedFault;
+use raymond_model::supervision::TurnTimeouts;
+
+/// The file in the scope that holds them.
+pub const FILE: &str = "replies.yaml";
+
+/// All scripted replies of a workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct ScriptedReplies(BTreeMap<String, Vec<ScriptedReply>>);
+
+/// The reasons that there is no reply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The file has a mistake.
+    #[error("{path}:{error}")]
+    Invalid {
+        /// The file.
+        path: String,
+        /// The mistake and its place.
+        error: yaml::Error,
+    },
+    /// The script has no reply for this turn.
+    #[error("{path}: {}", exhausted(.state, (*.listed, *.matching), *.wanted))]
+    Exhausted {
+        /// The file.
+        path: String,
+        /// The state, with its folder.
+        state: String,
+        /// The number of replies that the script lists for this agent and any prompt.
+        listed: usize,
+        /// The number of its other replies, which did not fit or are used up.
+        matching: usize,
+        /// The number of the wanted reply, from 1.
+        wanted: usize,
+    },
+}
+
+fn exhausted(state: &str, (listed, matching): (usize, usize), wanted: usize) -> String {
+    match listed {
+        _ if matching > 0 => format!(
+            "{state}: none of its replies fits this prompt and agent and is left; add one without `match`, or `repeat: true` to one"
+        ),
+        0 => format!("{state} has no replies; add `{state}:` and a list of them"),
+        1 => format!(
+            "{state} has 1 reply, and this is turn {wanted} there (refused replies count); add one below it, or write `{{ reply: …, repeat: true }}`"
+        ),
+        _ => format!(
+            "{state} has {listed} replies, and this is turn {wanted} there (refused replies count); add one, or write the last as `{{ reply: …, repeat: true }}`"
+        ),
+    }
+}
+
+/// Returns a reply without mistakes, and adds all mistakes.
+fn reply(written: &YamlValue, errors: &mut YamlErrors) -> Option<ScriptedReply> {
+    let known = errors.all().len();
+    let reply = yaml::examine_tree(written, errors);
+    reply.filter(|_| errors.all().len() == known)
+}
+
+impl ScriptedReplies {
+    /// Reads the file's text; `path` is for the message.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the place.
+    pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
+        let (replies, errors) = Self::examine(yaml);
+        errors
+            .or_else_first(replies)
+            .map_err(|error| Error::Invalid { path: path.to_owned(), error })
+    }
+
+    /// Reads the file's text to its end; returns the replies that are right, and all mistakes.
+    pub fn examine(yaml: &str) -> (Self, YamlErrors) {
+        let mut errors = YamlErrors::default();
+        let mut replies = Self::default();
+        if let Some(root) = yaml::parse(YamlFileKind::REPLIES, yaml, &mut errors) {
+            replies = Self::of_tree(&root, &mut errors);
+        }
+        (replies, errors)
+    }
+
+    /// Reads a tree to its end; returns the replies that are right, and adds the mistakes.
+    pub(crate) fn of_tree(root: &YamlValue, errors: &mut YamlErrors) -> Self {
+        let mut replies = Self::default();
+        if root.is_null() {
+            return replies;
+        }
+        let YamlContent::Map(entries) = &root.value else {
+            return errors.keep(yaml::from_tree(root)).unwrap_or_default();
+        };
+        for entry in entries.iter() {
+            if &*entry.key == "replies" && matches!(entry.value.value, YamlContent::Map(_)) {
+                let message = "`replies` is not a state; the states are the keys of this file: remove this line and the indentation below it";
+                errors.add([yaml::Error::at(entry.at, message.to_owned())]);
+                continue;
+            }
+            let listed = match &entry.value.value {
+                YamlContent::List(list) => {
+                    list.iter().filter_map(|one| reply(one, errors)).collect()
+                }
+                // A reply alone is a list of one.
+                YamlContent::Text(_) | YamlContent::Map(_) => {
+                    reply(&entry.value, errors).into_iter().collect()
+                }
+                _ => errors.keep(yaml::from_tree(&entry.value)).unwrap_or_default(),
+            };
+            replies.0.insert(entry.key.to_string(), listed);
+        }
+        replies
+    }
+
+    /// Returns whether a reply of a key that fits any prompt and agent has `repeat` before the last of them.
+    pub fn repeats_early(&self, key: &str) -> bool {
+        let listed = self.0.get(key).into_iter().flatten();
+        let is_plain = |one: &&ScriptedReply| one.agent.is_none() && one.pattern.is_none();
+        let plain: Vec<bool> = listed.filter(is_plain).map(|one| one.repeat).collect();
+        plain.split_last().is_some_and(|(_, before)| before.contains(&true))
+    }
+
+    /// Returns the replies of a key; a branch of a node without any has those of the node.
+    fn listed(&self, key: &str) -> &[ScriptedReply] {
+        let of_node = || self.0.get(node_of_branch(key)?);
+        self.0.get(key).or_else(of_node).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns whether the replies of a key depend on those that an agent was given before, besides their number:
+    /// some match a prompt, or fail a turn that is then run again.
+    pub fn depends_on_taken(&self, key: &str, limits: TurnTimeouts) -> bool {
+        let listed = self.listed(key);
+        let fails = |reply: &ScriptedReply| {
+            reply.fault.is_some() || ScriptedFault::of_delay(reply.delay_ms, limits).is_some()
+        };
+        listed.iter().any(|reply| reply.pattern.is_some() || fails(reply))
+    }
+
+    /// Returns the reply to an agent's turn, and its place in the list, from 0: the first that matches the prompt and
+    /// is not used up, or the next one of those that match any.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if the state lists too few.
+    pub fn reply(
+        &self,
+        path: &str,
+        request: &ReplyRequest<'_>,
+    ) -> Result<(usize, &ScriptedReply), Error> {
+        let ReplyRequest { key, agent, visit, prompt, taken } = request;
+        let listed = self.listed(key);
+        let is_own = |reply: &ScriptedReply| reply.agent.as_ref().is_none_or(|own| own == *agent);
+        let own = || listed.iter().enumerate().filter(|(_, reply)| is_own(reply));
+        let matching = own().find(|(place, reply)| {
+            let is_left = reply.repeat || !taken.is_some_and(|taken| taken.contains(place));
+            reply.pattern.as_ref().is_some_and(|pattern| is_left && pattern.is_in(prompt))
+        });
+        let in_order: Vec<_> = own().filter(|(_, reply)| reply.pattern.is_none()).collect();
+        let is_plain = |place: &&usize| in_order.iter().any(|(plain, _)| plain == *place);
+        let position = match taken {
+            Some(taken) => taken.iter().filter(is_plain).count(),
+            None => *visit as usize,
+        };
+        let next = || in_order.get(position).copied();
+        let last = || in_order.last().copied().filter(|(_, reply)| reply.repeat);
+        matching.or_else(next).or_else(last).ok_or_else(|| Error::Exhausted {
+            path: path.to_owned(),
+            state: (*key).to_owned(),
+            listed: in_order.len(),
+            matching: listed.len() - in_order.len(),
+            wanted: position + 1,
+        })
+    }
+}
+
+/// Returns the key of the replies to a turn in a state of the scope, or of a folder below it.
+pub fn key_of(folder: Option<&Folder>, state: &StateName) -> String {
+    match folder {
+        Some(folder) => format!("{}/{state}", folder.on_disk()),
+        None => state.to_string(),
+    }
+}
+
+/// A turn that asks for a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplyRequest<'turn> {
+    /// The key of its replies.
+    pub key: &'turn str,
+    /// The agent.
+    pub agent: &'turn AgentId,
+    /// The number of turns that the agent has had there before.
+    pub visit: u32,
+    /// The prompt as it was filled.
+    pub prompt: &'turn str,
+    /// The places of the replies that the agent was given before, if the choice depends on them.
+    pub taken: Option<&'turn [usize]>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::position::SourcePlace;
+    use raymond_model::money::Usd;
+    use raymond_model::scripted_fault::FaultKind;
+
+    const LIMITS: TurnTimeouts =
+        TurnTimeouts { timeout_ms: 900, idle_timeout_ms: 500, shutdown_ms: 0 };
+
+    const YAML: &str = "A.md:\n  - first\n  - reply: second\n    cost: 0.02\n    delay: 200ms\nB.md:\n  - { reply: again, repeat: true }\n";
+
+    fn state(name: &str) -> StateName {
+        StateName::parse(name).expect("a state")
+    }
+
+    /// Returns the text of the reply after those that were taken, or the message that there is none.
+    fn taken<'script>(
+        replies: &'script ScriptedReplies,
+        key: &str,
+        agent: &str,
+        prompt: &str,
+        taken: &[usize],
+    ) -> Result<&'script str, String> {
+        let agent = &AgentId::parse(agent).expect("an agent");
+        let request = ReplyRequest { key, agent, visit: 0, prompt, taken: Some(taken) };
+        let found = replies.reply("r", &request);
+        found.map(|(_, reply)| reply.text.as_str()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_turn_takes_next_reply_and_missing_reply_is_error() {
+        let replies = ScriptedReplies::parse("replies.yaml", YAML).expect("valid");
+        let agent = AgentId::main();
+        let reply = |key, visit| {
+            let request = ReplyRequest { key, agent: &agent, visit, prompt: "", taken: None };
+            replies.reply("replies.yaml", &request).map(|(_, reply)| reply)
+        };
+        assert_eq!(reply("A.md", 0).map(|reply| reply.text.as_str()), Ok("first"));
+        let second = reply("A.md", 1).expect("a second");
+        assert_eq!((second.cost, second.delay_ms), (Usd::from_dollars(0.02), 200));
+        assert_eq!(reply("B.md", 7).map(|reply| reply.text.as_str()), Ok("again"));
+        assert_eq!(
+            reply("A.md", 2).expect_err("none").to_string(),
+            "replies.yaml: A.md has 2 replies, and this is turn 3 there (refused replies count); add one, or write the last as `{ reply: …, repeat: true }`"
+        );
+    }
+
+    #[test]
+    fn all_mistakes_of_a_file_are_found() {
+        let yaml = "A.md: true\nB.md:\n  - { reply: x, costs: 1 }\n  - right\n  - { reply: y, delay: soon }\n";
+        let (replies, errors) = ScriptedReplies::examine(yaml);
+        let lines: Vec<u64> = errors.all().iter().map(|error| error.line).collect();
+        assert_eq!(lines, [1, 3, 5], "{errors:?}");
+        assert_eq!(taken(&replies, "B.md", "main", "", &[]), Ok("right"));
+    }
+
+    #[test]
+    fn an_empty_file_has_no_replies() {
+        for text in ["", "# none\n"] {
+            assert_eq!(
+                ScriptedReplies::parse("r", text),
+                Ok(ScriptedReplies::default()),
+                "{text:?}"
+            );
+            assert!(states(text).is_empty());
+        }
+    }
+
+    #[test]
+    fn states_are_listed_with_their_locations() {
+        let place = |line| SourcePlace { line, column: 1 };
+        let expected = [("A.md".to_owned(), place(1)), ("B.md".to_owned(), place(6))];
+        assert_eq!(states(YAML), expected);
+    }
+
+    #[test]
+    fn state_in_folder_uses_replies_under_folder_path() {
+        let folder = Folder::parse("a/b").expect("a folder");
+        assert_eq!(key_of(Some(&folder), &state("A.md")), "a/b/A.md");
+        assert_eq!(key_of(None, &state("A.md")), "A.md");
+        let replies = ScriptedReplies::parse("r", "a/b/A.md: [inner]\n").expect("valid");
+        let missing = taken(&replies, "a/b/B.md", "main", "", &[]).expect_err("none");
+        assert_eq!(missing, "r: a/b/B.md has no replies; add `a/b/B.md:` and a list of them");
+    }
+
+    #[test]
+    fn branch_has_its_own_replies_or_those_of_its_node() {
+        let yaml = "w.yaml#look.one: [first]\nw.yaml#look: [any]\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        let text = |key: &str| taken(&replies, key, "main", "", &[]);
+        assert_eq!((text("w.yaml#look.one"), text("w.yaml#look.two")), (Ok("first"), Ok("any")));
+        let missing = text("w.yaml#other.one").expect_err("none");
+        assert!(missing.contains("add `w.yaml#other.one:` and a list of them"), "{missing}");
+        assert!(text("w.md").is_err());
+    }
+
+    #[test]
+    fn reply_that_matches_goes_before_those_in_order() {
+        let yaml = "A.md:\n  - one\n  - { reply: cat, match: a cat }\n  - { reply: digits, match: '/[0-9]+/', repeat: true }\n  - two\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        assert!(
+            replies.depends_on_taken("A.md", LIMITS) && !replies.depends_on_taken("B.md", LIMITS)
+        );
+        let text = |prompt: &str, before: &[usize]| taken(&replies, "A.md", "main", prompt, before);
+        assert_eq!(text("see a cat", &[]), Ok("cat"));
+        assert_eq!(text("see a cat", &[1]), Ok("one"), "it is used up");
+        assert_eq!(text("see a cat", &[1, 0]), Ok("two"));
+        assert_eq!(text("see 12", &[2, 2]), Ok("digits"), "it serves all");
+        let none = text("see a dog", &[0, 1, 3]).expect_err("none is left");
+        assert!(none.contains("none of its replies fits this prompt and agent"), "{none}");
+    }
+
+    #[test]
+    fn reply_of_an_agent_serves_it_alone() {
+        let yaml = "A.md:\n  - { reply: second, agent: main.2 }\n  - all\n  - { reply: again, agent: main.2 }\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        let text = |agent: &str, before: &[usize]| taken(&replies, "A.md", agent, "", before);
+        assert_eq!(text("main.1", &[]), Ok("all"));
+        assert_eq!(text("main.2", &[]), Ok("second"));
+        assert_eq!((text("main.2", &[0]), text("main.2", &[0, 1])), (Ok("all"), Ok("again")));
+    }
+
+    #[test]
+    fn turn_after_a_failed_one_takes_the_next_reply() {
+        let yaml = "A.md:\n  - { fail: limit, resets: 2s, cost: $0.5 }\n  - done\n";
+        let replies = ScriptedReplies::parse("r", yaml).expect("valid");
+        assert!(replies.depends_on_taken("A.md", LIMITS));
+        let slow =
+            ScriptedReplies::parse("r", "A.md: [{ reply: x, delay: 501ms }]\n").expect("valid");
+        assert!(slow.depends_on_taken("A.md", LIMITS), "it stalls");
+        assert_eq!(taken(&replies, "A.md", "main", "", &[0]), Ok("done"));
+        let fault = replies.0["A.md"][0].fault;
+        assert_eq!(fault, Some(ScriptedFault { kind: FaultKind::Limit, resets_ms: Some(2000) }));
+    }
+
+    #[test]
+    fn invalid_replies_are_error_with_location() {
+        let message =
+            |yaml| ScriptedReplies::parse("w/replies.yaml", yaml).expect_err("invalid").to_string();
+        let unknown = message("A.md:\n  - { reply: x, costs: 1 }\n");
+        assert!(unknown.starts_with("w/replies.yaml:2:") && unknown.contains("costs"), "{unknown}");
+        let delay = message("A.md:\n  - { reply: x, delay: soon }\n");
+        assert!(delay.contains("`soon` is not a duration"), "{delay}");
+        assert!(message("A.md: true\n").starts_with("w/replies.yaml:1:"));
+    }
+}

@@ -1,0 +1,360 @@
+//! A turn of Claude Code: prepared once it has a permit, and judged by the rules that it was prepared with.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{ResumeEnvironment, ResumeOutcome};
+use crate::prompt::evaluator::Evaluator;
+use crate::prompt::judgement::{JudgedReply, ReplyRules};
+use crate::prompt::step::{
+    self, DocumentReader, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE,
+    UnfilledPlaceholder,
+};
+use raymond_model::agent::{Agent, PersonMessage};
+use raymond_model::approval::GrantedRule;
+use raymond_model::consult::SpendingTotals;
+use raymond_model::decide::{TurnJudgement, prompt_place};
+use raymond_model::graph_execution::WaitResult;
+use raymond_model::id::{Folder, StateName};
+use raymond_model::money::Usd;
+use raymond_model::permission::RunPermission;
+use raymond_model::settings::ForkRules;
+use raymond_model::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnInput, TurnReply};
+use raymond_model::turn_options::{OnDenied, PermissionMode, TurnOptions};
+use raymond_model::widening::{OptionWidening, effective_permission};
+use raymond_model::working_dir::WorkingDir;
+
+/// The permit of a turn to run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnPermit {
+    /// The turn was begun before the run was resumed: plug-ins are not asked again.
+    pub begun: bool,
+    /// The spending so far, for the plug-ins that are asked.
+    pub spent: SpendingTotals,
+    /// The spending limit of the turn.
+    pub spending_limit: Option<Usd>,
+}
+
+/// A turn that is ready to be started.
+#[derive(Debug, Clone)]
+pub struct PreparedTurn {
+    /// Its permit.
+    pub permit: TurnPermit,
+    /// Its input.
+    pub input: TurnInput,
+    /// The rules for its reply.
+    pub rules: TurnRules,
+    /// The results of a join, which are written to a file that the prompt may name.
+    pub results: Option<JoinResults>,
+    /// Placeholders that nothing fills.
+    pub unfilled: Vec<UnfilledPlaceholder>,
+}
+
+/// The rules for the reply of a turn or of a script, and the place that it comes from.
+#[derive(Debug, Clone)]
+pub struct TurnRules {
+    /// The rules by which the reply is judged.
+    pub reply: ReplyRules,
+    /// The rules for forking agents.
+    pub forks: ForkRules,
+    /// The consequence of a refused tool.
+    pub on_denied: OnDenied,
+    /// True if the prompt may be a command, which may have nothing to say.
+    pub runs_command: bool,
+    /// The state.
+    pub state: StateName,
+    /// The folder of the state below the scope, if it is not the scope itself.
+    pub folder: Option<Folder>,
+    /// The working directory of the agent.
+    pub working_dir: WorkingDir,
+    /// The commit its worktree begins at, where that is known.
+    pub base: Option<String>,
+}
+
+impl TurnRules {
+    /// Returns the rules for a reply of an agent: those for the reply itself, and the agent's place.
+    pub(super) fn of(agent: &Agent, reply: ReplyRules) -> Self {
+        Self {
+            reply: ReplyRules {
+                needs_outputs: agent.result_leaves_folder() && agent.task().is_none(),
+                ..reply
+            },
+            forks: ForkRules::default(),
+            on_denied: OnDenied::default(),
+            runs_command: false,
+            state: agent.current_state.clone(),
+            folder: agent.folder(),
+            working_dir: agent.spec.working_dir.clone(),
+            base: agent.spec.base.clone(),
+        }
+    }
+}
+
+/// A judged reply.
+#[derive(Debug, Clone)]
+pub struct JudgedTurn {
+    /// The rules by which it was judged.
+    pub rules: TurnRules,
+    /// The texts that it shows to people.
+    pub shown: Vec<String>,
+    /// The judgement.
+    pub reply: JudgedReply,
+}
+
+/// Returns what an agent waits for before the turn of its state: agents that it has forked, or a permit. An unreadable
+/// state tells its error when its turn is prepared.
+pub(super) fn enter(environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    let agent = environment.agent;
+    let join = if agent.has_untouched_prompt() {
+        step::join_with(&agent.current_state, environment.source, &|name| {
+            environment.document(name)
+        })
+        .ok()
+        .flatten()
+    } else {
+        None
+    };
+    join.map_or(ResumeOutcome::AwaitsPermit, |join| ResumeOutcome::JoinDue(Box::new(join)))
+}
+
+/// Prepares the turn that is due: of the state's prompt, of its evaluator, or of a task.
+pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    let agent = environment.agent;
+    let failed = |why| ResumeOutcome::Failed(TurnFailure::new(FailureCause::Workflow, why));
+    let results = environment.join_results();
+    let asked = match read(results.clone(), environment) {
+        Ok(asked) => asked,
+        Err(error) => return failed(error.to_string()),
+    };
+    if let Some(join) = asked.join.filter(|_| agent.has_untouched_prompt()) {
+        return ResumeOutcome::JoinDue(Box::new(join));
+    }
+    let own_on_denied = asked.options.on_denied;
+    let options = match permitted_options(asked.options, &asked.option_site, environment) {
+        Ok(options) => options,
+        Err(why) => return failed(why),
+    };
+    let settings = environment.settings;
+    let reply = ReplyRules {
+        policy: asked.policy,
+        output: asked.output,
+        evaluator: asked.evaluator,
+        proposal: agent.proposal().cloned().map(Box::new),
+        task: agent.task().cloned().map(Box::new),
+        needs_outputs: false,
+    };
+    let options = with_granted_rules(options, environment);
+    let output = reply.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
+    let rules = TurnRules {
+        forks: asked.forks,
+        on_denied: own_on_denied.unwrap_or(settings.on_denied),
+        runs_command: options.runs_command(),
+        ..TurnRules::of(agent, reply)
+    };
+    let file = asked.values.get(RESULTS_FILE).filter(|_| results.is_some());
+    let input = TurnInput {
+        version: TURN_VERSION,
+        turn: agent.turn_id(),
+        state: agent.prompt().clone(),
+        folder: agent.folder(),
+        working_dir: agent.spec.working_dir.clone(),
+        reads_results: file.is_some_and(|file| asked.prompt.contains(file.as_str())),
+        visit: agent.visit(),
+        session: agent.turn_session().clone(),
+        model: asked.model.or_else(|| settings.model.clone()),
+        options,
+        max_cost: permit.spending_limit,
+        output,
+        limits: environment.limits,
+        failed_before: agent.last_failure,
+        prompt: with_messages(
+            with_uncertainty_note(agent, asked.prompt, rules.runs_command),
+            agent,
+        ),
+        values: asked.values,
+    };
+    let unfilled = asked.unfilled;
+    ResumeOutcome::Turn(Box::new(PreparedTurn { permit, input, rules, results, unfilled }))
+}
+
+/// Adds the messages of people that belong to the turn to its prompt. An evaluator's turn is not the agent's own.
+fn with_messages(mut prompt: String, agent: &Agent) -> String {
+    if agent.proposal().is_none() {
+        for text in agent.orders.taken() {
+            prompt.push_str("\n\n");
+            prompt.push_str(&PersonMessage::for_model(text));
+        }
+    }
+    prompt
+}
+
+/// Returns the options of a turn with the rules that a person has given for it, with an approval or when the run was
+/// started. They are not rules of the workflow, so they may go beyond what its states may have. A state that only
+/// plans, or whose file was changed since the run began, gets none of them.
+fn with_granted_rules(options: TurnOptions, environment: &ResumeEnvironment<'_>) -> TurnOptions {
+    let prompt = prompt_place(environment.agent);
+    let is_usable = |granted: &&GrantedRule| {
+        options.asks_for_approval() && granted.is_for(&prompt) && granted.rule.fits_argument()
+    };
+    let plan = PermissionMode::Plan;
+    let of_run =
+        effective_permission(environment.settings) == RunPermission::Mode(plan.name().to_owned());
+    let plans = options.permission_mode.map_or(of_run, |mode| mode == plan);
+    if plans || !environment.source.is_as_pinned(asked_file(environment.agent)) {
+        return options;
+    }
+    let approved = environment.granted_rules.iter().filter(is_usable);
+    let given = environment.settings.consent.every_state.iter().cloned();
+    let further: Vec<String> =
+        approved.map(|granted| granted.rule.to_string()).chain(given).collect();
+    options.with_allowed_tools(further)
+}
+
+/// Returns the text that a turn is asked, after a note about calls that may have run. A command stays at the beginning.
+fn with_uncertainty_note(agent: &Agent, prompt: String, runs_command: bool) -> String {
+    let prompt = agent.asked_text(prompt);
+    match agent.approvals.uncertainty_note() {
+        Some(note) if runs_command && prompt.trim_start().starts_with('/') => {
+            format!("{prompt}\n\n{note}")
+        }
+        Some(note) => format!("{note}\n\n{prompt}"),
+        None => prompt,
+    }
+}
+
+/// Reads the prompt of the turn that is due.
+pub(super) fn read(
+    results: Option<JoinResults>,
+    environment: &ResumeEnvironment<'_>,
+) -> Result<PreparedPrompt, step::Error> {
+    let (agent, source) = (environment.agent, environment.source);
+    let position = PromptContext {
+        workflow: environment.run.clone(),
+        agent: agent.id.clone(),
+        state: agent.current_state.clone(),
+        variables: agent.placeholder_values(),
+        results,
+        run_variables: environment.settings.variables.clone(),
+    };
+    let read: &DocumentReader<'_> = &|name| environment.document(name);
+    match (agent.task(), agent.proposal()) {
+        (Some(task), _) => step::task(&position, task),
+        (None, Some(proposal)) => step::evaluation(&position, proposal, source, read),
+        (None, None) => step::step_with(&position, source, read),
+    }
+}
+
+/// Returns the options of a turn, those of the run among them.
+///
+/// # Errors
+/// The reason why it must not start: it asks for more than the person who started the run allowed.
+fn permitted_options(
+    own: TurnOptions,
+    site: &OptionSite,
+    environment: &ResumeEnvironment<'_>,
+) -> Result<TurnOptions, String> {
+    let own = match environment.agent.folder() {
+        Some(folder) => own.below(&folder),
+        None => own,
+    };
+    check_unpinned(&own, environment)?;
+    let options = own.or(&environment.settings.options);
+    match environment.ceiling.widenings(&options).into_iter().next() {
+        None => Ok(options),
+        Some(OptionWidening { key, part, message }) => {
+            let place = site.place_of(key, part.as_deref());
+            Err(format!("{place}: {key}: {message}"))
+        }
+    }
+}
+
+/// Returns the file whose prompt an agent's turn is asked.
+fn asked_file(agent: &Agent) -> &StateName {
+    let evaluator = agent.proposal().map(|proposal| &proposal.evaluator);
+    evaluator.unwrap_or(&agent.current_state)
+}
+
+/// Checks that a state which is read afresh asks for no more than it did when the run began.
+fn check_unpinned(own: &TurnOptions, environment: &ResumeEnvironment<'_>) -> Result<(), String> {
+    let ceiling = environment.ceiling.without_consent();
+    let Some(widening) = ceiling.widenings(own).into_iter().next() else { return Ok(()) };
+    let (file, source) = (asked_file(environment.agent), environment.source);
+    if source.is_as_pinned(file) {
+        return Ok(());
+    }
+    let (path, key) = (source.path(file), widening.key);
+    Err(format!(
+        "{path}: {key}: this widens permissions in a file that was changed since the run began; use the new file with --migrate, or leave the key out"
+    ))
+}
+
+/// Judges a reply by the rules of its turn.
+pub(super) fn judge(
+    rules: TurnRules,
+    reply: &TurnReply,
+    environment: &ResumeEnvironment<'_>,
+) -> ResumeOutcome {
+    let mut rules = match with_answer(rules, reply, environment) {
+        Ok(rules) => rules,
+        Err(outcome) => return *outcome,
+    };
+    if reply.is_given {
+        // The person has decided.
+        rules.reply.evaluator.take_if(|own| matches!(own, Evaluator::Prompt { .. }));
+    }
+    let judged_reply = rules.reply.judge(reply, environment.source);
+    judged(rules, reply, judged_reply)
+}
+
+/// Returns the reply to a task as a wait result for the graph that asked for it.
+///
+/// # Errors
+/// The outcome of a reply that is not usable.
+pub(super) fn task_result(
+    rules: TurnRules,
+    reply: &TurnReply,
+    environment: &ResumeEnvironment<'_>,
+) -> Result<WaitResult, Box<ResumeOutcome>> {
+    let rules = with_answer(rules, reply, environment)?;
+    let result = rules.reply.task_result(reply, environment.source);
+    result.map_err(|judgement| Box::new(judged(rules, reply, (*judgement).into())))
+}
+
+/// Returns the rules of a turn whose reply is an answer.
+///
+/// # Errors
+/// The outcome of a reply that is none: a tool was refused where that counts as a failure, or it says nothing.
+fn with_answer(
+    rules: TurnRules,
+    reply: &TurnReply,
+    environment: &ResumeEnvironment<'_>,
+) -> Result<TurnRules, Box<ResumeOutcome>> {
+    if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
+        return Err(Box::new(ResumeOutcome::Failed(failure)));
+    }
+    if !reply.is_empty() || reply.is_given || (rules.runs_command && reply.asked_no_model) {
+        return Ok(rules);
+    }
+    if rules.reply.proposal.is_some() {
+        // An evaluator is asked again, because it is not reminded.
+        let failure = TurnFailure::of_reply(reply, FailureCause::Crash, "the reply is empty");
+        return Err(Box::new(ResumeOutcome::Failed(failure)));
+    }
+    let judgement = rules.reply.judge_empty(environment.source);
+    Err(Box::new(judged(rules, reply, judgement.into())))
+}
+
+/// Returns the outcome of a reply that has been judged. A hook that kept the turn from ending is named with what is wrong.
+pub(super) fn judged(
+    rules: TurnRules,
+    reply: &TurnReply,
+    mut judged_reply: JudgedReply,
+) -> ResumeOutcome {
+    let shown = rules.reply.shown(reply);
+    if let (TurnJudgement::Violated { violation, .. }, Some(hook)) =
+        (&mut judged_reply.judgement, &reply.hook)
+    {
+        let _ = write!(violation, "; a Stop hook kept the turn from ending: {hook}");
+    }
+    ResumeOutcome::Judged(Box::new(JudgedTurn { rules, shown, reply: judged_reply }))
+}

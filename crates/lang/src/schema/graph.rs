@@ -1,0 +1,153 @@
+//! Graphs as JSON Schema: the nodes, and the preconditions and consequences of a vocabulary.
+//!
+//! The options of turns as JSON Schema, with the descriptions from the type.
+
+use serde_json::{Map, Value, json};
+use strum::VariantArray;
+
+use crate::graph::keys::{self, NODE_TYPES, NodeType};
+use crate::graph::vocabulary::docs::{parameter_doc, type_doc};
+use crate::graph::vocabulary::{GraphVocabulary, ParameterKind, TypeParameter, TypeRole};
+use crate::schema::shape;
+use crate::turn_options::KEYS;
+use raymond_model::turn_options::{
+    ApprovalPolicy, BackgroundWork, EffortLevel, OnDenied, OnLostSession, PermissionMode,
+    SettingSource, StartupMode, TurnOptions,
+};
+
+/// Returns a graph with these types.
+pub(super) fn shape(vocabulary: &GraphVocabulary) -> Value {
+    let mut graph = shape::strict_mapping(keys::GRAPH, &["name", "start_node", "nodes", "endings"]);
+    graph["definitions"] = json!({
+        "node": by_type(NODE_TYPES.iter().map(|node| (node.name, node_of(node)))),
+        "precondition": types(TypeRole::Precondition, vocabulary),
+        "consequence": types(TypeRole::Consequence, vocabulary),
+    });
+    graph
+}
+
+fn node_of(node: &NodeType) -> Value {
+    let keys: Vec<_> = keys::NODE.iter().chain(node.keys).copied().collect();
+    let mut shape = shape::strict_mapping(&keys, node.required);
+    if node.asks_claude {
+        shape["properties"]["model"] =
+            shape::described("The model of the node's turns.", shape::model());
+        for (key, option) in properties() {
+            shape["properties"][key] = option;
+        }
+    }
+    shape::described(node.doc, shape)
+}
+
+fn types(role: TypeRole, vocabulary: &GraphVocabulary) -> Value {
+    by_type(vocabulary.names(role).into_iter().map(|name| {
+        let mut properties = Map::from_iter([("type".to_owned(), Value::Bool(true))]);
+        let mut required = vec!["type"];
+        for TypeParameter { name, takes, required: needed } in
+            vocabulary.parameters(role, name).unwrap_or_default()
+        {
+            let shape = shape::described(parameter_doc(name), parameter(takes));
+            properties.insert(name.to_owned(), shape);
+            required.extend(needed.then_some(name));
+        }
+        if role == TypeRole::Precondition {
+            let doc = "The text that is shown if the precondition does not hold.";
+            properties.insert("error_message".to_owned(), shape::described(doc, keys::filled()));
+        }
+        let shape = json!({
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        });
+        (name, shape::described(type_doc(name), shape))
+    }))
+}
+
+/// Returns a mapping whose `type` decides which keys it has.
+fn by_type<'name>(types: impl Iterator<Item = (&'name str, Value)>) -> Value {
+    let (names, shapes): (Vec<&str>, Vec<Value>) = types.unzip();
+    let docs: Vec<Value> = shapes.iter().map(|shape| shape["description"].clone()).collect();
+    let cases = names.iter().zip(shapes).map(|(name, shape)| {
+        let of_type = json!({ "properties": { "type": { "const": name } }, "required": ["type"] });
+        json!({ "if": of_type, "then": shape })
+    });
+    json!({
+        "type": "object",
+        "required": ["type"],
+        "properties": { "type": { "enum": names, "enumDescriptions": docs } },
+        "allOf": cases.collect::<Vec<_>>(),
+    })
+}
+
+fn parameter(takes: ParameterKind) -> Value {
+    let or_filled = |shape: Value| json!({ "anyOf": [shape, keys::placeholder()] });
+    match takes {
+        ParameterKind::Text => json!({ "type": "string" }),
+        ParameterKind::Filled | ParameterKind::Path | ParameterKind::Expression => keys::filled(),
+        ParameterKind::Boolean => or_filled(shape::boolean()),
+        ParameterKind::Number => or_filled(json!({ "type": "number" })),
+        ParameterKind::List => or_filled(json!({ "type": "array" })),
+        ParameterKind::Map => or_filled(json!({ "type": "object" })),
+        ParameterKind::Any => json!({}),
+        ParameterKind::Conditions => keys::conditions(),
+        ParameterKind::Actions => keys::actions(),
+        ParameterKind::Word => json!({ "type": ["string", "boolean", "null"] }),
+    }
+}
+
+/// Returns the options by their keys.
+pub(super) fn properties() -> Vec<(&'static str, Value)> {
+    let documented = schemars::schema_for!(TurnOptions).to_value();
+    let doc = |key: &str| documented["properties"][key]["description"].as_str().unwrap_or_default();
+    KEYS.into_iter().map(|key| (key, shape::described(doc(key), option(key)))).collect()
+}
+
+fn option(key: &str) -> Value {
+    match key {
+        "effort" => variants::<EffortLevel>(),
+        "permission_mode" => shape::one_of(PermissionMode::NAMES.iter().map(|(name, _)| *name)),
+        "background" => variants::<BackgroundWork>(),
+        "on_denied" => variants::<OnDenied>(),
+        "on_lost_session" => variants::<OnLostSession>(),
+        "permissions" => variants::<ApprovalPolicy>(),
+        "startup" => variants::<StartupMode>(),
+        "setting_sources" => one_or_more(variants::<SettingSource>()),
+        "strict_mcp" | "run_command" => shape::boolean(),
+        "max_turns" => shape::count(),
+        "max_thinking_tokens" => {
+            json!({ "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" })
+        }
+        "settings" | "agents" => config(),
+        "mcp_config" => {
+            let mut server = config();
+            server["anyOf"][1]["required"] = json!(["mcpServers"]);
+            one_or_more(server)
+        }
+        "env" => environment(),
+        "tools" | "allowed_tools" | "disallowed_tools" | "add_dirs" | "plugin_dirs"
+        | "fallback_model" => one_or_more(shape::text()),
+        _ => shape::text(),
+    }
+}
+
+/// Returns the names of all values of a kind.
+fn variants<T: VariantArray + Copy + Into<&'static str>>() -> Value {
+    shape::one_of(T::VARIANTS.iter().map(|&value| value.into()))
+}
+
+fn one_or_more(one: Value) -> Value {
+    json!({ "anyOf": [one.clone(), shape::list(one)] })
+}
+
+/// Returns the path of a JSON file, or a mapping.
+fn config() -> Value {
+    json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "object" }] })
+}
+
+/// Returns names to pass, or a mapping of names to values.
+fn environment() -> Value {
+    let name = json!({ "type": "string", "pattern": r"^(?!RAYMOND_)[A-Za-z_][A-Za-z0-9_]*$" });
+    let value = json!({ "type": ["string", "number", "boolean", "null"] });
+    let values = json!({ "type": "object", "propertyNames": name, "additionalProperties": value });
+    one_or_more(json!({ "anyOf": [name, values] }))
+}

@@ -1,0 +1,215 @@
+//! The waiting agents, in lines.
+//!
+//! A family has two lines: one of its new agents, one of those that have begun. The families take turns; each that
+//! is served goes to the end. The head of a line is the agent that is served next in it, and the line keeps the time
+//! at which its last head left.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::id::AgentId;
+use crate::time::Timestamp;
+
+/// The place of an agent in its line. New agents stand in the order in which they asked; the others in the order
+/// in which their last turns ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LinePlace {
+    /// The end of its last turn; `None` for a new agent.
+    pub(super) last_turn: Option<Timestamp>,
+    /// The number of its request.
+    pub(super) ticket: u64,
+}
+
+/// The two kinds of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum WaitingLineKind {
+    /// Agents that have had a turn.
+    Begun,
+    /// Agents before their first turn.
+    New,
+}
+
+impl LinePlace {
+    pub(super) fn kind(self) -> WaitingLineKind {
+        if self.last_turn.is_some() { WaitingLineKind::Begun } else { WaitingLineKind::New }
+    }
+}
+
+/// All lines.
+#[derive(Debug, Default)]
+pub(super) struct WaitingLines {
+    families: HashMap<FamilyName, FamilyLines>,
+    /// The families with an agent in such a line, the one that is served next first.
+    begun: BTreeMap<FamilyRank, FamilyName>,
+    new: BTreeMap<FamilyRank, FamilyName>,
+    /// All lines that are not empty, by the time at which their last heads left, or their first agents came.
+    heads: BTreeSet<(Timestamp, WaitingLineKind, FamilyName)>,
+    last_rank: FamilyRank,
+}
+
+/// The parent of a family's agents; empty for the family of `main`.
+type FamilyName = Arc<str>;
+
+/// The order of families: the lowest is served next.
+type FamilyRank = u64;
+
+#[derive(Debug)]
+struct FamilyLines {
+    rank: FamilyRank,
+    begun: WaitingLine,
+    new: WaitingLine,
+}
+
+#[derive(Debug, Default)]
+struct WaitingLine {
+    /// The agents in the order of their places.
+    agents: VecDeque<(LinePlace, AgentId)>,
+    head_since: Timestamp,
+}
+
+impl WaitingLine {
+    /// Adds an agent; nearly all go to the end.
+    fn insert(&mut self, place: LinePlace, agent: AgentId) {
+        let index = self.agents.partition_point(|(other, _)| *other < place);
+        self.agents.insert(index, (place, agent));
+    }
+
+    fn remove(&mut self, place: LinePlace) {
+        if let Ok(index) = self.agents.binary_search_by_key(&place, |(other, _)| *other) {
+            self.agents.remove(index);
+        }
+    }
+}
+
+impl FamilyLines {
+    fn line(&mut self, kind: WaitingLineKind) -> &mut WaitingLine {
+        match kind {
+            WaitingLineKind::Begun => &mut self.begun,
+            WaitingLineKind::New => &mut self.new,
+        }
+    }
+}
+
+impl WaitingLines {
+    /// Adds an agent at its place.
+    pub(super) fn insert(&mut self, place: LinePlace, agent: AgentId, now: Timestamp) {
+        let kind = place.kind();
+        let parent = agent.parent().unwrap_or_default();
+        let name = match self.families.get_key_value(parent) {
+            Some((name, _)) => Arc::clone(name),
+            None => self.add_family(parent),
+        };
+        let Some(family) = self.families.get_mut(&name) else { return };
+        let (rank, line) = (family.rank, family.line(kind));
+        let is_first = line.agents.is_empty();
+        line.insert(place, agent);
+        if is_first {
+            line.head_since = now;
+            self.heads.insert((now, kind, Arc::clone(&name)));
+            self.order(kind).insert(rank, name);
+        }
+    }
+
+    fn add_family(&mut self, parent: &str) -> FamilyName {
+        let name: FamilyName = parent.into();
+        self.last_rank += 1;
+        let (begun, new) = (WaitingLine::default(), WaitingLine::default());
+        self.families.insert(Arc::clone(&name), FamilyLines { rank: self.last_rank, begun, new });
+        name
+    }
+
+    fn order(&mut self, kind: WaitingLineKind) -> &mut BTreeMap<FamilyRank, FamilyName> {
+        match kind {
+            WaitingLineKind::Begun => &mut self.begun,
+            WaitingLineKind::New => &mut self.new,
+        }
+    }
+
+    /// Removes an agent that does not wait any more.
+    pub(super) fn remove(&mut self, place: LinePlace, agent: &AgentId, now: Timestamp) {
+        let kind = place.kind();
+        let parent = agent.parent().unwrap_or_default();
+        let Some((name, _)) = self.families.get_key_value(parent) else { return };
+        let name = Arc::clone(name);
+        let Some(family) = self.families.get_mut(&name) else { return };
+        let rank = family.rank;
+        let line = family.line(kind);
+        let was_head = line.agents.front().is_some_and(|(first, _)| *first == place);
+        line.remove(place);
+        if !was_head {
+            return;
+        }
+        let since = std::mem::replace(&mut line.head_since, now);
+        let is_empty = line.agents.is_empty();
+        let is_gone = family.begun.agents.is_empty() && family.new.agents.is_empty();
+        self.heads.remove(&(since, kind, Arc::clone(&name)));
+        if is_empty {
+            self.order(kind).remove(&rank);
+        } else {
+            self.heads.insert((now, kind, Arc::clone(&name)));
+        }
+        if is_gone {
+            self.families.remove(&name);
+        }
+    }
+
+    /// Removes an agent whose turn it was: its family goes to the end.
+    pub(super) fn serve(&mut self, place: LinePlace, agent: &AgentId, now: Timestamp) {
+        self.remove(place, agent, now);
+        self.last_rank += 1;
+        let rank = self.last_rank;
+        let parent = agent.parent().unwrap_or_default();
+        let Some((name, _)) = self.families.get_key_value(parent) else { return };
+        let name = Arc::clone(name);
+        let Some(family) = self.families.get_mut(&name) else { return };
+        let earlier = std::mem::replace(&mut family.rank, rank);
+        for kind in [WaitingLineKind::Begun, WaitingLineKind::New] {
+            if let Some(name) = self.order(kind).remove(&earlier) {
+                self.order(kind).insert(rank, name);
+            }
+        }
+    }
+
+    /// Returns the head of the next family's line of a kind.
+    pub(super) fn head(&self, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
+        let order = match kind {
+            WaitingLineKind::Begun => &self.begun,
+            WaitingLineKind::New => &self.new,
+        };
+        let (_, name) = order.first_key_value()?;
+        self.head_of(name, kind)
+    }
+
+    /// Returns the head of the line that has waited longest for its next head to leave, if that is since `before`.
+    pub(super) fn overdue(&self, before: Timestamp) -> Option<(LinePlace, &AgentId)> {
+        let (since, kind, name) = self.heads.first()?;
+        if *since <= before { self.head_of(name, *kind) } else { None }
+    }
+
+    /// Returns the time since when a line has waited for its head to leave, of the one that has waited longest.
+    pub(super) fn head_since(&self) -> Option<Timestamp> {
+        self.heads.first().map(|(since, _, _)| *since)
+    }
+
+    /// Returns whether an agent waits in a line of a kind.
+    pub(super) fn has(&self, kind: WaitingLineKind) -> bool {
+        match kind {
+            WaitingLineKind::Begun => !self.begun.is_empty(),
+            WaitingLineKind::New => !self.new.is_empty(),
+        }
+    }
+
+    fn head_of(&self, name: &str, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
+        let family = self.families.get(name)?;
+        let line = match kind {
+            WaitingLineKind::Begun => &family.begun,
+            WaitingLineKind::New => &family.new,
+        };
+        line.agents.front().map(|(place, agent)| (*place, agent))
+    }
+
+    /// Returns the rank of an agent's family among those that wait.
+    pub(super) fn rank(&self, agent: &AgentId) -> Option<FamilyRank> {
+        self.families.get(agent.parent().unwrap_or_default()).map(|family| family.rank)
+    }
+}

@@ -1,0 +1,214 @@
+//! The orders of people to one agent: messages for its turns, a hold, a visit, and its end.
+//!
+//! The hold on an agent's next turn: it does not start before a time, or before a person resumes the run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::apply::Effect;
+use crate::id::MessageId;
+use crate::printable::one_line;
+use crate::time::Timestamp;
+
+/// A message of a person to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonMessage {
+    /// The id by which a running turn shows that it has read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<MessageId>,
+    /// The text.
+    pub text: String,
+    /// True once it belongs to the turn that is due, or that runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_taken: bool,
+}
+
+impl PersonMessage {
+    /// Returns a message that a command of this id brings. The id ends in a UUID, which no session has seen before.
+    pub fn of_command(id: &str, text: &str) -> Self {
+        let own = id.rsplit('-').next().unwrap_or_default();
+        let is_uuid = own.len() == 32 && own.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = is_uuid.then(|| {
+            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &own[part]);
+            MessageId::new(&parts.join("-"))
+        });
+        Self { id, text: text.to_owned(), is_taken: false }
+    }
+
+    /// Returns the text as the model gets it.
+    pub fn for_model(text: &str) -> String {
+        format!("A message from the person who runs you:\n\n{text}")
+    }
+}
+
+/// The time in which a person works on an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentVisit {
+    /// Its name, by which it ends.
+    pub name: String,
+    /// The time at which it began.
+    pub since: Timestamp,
+}
+
+/// The orders of people to an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonOrders {
+    /// The messages that no turn has ended with, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<PersonMessage>,
+    /// The time since which nothing of it begins until a person releases it, visits apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_since: Option<Timestamp>,
+    /// The visit of a person who edits its prompt or speaks with it. Nothing of it begins meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<AgentVisit>,
+    /// True if it ends as soon as nothing of it runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ending: bool,
+}
+
+impl PersonOrders {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        let Self { messages, held_since, visit, is_ending } = self;
+        messages.is_empty() && held_since.is_none() && visit.is_none() && !is_ending
+    }
+
+    /// Returns the time since which a person holds it; `None` if nobody does.
+    pub fn held(&self) -> Option<Timestamp> {
+        let visited = self.visit.as_ref().map(|visit| visit.since);
+        [self.held_since, visited].into_iter().flatten().min()
+    }
+
+    /// Takes a hold. That of a visit changes nothing if there is another visit.
+    pub(crate) fn hold(&mut self, visit: Option<&str>, since: Timestamp) {
+        match visit {
+            None => self.held_since = self.held_since.or(Some(since)),
+            Some(name) => {
+                let begins = || AgentVisit { name: name.to_owned(), since };
+                self.visit.get_or_insert_with(begins);
+            }
+        }
+    }
+
+    /// Ends a visit; without a name, all that holds it.
+    pub(crate) fn release(&mut self, visit: Option<&str>) {
+        self.held_since = self.held_since.filter(|_| visit.is_some());
+        let is_meant = |one: &AgentVisit| visit.is_none_or(|name| one.name == name);
+        self.visit.take_if(|one| is_meant(one));
+    }
+
+    /// Returns the texts of the messages that belong to the turn that is due.
+    pub fn taken(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter(|message| message.is_taken).map(|message| &*message.text)
+    }
+
+    /// Returns the texts of the messages that belong to no turn yet.
+    pub fn untaken(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter(|message| !message.is_taken).map(|message| &*message.text)
+    }
+
+    /// Returns the messages that would be lost if the agent ended now.
+    pub(crate) fn untold(&self) -> Vec<String> {
+        self.untaken().map(str::to_owned).collect()
+    }
+
+    /// Gives messages to the turn that is due: the one with this id, or all.
+    pub(crate) fn take(&mut self, only: Option<&MessageId>) {
+        let is_meant = |one: &&mut PersonMessage| only.is_none() || one.id.as_ref() == only;
+        self.messages.iter_mut().filter(is_meant).for_each(|one| one.is_taken = true);
+    }
+
+    /// Forgets the messages of a turn that has ended.
+    pub(crate) fn forget_taken(&mut self) {
+        self.messages.retain(|message| !message.is_taken);
+    }
+}
+
+impl Agent {
+    /// Returns whether a person holds it.
+    pub fn is_held(&self) -> bool {
+        self.orders.held().is_some()
+    }
+
+    /// Returns what tells a message to its turn, in case that runs. An evaluator's turn is not its own.
+    pub(crate) fn tells_turn(&self, message: &PersonMessage) -> Option<Effect> {
+        let PersonMessage { id, text, .. } = message;
+        let id = id.clone().filter(|_| self.proposal().is_none() && !self.orders.is_ending)?;
+        let text = PersonMessage::for_model(text);
+        Some(Effect::TellMessage { agent: self.id.clone(), id, text })
+    }
+
+    /// Returns what warns of each message that it can be told no more, because it ends.
+    pub(crate) fn warns_of_untold(&self) -> impl Iterator<Item = Effect> {
+        self.orders.untaken().map(|message| {
+            let text = format!("it ended before it got the message: {}", one_line(message));
+            Effect::Warn { agent: self.id.clone(), text }
+        })
+    }
+
+    /// Returns whether its next turn begins with messages that belong to no turn yet. An evaluator's turn is not its own.
+    pub fn has_messages_to_take(&self) -> bool {
+        self.orders.untaken().next().is_some() && self.proposal().is_none()
+    }
+}
+
+/// The hold on an agent's next turn. A hold until a time is kept after that time, but has no effect then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnHold {
+    /// The backoff before the turn is run again.
+    Backoff {
+        /// The end of the hold.
+        until: Timestamp,
+    },
+    /// The head start of the first of the agents it was forked with.
+    Stagger {
+        /// The end of the hold.
+        until: Timestamp,
+    },
+    /// A plug-in holds the turn back.
+    Plugin {
+        /// The name of the plug-in, and its reason.
+        by: String,
+        /// The end of the hold.
+        until: Timestamp,
+    },
+    /// The agent has used up its restarts, and waits for a person to resume the run.
+    Person {
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl TurnHold {
+    /// Returns the end of the hold; `None` if only a person ends it.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Backoff { until } | Self::Stagger { until } | Self::Plugin { until, .. } => {
+                Some(*until)
+            }
+            Self::Person { .. } => None,
+        }
+    }
+
+    /// Returns the reason for which it waits for a person, if it does.
+    pub fn parked_reason(&self) -> Option<&str> {
+        match self {
+            Self::Person { reason } => Some(reason),
+            Self::Backoff { .. } | Self::Stagger { .. } | Self::Plugin { .. } => None,
+        }
+    }
+}
+
+impl Agent {
+    /// Returns the earliest time its next turn starts.
+    pub fn not_before(&self) -> Option<Timestamp> {
+        self.hold.as_ref()?.until()
+    }
+
+    /// Returns the reason it waits for a person to resume the run, if it does.
+    pub fn parked_reason(&self) -> Option<&str> {
+        self.hold.as_ref()?.parked_reason()
+    }
+}

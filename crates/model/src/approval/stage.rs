@@ -1,0 +1,348 @@
+//! The approvals of an agent's step, from the question to the end of what follows from the answer.
+//!
+//! A call is answered while its turn runs, or its turn is ended first and goes on in a further turn of the step. The
+//! answer to a call of an ended turn lets the same call run once in a later turn. A call that was allowed in a turn that
+//! came to nothing may have run or not: the next try is told so, and asks again.
+//!
+//! The texts by which an agent learns what became of calls that needed approval.
+
+use serde::{Deserialize, Serialize};
+
+use crate::approval::{ApprovalRequest, ApprovalVerdict};
+use crate::printable::one_line;
+use crate::question::Question;
+use crate::time::Timestamp;
+
+/// An approval of an agent's step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingApproval {
+    /// Its number in the run.
+    pub number: u32,
+    /// The turn of the step in which it was asked.
+    pub turn: u32,
+    /// The time at which it was asked.
+    pub since: Timestamp,
+    /// The call.
+    pub request: Box<ApprovalRequest>,
+    /// Its stage.
+    pub stage: ApprovalStage,
+}
+
+/// The stage of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalStage {
+    /// Its turn runs and waits for the answer.
+    Asked,
+    /// It was answered while its turn ran.
+    Answered(ApprovalVerdict),
+    /// Its turn was ended, and the call has not run. It waits for the answer.
+    Suspended,
+    /// Its turn was ended, and the call has not run. The agent is told the answer when all of them are there.
+    Decided(ApprovalVerdict),
+    /// The agent was told that the same call may run, once.
+    Granted,
+    /// It was allowed in a turn that came to nothing, and the call may have run.
+    Uncertain,
+}
+
+/// The approvals of an agent's step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StepApprovals(Vec<PendingApproval>);
+
+impl PendingApproval {
+    /// Returns the name of an approval with that number, under which it is answered.
+    pub fn name_of(number: u32) -> String {
+        format!("a{number}")
+    }
+
+    /// Returns the name under which it is answered.
+    pub fn name(&self) -> String {
+        Self::name_of(self.number)
+    }
+
+    /// Returns it as a question to a person.
+    pub fn question(&self) -> Question {
+        self.request.question(&self.name())
+    }
+
+    /// Returns whether it waits for an answer; `turn` is the turn of the step that is due.
+    fn is_open(&self, turn: u32) -> bool {
+        match self.stage {
+            ApprovalStage::Asked => self.turn == turn,
+            ApprovalStage::Suspended => true,
+            ApprovalStage::Answered(_)
+            | ApprovalStage::Decided(_)
+            | ApprovalStage::Granted
+            | ApprovalStage::Uncertain => false,
+        }
+    }
+}
+
+impl StepApprovals {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the approvals that wait for an answer; `turn` is the turn of the step that is due.
+    pub fn open(&self, turn: u32) -> impl Iterator<Item = &PendingApproval> {
+        self.0.iter().filter(move |one| one.is_open(turn))
+    }
+
+    /// Returns whether the next turn waits for an answer.
+    pub fn hold_next_turn(&self) -> bool {
+        self.0.iter().any(|one| one.stage == ApprovalStage::Suspended)
+    }
+
+    /// Returns the approval of a call in a turn of the step.
+    pub fn of_call(&self, turn: u32, call: &str) -> Option<&PendingApproval> {
+        self.0.iter().find(|one| one.turn == turn && one.request.call == call)
+    }
+
+    /// Returns the number of the earlier approval that lets this call run once.
+    pub fn grant_for(&self, request: &ApprovalRequest) -> Option<u32> {
+        let is_same = |one: &&PendingApproval| {
+            one.stage == ApprovalStage::Granted
+                && one.request.tool == request.tool
+                && one.request.checksum == request.checksum
+        };
+        self.0.iter().find(is_same).map(|one| one.number)
+    }
+
+    /// Adds an approval. A grant that allows it is used up.
+    pub(crate) fn ask(&mut self, asked: PendingApproval, grant: Option<u32>) {
+        if let Some(grant) = grant {
+            self.0.retain(|one| one.number != grant);
+        }
+        self.0.push(asked);
+    }
+
+    /// Takes the answer to an open approval; returns whether its turn runs, and `None` if there is no such approval.
+    pub(crate) fn answer(
+        &mut self,
+        (number, turn): (u32, u32),
+        verdict: ApprovalVerdict,
+    ) -> Option<&PendingApproval> {
+        let one = self.0.iter_mut().find(|one| one.number == number && one.is_open(turn))?;
+        let is_running = one.stage == ApprovalStage::Asked;
+        one.stage = if is_running {
+            ApprovalStage::Answered(verdict)
+        } else {
+            ApprovalStage::Decided(verdict)
+        };
+        Some(one)
+    }
+
+    /// Notes that a turn of the step was ended before these calls had their answers. What else was asked in it is over.
+    /// If that is `unsure`, those that were allowed may have run.
+    pub(crate) fn suspend(&mut self, turn: u32, calls: &[String], unsure: bool) {
+        self.0.retain_mut(|one| {
+            if one.turn != turn {
+                return true;
+            }
+            let has_not_run = calls.contains(&one.request.call);
+            let stage = std::mem::replace(&mut one.stage, ApprovalStage::Suspended);
+            match stage {
+                ApprovalStage::Asked => has_not_run,
+                ApprovalStage::Answered(verdict) if has_not_run => {
+                    one.stage = if unsure && verdict.allows() {
+                        ApprovalStage::Uncertain
+                    } else {
+                        ApprovalStage::Decided(verdict)
+                    };
+                    true
+                }
+                ApprovalStage::Answered(_) => false,
+                other @ (ApprovalStage::Suspended
+                | ApprovalStage::Decided(_)
+                | ApprovalStage::Granted
+                | ApprovalStage::Uncertain) => {
+                    one.stage = other;
+                    true
+                }
+            }
+        });
+    }
+
+    /// Returns the prompt of the turn that goes on after all answers, which are taken in by it.
+    pub(crate) fn resume(&mut self) -> String {
+        let prompt = resumption_prompt(&self.0);
+        self.0.retain_mut(|one| match &one.stage {
+            ApprovalStage::Decided(verdict) if verdict.allows() => {
+                one.stage = ApprovalStage::Granted;
+                true
+            }
+            ApprovalStage::Decided(_) | ApprovalStage::Asked | ApprovalStage::Answered(_) => false,
+            ApprovalStage::Suspended | ApprovalStage::Granted | ApprovalStage::Uncertain => true,
+        });
+        prompt
+    }
+
+    /// Notes that a turn of the step has come to nothing, and is run again.
+    pub(crate) fn fail_turn(&mut self, turn: u32) {
+        self.0.retain_mut(|one| match &one.stage {
+            ApprovalStage::Answered(verdict) if one.turn == turn && verdict.allows() => {
+                one.stage = ApprovalStage::Uncertain;
+                true
+            }
+            ApprovalStage::Answered(_) | ApprovalStage::Asked => one.turn != turn,
+            ApprovalStage::Suspended
+            | ApprovalStage::Decided(_)
+            | ApprovalStage::Granted
+            | ApprovalStage::Uncertain => true,
+        });
+    }
+
+    /// Forgets the answers that were not told to Claude Code yet, so that they are asked for again.
+    pub(crate) fn forget_answers(&mut self) {
+        self.0.retain_mut(|one| match &one.stage {
+            ApprovalStage::Decided(_) => {
+                one.stage = ApprovalStage::Suspended;
+                true
+            }
+            ApprovalStage::Granted => false,
+            ApprovalStage::Asked
+            | ApprovalStage::Answered(_)
+            | ApprovalStage::Suspended
+            | ApprovalStage::Uncertain => true,
+        });
+    }
+
+    /// Returns the note about calls that may have run, for the prompt of a turn that is run again.
+    pub fn uncertainty_note(&self) -> Option<String> {
+        uncertainty_note(&self.0)
+    }
+}
+
+/// The number of calls that a text names.
+const MAX_NAMED: usize = 16;
+
+/// Returns the prompt of the turn that goes on after the calls of an ended turn were answered.
+pub(super) fn resumption_prompt(approvals: &[PendingApproval]) -> String {
+    let decided = approvals.iter().filter_map(|one| match &one.stage {
+        ApprovalStage::Decided(verdict) => {
+            let again = if verdict.allows() {
+                "; it has not run: make the same call again"
+            } else {
+                "; it has not run: do not make it again"
+            };
+            Some(format!("- {}: {}{again}", one_line(&one.request.summary()), verdict.phrase()))
+        }
+        ApprovalStage::Asked
+        | ApprovalStage::Answered(_)
+        | ApprovalStage::Suspended
+        | ApprovalStage::Granted
+        | ApprovalStage::Uncertain => None,
+    });
+    let lines: Vec<String> = decided.take(MAX_NAMED).collect();
+    if lines.is_empty() {
+        return "Your last turn was ended before you were done. Go on with your task, and end as you were asked to.".to_owned();
+    }
+    format!(
+        "Your last turn was ended while tool calls waited for a person to approve them. Each has its answer now:\n{}\nGo on with your task, and end as you were asked to.",
+        lines.join("\n")
+    )
+}
+
+/// Returns the note about calls that were allowed in a turn that came to nothing.
+pub(super) fn uncertainty_note(approvals: &[PendingApproval]) -> Option<String> {
+    let uncertain = approvals.iter().filter(|one| one.stage == ApprovalStage::Uncertain);
+    let lines: Vec<String> = uncertain
+        .take(MAX_NAMED)
+        .map(|one| format!("- {}", one_line(&one.request.summary())))
+        .collect();
+    (!lines.is_empty()).then(|| {
+        format!(
+            "An earlier try of this task was cut off. A person had allowed these tool calls in it, and it is not known whether they have run:\n{}\nFind out before you make one of them again; each needs a new approval.",
+            lines.join("\n")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(number: u32, turn: u32) -> PendingApproval {
+        let input = json!({ "command": format!("touch {number}") });
+        let (call, tool) = (format!("toolu_{number}"), "Bash".to_owned());
+        let request =
+            ApprovalRequest::new((call, tool), (&input, format!("c{number}")), Vec::new());
+        PendingApproval {
+            number,
+            turn,
+            since: Timestamp(0),
+            request: Box::new(request),
+            stage: ApprovalStage::Asked,
+        }
+    }
+
+    fn open(approvals: &StepApprovals, turn: u32) -> Vec<u32> {
+        approvals.open(turn).map(|one| one.number).collect()
+    }
+
+    #[test]
+    fn answer_is_taken_once() {
+        let mut approvals = StepApprovals::default();
+        approvals.ask(asked(1, 0), None);
+        assert_eq!(open(&approvals, 0), [1]);
+        assert_eq!(open(&approvals, 1), [0; 0], "the turn is over");
+        assert!(approvals.answer((1, 0), ApprovalVerdict::Allow).is_some());
+        assert!(approvals.answer((1, 0), ApprovalVerdict::Allow).is_none());
+    }
+
+    #[test]
+    fn calls_of_suspended_turn_wait_and_are_granted_once() {
+        let mut approvals = StepApprovals::default();
+        (1..=4).for_each(|number| approvals.ask(asked(number, 0), None));
+        approvals.answer((2, 0), ApprovalVerdict::Allow).expect("open");
+        approvals.answer((3, 0), ApprovalVerdict::Allow).expect("open");
+        let not_run = ["toolu_1", "toolu_3"].map(str::to_owned);
+        approvals.suspend(0, &not_run, false);
+        assert_eq!(open(&approvals, 1), [1], "2 has run, and nobody needs 4 any more");
+        assert!(approvals.hold_next_turn());
+        approvals.answer((1, 1), ApprovalVerdict::Deny { reason: "no".into() }).expect("open");
+        assert!(!approvals.hold_next_turn());
+        let prompt = approvals.resume();
+        assert!(prompt.contains("Bash: touch 1: denied: no"), "{prompt}");
+        assert!(prompt.contains("Bash: touch 3: allowed"), "{prompt}");
+        let same = asked(3, 1).request;
+        assert_eq!(approvals.grant_for(&same), Some(3));
+        let other = ApprovalRequest { checksum: "other".into(), ..*same };
+        assert_eq!(approvals.grant_for(&other), None);
+        approvals.ask(asked(5, 1), Some(3));
+        assert_eq!(approvals.grant_for(&asked(3, 1).request), None, "it is used up");
+    }
+
+    #[test]
+    fn answer_that_may_have_been_told_is_no_grant() {
+        let mut approvals = StepApprovals::default();
+        (1..=2).for_each(|number| approvals.ask(asked(number, 0), None));
+        approvals.answer((1, 0), ApprovalVerdict::Allow).expect("open");
+        approvals.suspend(0, &["toolu_1", "toolu_2"].map(str::to_owned), true);
+        assert_eq!(open(&approvals, 1), [2]);
+        assert!(approvals.uncertainty_note().is_some_and(|note| note.contains("touch 1")));
+        approvals.answer((2, 1), ApprovalVerdict::Allow).expect("open");
+        approvals.resume();
+        assert_eq!(approvals.grant_for(&asked(1, 1).request), None);
+        assert_eq!(approvals.grant_for(&asked(2, 1).request), Some(2), "it was never told");
+    }
+
+    #[test]
+    fn allowed_call_of_failed_turn_is_not_granted_but_told() {
+        let mut approvals = StepApprovals::default();
+        (1..=3).for_each(|number| approvals.ask(asked(number, 0), None));
+        approvals.answer((1, 0), ApprovalVerdict::Allow).expect("open");
+        approvals.answer((2, 0), ApprovalVerdict::Deny { reason: String::new() }).expect("open");
+        assert_eq!(approvals.uncertainty_note(), None);
+        approvals.fail_turn(0);
+        assert_eq!(open(&approvals, 1), [0; 0]);
+        assert_eq!(approvals.grant_for(&asked(1, 1).request), None);
+        let note = approvals.uncertainty_note().expect("a note");
+        assert!(note.contains("Bash: touch 1") && !note.contains("touch 2"), "{note}");
+    }
+}

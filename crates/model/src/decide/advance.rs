@@ -1,0 +1,253 @@
+//! Decisions that follow from an advance of a graph, a program or a state of another language.
+//!
+//! An end is a result like a prompt's: it goes back to the caller, and so does an error. An error fails the
+//! agent only if there is no caller.
+
+use super::failure::FailedTurn;
+use super::questions::prepared_answer;
+use super::{NondeterministicInputs, TurnReport, step_finished};
+use crate::advance::{Advance, AdvanceNext, AdvanceOutput};
+use crate::agent::{Agent, StepStage};
+use crate::decide::join::no_room;
+use crate::event::{
+    AdvancePosition, Event, FinishedTask, GraphAdvanced, GraphProgress, LanguageAdvanced,
+    NextAction, ProgramAdvanced, ProgramLogged, RoleRequested,
+};
+use crate::policy::AcceptedTransition;
+use crate::program_execution::{ProgramExecution, RoleRequest};
+use crate::run::Run;
+use crate::transition::{Transition, Variables};
+use crate::turn::TurnCost;
+use crate::turn::{FailureCause, TurnId};
+
+/// Returns the events of an advance: its outputs, the advance itself, and its immediate consequences. None if
+/// nothing changed.
+pub(super) fn advanced(
+    run: &Run,
+    agent: &Agent,
+    advance: &Advance,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
+) -> Vec<Event> {
+    if is_unchanged(agent, advance) {
+        return Vec::new();
+    }
+    if let AdvanceNext::Agent { .. } = &advance.next
+        && let Some(pause) = no_room(run, 1)
+    {
+        return vec![Event::RunPaused { pause }];
+    }
+    let mut events = agent.program().map_or_else(Vec::new, |own| outputs(agent, own, advance));
+    events.push(record(agent, advance, report, &chosen));
+    events.extend(consequences(run, agent, advance, report, chosen));
+    events
+}
+
+/// Returns whether a program still waits where it waited.
+fn is_unchanged(agent: &Agent, advance: &Advance) -> bool {
+    let (Some(execution), AdvancePosition::Program(progress)) =
+        (agent.program(), &advance.position)
+    else {
+        return false;
+    };
+    advance.outputs.is_empty()
+        && progress.bindings.is_empty()
+        && progress.bases.is_none()
+        && !matches!(advance.next, AdvanceNext::End { .. } | AdvanceNext::Question(_))
+        && progress.position == execution.position
+}
+
+/// Returns the events of the log lines and requests of a program.
+fn outputs(agent: &Agent, execution: &ProgramExecution, advance: &Advance) -> Vec<Event> {
+    let mut asked: Vec<(&str, u64)> = Vec::new();
+    let mut opened: Vec<&str> = Vec::new();
+    let mut events = Vec::with_capacity(advance.outputs.len() + 1);
+    for output in &advance.outputs {
+        match output {
+            AdvanceOutput::Shown(_) => {}
+            AdvanceOutput::Log { text, warning } => {
+                events.push(Event::ProgramLogged(ProgramLogged {
+                    turn: agent.turn_id(),
+                    file: agent.current_state.clone(),
+                    text: text.clone(),
+                    warning: *warning,
+                }));
+            }
+            AdvanceOutput::Request { role, handle, cwd, name, body, session } => {
+                let now =
+                    asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
+                let before = execution.requests.get(name).map(|request| request.number);
+                let number = now.or(before).unwrap_or(0) + 1;
+                asked.push((name, number));
+                let is_new =
+                    !execution.handles.contains_key(handle) && !opened.contains(&handle.as_str());
+                if is_new {
+                    opened.push(handle);
+                }
+                events.push(Event::RoleRequested(Box::new(RoleRequested {
+                    turn: agent.turn_id(),
+                    file: agent.current_state.clone(),
+                    handle: handle.clone(),
+                    request: RoleRequest {
+                        id: format!("{}/{name}/{number}", execution.id),
+                        name: name.clone(),
+                        role: role.clone(),
+                        body: body.clone(),
+                    },
+                    new_session: session.clone().filter(|_| is_new),
+                    cwd: cwd.clone().filter(|_| is_new),
+                })));
+            }
+        }
+    }
+    events
+}
+
+/// Returns the events that follow from an advance at once: an answer given ahead of time, or the end.
+fn consequences(
+    run: &Run,
+    agent: &Agent,
+    advance: &Advance,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
+) -> Vec<Event> {
+    let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
+    // A copy of the agent takes as long as its history, so it is made only where the advance ends.
+    let after = |next: &TurnId| Agent {
+        step: next.step,
+        turn: 0,
+        stage: StepStage::default(),
+        ..agent.clone()
+    };
+    match &advance.next {
+        AdvanceNext::Question(question) => {
+            prepared_answer(run, question, &next, &agent.current_state).into_iter().collect()
+        }
+        AdvanceNext::End { error: Some(error), .. } if agent.stack.is_empty() => {
+            vec![fail(next.clone(), &after(&next), FailureCause::Ending, error)]
+        }
+        AdvanceNext::Fail(why) => {
+            vec![fail(next.clone(), &after(&next), FailureCause::Workflow, why)]
+        }
+        AdvanceNext::End { payload, .. } => {
+            let transition = Transition::Result {
+                payload: payload.clone(),
+                variables: Variables::new(),
+                structured: false,
+            };
+            let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+            let after = after(&next);
+            step_finished(run, &after, &accepted, &TurnReport::empty(next), chosen)
+        }
+        AdvanceNext::Continue
+        | AdvanceNext::Activity(_)
+        | AdvanceNext::Task(_)
+        | AdvanceNext::Agent { .. }
+        | AdvanceNext::Join(_)
+        | AdvanceNext::Wait => Vec::new(),
+    }
+}
+
+fn record(
+    agent: &Agent,
+    advance: &Advance,
+    report: &TurnReport,
+    chosen: &NondeterministicInputs,
+) -> Event {
+    let next_action = match &advance.next {
+        AdvanceNext::Continue => NextAction::Walk,
+        AdvanceNext::Activity(kind) => NextAction::Operation(kind.clone()),
+        AdvanceNext::Task(task) => NextAction::Task(task.clone()),
+        AdvanceNext::Question(question) => NextAction::Question(question.clone()),
+        AdvanceNext::Agent { spec, background, joined } => {
+            NextAction::Agent { spec: spec.clone(), background: *background, joined: *joined }
+        }
+        AdvanceNext::Join(join) => NextAction::Join(join.clone()),
+        AdvanceNext::Wait => NextAction::Wait,
+        AdvanceNext::End { .. } | AdvanceNext::Fail(_) => NextAction::Nothing,
+    };
+    let new_session = match &next_action {
+        NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
+        NextAction::Agent { .. } => Some(chosen.session.clone()),
+        NextAction::Walk
+        | NextAction::Operation(_)
+        | NextAction::Question(_)
+        | NextAction::Join(_)
+        | NextAction::Wait
+        | NextAction::Nothing => None,
+    };
+    let task = agent.task().map(|task| {
+        Box::new(FinishedTask {
+            prompt: task.name.clone(),
+            cost: report.cost.clone(),
+            session_id: agent.session.id.clone(),
+            message: report.message.clone(),
+        })
+    });
+    let shown = advance.outputs.iter().filter_map(|output| match output {
+        AdvanceOutput::Shown(text) => Some(text.clone()),
+        AdvanceOutput::Log { .. } | AdvanceOutput::Request { .. } => None,
+    });
+    let shown = shown.collect();
+    let (turn, file) = (report.turn.clone(), agent.current_state.clone());
+    match &advance.position {
+        AdvancePosition::Graph(progress) => {
+            let GraphProgress { entered, migrated, visits, changes, node, cursor } =
+                GraphProgress::clone(progress);
+            Event::GraphAdvanced(Box::new(GraphAdvanced {
+                turn,
+                file,
+                entered,
+                migrated,
+                visits,
+                changes,
+                shown,
+                node,
+                cursor,
+                next_action,
+                task,
+                new_session,
+            }))
+        }
+        AdvancePosition::Program(progress) => {
+            let next_action = Some(next_action).filter(|next| *next != progress.next_action());
+            let progress = (**progress).clone();
+            Event::ProgramAdvanced(Box::new(ProgramAdvanced {
+                turn,
+                file,
+                progress,
+                shown,
+                next_action,
+                task,
+                new_session,
+            }))
+        }
+        AdvancePosition::Other(reached) => {
+            let reached = (**reached).clone();
+            Event::LanguageAdvanced(Box::new(LanguageAdvanced {
+                turn,
+                file,
+                reached,
+                shown,
+                next_action,
+                task,
+                new_session,
+            }))
+        }
+    }
+}
+
+fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
+    FailedTurn {
+        turn,
+        state: agent.current_state.clone(),
+        folder: agent.folder(),
+        cause,
+        cost: TurnCost::default(),
+        why: why.to_owned(),
+    }
+    .fail(false)
+}
+
+#[cfg(test)]
+mod tests;

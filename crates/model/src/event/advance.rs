@@ -1,0 +1,472 @@
+//! The record of an agent that advanced in its graph, its program or its state of another language.
+//!
+//! One record holds all that lies between two actions that change the world: what only reads or computes is
+//! repeatable. The next action is in the record, so it is durable before it begins.
+//!
+//! Events of programs.
+//!
+//! These are the actions of an execution, requests to its roles, their answers, and changes of facts.
+//!
+//! One input is one moment: the requests and log lines that follow from it come first, and the advance
+//! with the new position of the execution ends the step. They become durable together.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::agent::AgentSpec;
+use crate::event::Event;
+use crate::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
+use crate::id::{Folder, MessageId, SessionId, StateName};
+use crate::join::Join;
+use crate::program_execution::{
+    LanguagePosition, ProgramPosition, ProgramSource, RequestStatus, RoleRequest,
+};
+use crate::question::Question;
+use crate::transition::Variables;
+use crate::turn::{TurnCost, TurnId};
+
+/// The position that an advance has reached, by language, before it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdvancePosition {
+    /// In a graph.
+    Graph(Box<GraphProgress>),
+    /// In a program.
+    Program(Box<ProgramProgress>),
+    /// In a state of another language.
+    Other(Box<LanguagePosition>),
+}
+
+/// The progress of an advance in a graph, before it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphProgress {
+    /// The entry, if the graph begins here.
+    pub entered: Option<Box<GraphEntry>>,
+    /// The checksum of the graph it continues with, if the graph was changed on purpose.
+    pub migrated: Option<Arc<str>>,
+    /// The nodes that were executed, in order.
+    pub visits: Vec<NodeExecution>,
+    /// The changes of the nodes to the graph state.
+    pub changes: Vec<GraphStateChange>,
+    /// The next node, or the node it is in the middle of.
+    pub node: NodeName,
+    /// The position inside that node.
+    pub cursor: NodeCursor,
+}
+
+/// The progress of an advance in a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramProgress {
+    /// The program's state it is in.
+    pub state: Arc<str>,
+    /// The status of the execution.
+    pub status: ProgramStatus,
+    /// The condition it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaiting: Option<String>,
+    /// The round of the innermost loop it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u64>,
+    /// The position it has reached.
+    pub position: ProgramPosition,
+    /// The values it bound to names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bindings: BTreeMap<String, String>,
+    /// The commits that work is compared with from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bases: Option<BTreeMap<String, Option<String>>>,
+}
+
+/// An agent executed nodes of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphAdvanced {
+    /// The agent, its step and the last turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The graph's file.
+    #[serde(rename = "state")]
+    pub file: StateName,
+    /// The entry, if the graph begins here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered: Option<Box<GraphEntry>>,
+    /// The checksum of the graph it continues with, if the graph was changed on purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrated: Option<Arc<str>>,
+    /// The nodes that were executed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<NodeExecution>,
+    /// The changes of the nodes to the graph state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<GraphStateChange>,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next node, or the node it is in the middle of.
+    pub node: NodeName,
+    /// The position inside that node.
+    #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
+    pub cursor: NodeCursor,
+    /// The next action.
+    pub next_action: NextAction,
+    /// The Claude turn whose result the graph took in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
+/// An execution has advanced as far as possible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramAdvanced {
+    /// The agent and its step.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The program's file.
+    pub file: StateName,
+    /// The position that it has reached, and how.
+    #[serde(flatten)]
+    pub progress: ProgramProgress,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next action, if the status and the position do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_action: Option<NextAction>,
+    /// The Claude turn whose result the program took in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
+/// An agent advanced in a state of another language than those of graphs and programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Advanced")]
+pub struct LanguageAdvanced {
+    /// The agent, its step and the last turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state's file.
+    pub file: StateName,
+    /// The language, and the position that it has reached.
+    #[serde(flatten)]
+    pub reached: LanguagePosition,
+    /// The lines that people are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// The next action.
+    pub next_action: NextAction,
+    /// The Claude turn whose result was taken in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<FinishedTask>>,
+    /// The session that is opened, for the turn or the agent that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+}
+
+/// The parts that the advances of all languages have in common.
+#[derive(Debug, Clone)]
+pub struct AdvanceView<'event> {
+    /// The agent, its step and the last turn.
+    pub turn: &'event TurnId,
+    /// The position it has reached.
+    pub position: AdvancedTo<'event>,
+    /// The lines that people are shown.
+    pub shown: &'event [String],
+    /// The next action.
+    pub next_action: Cow<'event, NextAction>,
+    /// The Claude turn whose result was taken in.
+    pub task: Option<&'event FinishedTask>,
+    /// The session that is opened, for the turn or the agent that is due.
+    pub new_session: Option<&'event SessionId>,
+}
+
+/// The position of a recorded advance, by language.
+#[derive(Debug, Clone, Copy)]
+pub enum AdvancedTo<'event> {
+    /// In a graph.
+    Graph(&'event GraphAdvanced),
+    /// In a program.
+    Program(&'event ProgramProgress),
+    /// In a state of another language.
+    Other(&'event LanguagePosition),
+}
+
+impl Event {
+    /// Returns the advance that the event tells of, whatever the language.
+    pub fn advance(&self) -> Option<AdvanceView<'_>> {
+        match self {
+            Self::GraphAdvanced(event) => Some(event.view()),
+            Self::ProgramAdvanced(event) => Some(event.view()),
+            Self::LanguageAdvanced(event) => Some(event.view()),
+            _ => None,
+        }
+    }
+}
+
+impl AdvanceView<'_> {
+    /// Returns whether it creates an agent.
+    pub fn starts_agent(&self) -> bool {
+        matches!(*self.next_action, NextAction::Agent { .. })
+    }
+}
+
+impl GraphAdvanced {
+    /// Returns the parts that it has in common with advances of other languages.
+    pub fn view(&self) -> AdvanceView<'_> {
+        AdvanceView {
+            turn: &self.turn,
+            position: AdvancedTo::Graph(self),
+            shown: &self.shown,
+            next_action: Cow::Borrowed(&self.next_action),
+            task: self.task.as_deref(),
+            new_session: self.new_session.as_ref(),
+        }
+    }
+}
+
+impl ProgramAdvanced {
+    /// Returns the parts that it has in common with advances of other languages.
+    pub fn view(&self) -> AdvanceView<'_> {
+        AdvanceView {
+            turn: &self.turn,
+            position: AdvancedTo::Program(&self.progress),
+            shown: &self.shown,
+            next_action: self.next_action(),
+            task: self.task.as_deref(),
+            new_session: self.new_session.as_ref(),
+        }
+    }
+
+    /// Returns the next action.
+    pub fn next_action(&self) -> Cow<'_, NextAction> {
+        let told = self.next_action.as_ref().map(Cow::Borrowed);
+        told.unwrap_or_else(|| Cow::Owned(self.progress.next_action()))
+    }
+}
+
+impl LanguageAdvanced {
+    /// Returns the parts that it has in common with advances of other languages.
+    pub fn view(&self) -> AdvanceView<'_> {
+        AdvanceView {
+            turn: &self.turn,
+            position: AdvancedTo::Other(&self.reached),
+            shown: &self.shown,
+            next_action: Cow::Borrowed(&self.next_action),
+            task: self.task.as_deref(),
+            new_session: self.new_session.as_ref(),
+        }
+    }
+}
+
+impl ProgramProgress {
+    /// Returns the progress up to a position, without any bindings.
+    pub fn at(position: ProgramPosition, status: ProgramStatus) -> Self {
+        Self {
+            state: Arc::clone(&position.current),
+            status,
+            awaiting: position.due_wait().map(|wait| wait.awaiting.clone()),
+            iteration: position.cursor.iter().rev().find_map(|frame| frame.round),
+            position,
+            bindings: BTreeMap::new(),
+            bases: None,
+        }
+    }
+
+    /// Returns the next action of the program at this position.
+    pub fn next_action(&self) -> NextAction {
+        let activity = self.position.activity.as_ref();
+        match self.status {
+            ProgramStatus::Running => activity
+                .map_or(NextAction::Walk, |own| NextAction::Operation(own.name().to_owned())),
+            ProgramStatus::Waiting => NextAction::Wait,
+            ProgramStatus::Completed | ProgramStatus::Failed => NextAction::Nothing,
+        }
+    }
+}
+
+/// The inputs with which an agent enters a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphEntry {
+    /// The graph's name.
+    pub workflow_name: String,
+    /// The graph's version.
+    pub workflow_version: String,
+    /// The checksum of its text.
+    pub program: Arc<str>,
+    /// Its fields.
+    pub fields: Map<String, Value>,
+}
+
+/// The next action of a graph or a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NextAction {
+    /// The next advance.
+    Walk,
+    /// An activity that changes the world, by its type.
+    Operation(String),
+    /// A Claude turn.
+    Task(Box<PromptTask>),
+    /// A person's answer.
+    Question(Box<Question>),
+    /// The creation of a further agent.
+    Agent {
+        /// The spec of that agent.
+        #[serde(alias = "birth")]
+        spec: Box<AgentSpec>,
+        /// It continues without waiting for it.
+        background: bool,
+        /// A join waits for it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        joined: bool,
+    },
+    /// The ends of the agents that were created for a join.
+    Join(Box<Join>),
+    /// A condition of a program. Its stored form is the status of the program.
+    #[serde(skip)]
+    Wait,
+    /// No action: it has ended.
+    Nothing,
+}
+
+/// The Claude turn whose result a graph took in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FinishedTask {
+    /// The name of its prompt.
+    pub prompt: StateName,
+    /// Its cost.
+    #[serde(flatten)]
+    pub cost: TurnCost,
+    /// The session it ran in.
+    pub session_id: SessionId,
+    /// Its last message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+}
+
+/// An execution of a program begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramStarted {
+    /// The agent that runs it, and its step.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The program's file.
+    pub state: StateName,
+    /// The checksum of the program's text.
+    pub program: Arc<str>,
+    /// The program's name.
+    pub name: String,
+    /// `@label`
+    pub label: String,
+    /// `@branch`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// `@context/x`
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub context: Variables,
+    /// The state it begins in.
+    pub start: Arc<str>,
+}
+
+/// The status of an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramStatus {
+    /// It runs an activity.
+    Running,
+    /// It waits.
+    Waiting,
+    /// It has ended.
+    Completed,
+    /// It has failed.
+    Failed,
+}
+
+/// An execution logs a line for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramLogged {
+    /// The agent and its step.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The program's file.
+    pub file: StateName,
+    /// The text of the line.
+    pub text: String,
+    /// The line is a warning.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
+}
+
+/// An execution asks a role something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleRequested {
+    /// The execution's step.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The program's file.
+    pub file: StateName,
+    /// The handle of the role's session.
+    pub handle: String,
+    /// The request.
+    #[serde(flatten)]
+    pub request: RoleRequest,
+    /// The session of the handle's agent, if it is created with this request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+    /// The directory that agent works in, below that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Folder>,
+}
+
+/// A role has answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleResponded {
+    /// The role's turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The name of its prompt: the program's file and the role.
+    pub state: StateName,
+    /// The request's id.
+    pub request: String,
+    /// The request's name.
+    pub name: String,
+    /// The outcome of the request.
+    pub response: RequestStatus,
+    /// The cost of the turn.
+    #[serde(flatten)]
+    pub cost: TurnCost,
+    /// The session it ran in.
+    pub session_id: SessionId,
+    /// The last message of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// Claude Code was not asked: the answer is from another agent or a plug-in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_turn: bool,
+}
+
+/// A role delegates a request to a further agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleDelegated {
+    /// The role's step.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The name of its prompt: the program's file and the role.
+    pub state: StateName,
+    /// The request's id.
+    pub request: String,
+    /// The spec of that agent.
+    pub spec: Box<AgentSpec>,
+    /// Its session.
+    pub new_session: SessionId,
+}
+
+/// The text of a program, as it is run from now on.
+pub type ProgramDefined = ProgramSource;

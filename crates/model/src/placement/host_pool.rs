@@ -1,0 +1,273 @@
+//! The hosts with one label: those that take agents, the freest first, and why the others do not.
+//!
+//! The agents that can go on at another host after theirs was lost.
+//!
+//! The agents that have lost their home, and those that have to live at the same host.
+//!
+//! Why an agent has no host yet, in words that people can act on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::claude_version::OLDEST_SUPPORTED;
+use crate::host::{HostLabel, HostName, PlacedAgent};
+use crate::id::AgentId;
+use crate::placement::known_host::{HostLoad, HostObstacle};
+use crate::session::Session;
+use crate::working_dir::WorkingDir;
+
+/// The hosts with one label, or all hosts.
+#[derive(Debug, Default)]
+pub(super) struct HostPool {
+    takers: BTreeSet<HostLoad>,
+    others: BTreeMap<HostObstacle, BTreeSet<HostName>>,
+}
+
+impl HostPool {
+    pub(super) fn insert(&mut self, host: &HostName, load: Result<HostLoad, HostObstacle>) {
+        match load {
+            Ok(load) => {
+                self.takers.insert(load);
+            }
+            Err(obstacle) => {
+                self.others.entry(obstacle).or_default().insert(host.clone());
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, host: &HostName, load: &Result<HostLoad, HostObstacle>) {
+        match load {
+            Ok(load) => {
+                self.takers.remove(load);
+            }
+            Err(obstacle) => {
+                if let Some(hosts) = self.others.get_mut(obstacle) {
+                    hosts.remove(host);
+                    if hosts.is_empty() {
+                        self.others.remove(obstacle);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.takers.is_empty() && self.others.is_empty()
+    }
+
+    /// Returns the freest host.
+    pub(super) fn freest(&self) -> Option<&HostName> {
+        self.takers.first().map(|load| &load.host)
+    }
+
+    /// Returns the hosts that take agents, the freest first.
+    pub(super) fn takers(&self) -> impl ExactSizeIterator<Item = &HostName> {
+        self.takers.iter().map(|load| &load.host)
+    }
+
+    /// Returns a host with an obstacle, if no other obstacle keeps a host from taking agents.
+    pub(super) fn kept_by(&self, obstacle: HostObstacle) -> Option<&HostName> {
+        let others = self.others.get(&obstacle)?;
+        others.first().filter(|_| self.others.len() == 1)
+    }
+
+    /// Returns why no host takes agents.
+    pub(super) fn why_not(&self, label: Option<&HostLabel>) -> Unplaced {
+        let label = label.cloned();
+        let mut counts: Vec<(HostObstacle, usize)> =
+            self.others.iter().map(|(obstacle, hosts)| (*obstacle, hosts.len())).collect();
+        match (counts.pop(), counts.is_empty()) {
+            (None, _) => label.map_or(Unplaced::NoHost, Unplaced::NoSuchLabel),
+            (Some((obstacle, _)), true) => Unplaced::AllAre { label, obstacle },
+            (Some(last), false) => {
+                counts.push(last);
+                Unplaced::Mixed { label, counts }
+            }
+        }
+    }
+}
+
+/// Returns whether an agent with this session for its next turn can go on at another host: an engine keeps the history that
+/// the turn continues, or it continues none.
+pub fn goes_on_elsewhere(session: &Session) -> bool {
+    session.history().is_none() || session.kept.is_some()
+}
+
+/// An agent whose host was lost, or has begun another epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostAgent {
+    /// The agent, and where it was.
+    pub placed: PlacedAgent,
+    /// It had begun something there.
+    pub has_begun: bool,
+    /// The group that it belonged to.
+    pub group: Option<PlacementGroup>,
+}
+
+/// The agents that share a directory which is on one host only.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PlacementGroup {
+    /// They work in the run's own directory.
+    RunDirectory,
+    /// They work in the worktree of this agent.
+    Worktree(AgentId),
+}
+
+impl PlacementGroup {
+    /// Returns the group of an agent in a directory. If all hosts share the run's directory, the agents in it are no
+    /// group.
+    pub fn of(working_dir: &WorkingDir, is_shared: bool) -> Option<Self> {
+        match &working_dir.tree {
+            Some(owner) => Some(Self::Worktree(owner.clone())),
+            None if is_shared => None,
+            None => Some(Self::RunDirectory),
+        }
+    }
+}
+
+/// The reason why no host takes an agent now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unplaced {
+    /// There is no host.
+    NoHost,
+    /// No host has this label.
+    NoSuchLabel(HostLabel),
+    /// All hosts that have the label, or all hosts, have the same obstacle.
+    AllAre {
+        /// The label.
+        label: Option<HostLabel>,
+        /// The obstacle.
+        obstacle: HostObstacle,
+    },
+    /// They have different obstacles.
+    Mixed {
+        /// The label.
+        label: Option<HostLabel>,
+        /// The number of hosts with each obstacle.
+        counts: Vec<(HostObstacle, usize)>,
+    },
+    /// They speak another version of the messages between hosts.
+    OtherVersion {
+        /// One of them.
+        host: HostName,
+        /// Its version.
+        theirs: u32,
+        /// The version of this raymond.
+        ours: u32,
+    },
+    /// Their Claude Code is too old.
+    OldClaude {
+        /// One of them.
+        host: HostName,
+        /// Its version.
+        theirs: String,
+    },
+    /// The directory of the agent is on a host that does not have the label.
+    DirectoryElsewhere {
+        /// The host of the directory.
+        host: HostName,
+        /// The label.
+        label: HostLabel,
+    },
+}
+
+impl fmt::Display for Unplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHost => f.write_str("the engine has no hosts; start `raymond worker` on one"),
+            Self::NoSuchLabel(label) => write!(
+                f,
+                "no host has the label {label}; start `raymond worker --host-label {label}` on one"
+            ),
+            Self::AllAre { label, obstacle } => all_are(label.as_ref(), *obstacle, f),
+            Self::Mixed { label, counts } => {
+                write!(f, "no host{} takes agents", With(label.as_ref()))?;
+                for (index, (obstacle, count)) in counts.iter().enumerate() {
+                    let separator = if index == 0 { ": " } else { ", " };
+                    write!(f, "{separator}{count} {}", predicate(*obstacle, *count))?;
+                }
+                Ok(())
+            }
+            Self::OtherVersion { host, theirs, ours } => write!(
+                f,
+                "host {host} speaks version {theirs} of the messages, this raymond speaks {ours}; install the same raymond on both"
+            ),
+            Self::OldClaude { host, theirs } => write!(
+                f,
+                "host {host} has Claude Code {theirs}, but the oldest supported version is {OLDEST_SUPPORTED}; update it, and restart its worker"
+            ),
+            Self::DirectoryElsewhere { host, label } => write!(
+                f,
+                "the directory of the agent is on host {host}, which does not have the label {label}; let its state have `worktree: true`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unplaced {}
+
+fn all_are(
+    label: Option<&HostLabel>,
+    obstacle: HostObstacle,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let with = With(label);
+    match obstacle {
+        HostObstacle::Lost => write!(f, "all hosts{with} are lost"),
+        HostObstacle::Draining => write!(f, "all hosts{with} are draining"),
+        HostObstacle::OtherVersion => {
+            write!(f, "all hosts{with} speak another version of the messages than this raymond")
+        }
+        HostObstacle::OldClaude => write!(f, "all hosts{with} have an old Claude Code"),
+        HostObstacle::Silent => write!(f, "no host{with} is alive"),
+        HostObstacle::NoSlots => write!(f, "no host{with} has slots"),
+    }
+}
+
+/// Returns what so many hosts do.
+fn predicate(obstacle: HostObstacle, count: usize) -> &'static str {
+    match (obstacle, count) {
+        (HostObstacle::Lost, 1) => "is lost",
+        (HostObstacle::Lost, _) => "are lost",
+        (HostObstacle::Draining, 1) => "is draining",
+        (HostObstacle::Draining, _) => "are draining",
+        (HostObstacle::OtherVersion, 1) => "speaks another version of the messages",
+        (HostObstacle::OtherVersion, _) => "speak another version of the messages",
+        (HostObstacle::OldClaude, 1) => "has an old Claude Code",
+        (HostObstacle::OldClaude, _) => "have an old Claude Code",
+        (HostObstacle::Silent, 1) => "is not alive",
+        (HostObstacle::Silent, _) => "are not alive",
+        (HostObstacle::NoSlots, 1) => "has no slots",
+        (HostObstacle::NoSlots, _) => "have no slots",
+    }
+}
+
+/// The words for a label that hosts have.
+struct With<'a>(Option<&'a HostLabel>);
+
+impl fmt::Display for With<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |label| write!(f, " with the label {label}"))
+    }
+}
+
+#[cfg(test)]
+mod after_loss_tests {
+    use super::*;
+    use crate::id::SessionId;
+    use crate::session::KeptSession;
+
+    #[test]
+    fn agent_goes_on_elsewhere_with_a_kept_session_or_a_fresh_one() {
+        let id = SessionId::new("a");
+        let fresh = Session::fresh(id.clone());
+        assert!(goes_on_elsewhere(&fresh));
+        let mut resumed = fresh.after_turn(None);
+        let retried = resumed.branched(SessionId::new("b"));
+        assert!(!goes_on_elsewhere(&resumed) && !goes_on_elsewhere(&retried));
+        resumed.note_kept(&KeptSession { session_id: id, manifest: "sha256:0".into() });
+        let retried = resumed.branched(SessionId::new("b"));
+        assert!(goes_on_elsewhere(&resumed) && goes_on_elsewhere(&retried));
+        assert!(!goes_on_elsewhere(&resumed.after_turn(None)), "the next turn is not kept");
+    }
+}

@@ -1,0 +1,331 @@
+//! The transitions that a state allows its agent, and the judgement of a reply against them.
+//!
+//! A policy entry matches exactly on tag, target, `return` and `next`, on the timeout of a question and the
+//! state that follows it, and on every variable it names. Variables it does not name are free. With a single
+//! entry whose text is not the agent's own, a reply without any tag means that entry. A result whose text the entry
+//! fixes matches that text alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::evaluation::OverruledTransition;
+use super::id::{ScopePath, StateName};
+use super::transition::{ANY_LIST, InvalidTransition, TagName, Transition, Variables};
+
+/// The transitions that a state allows; an empty list allows all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransitionPolicy {
+    /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored if it is empty.
+    pub allowed: Vec<Transition>,
+    /// True if one reply may have several `<fork>` tags.
+    #[serde(default)]
+    pub many_forks: bool,
+    /// True if the only entry is taken whatever tags the reply has.
+    #[serde(default)]
+    pub force_implicit: bool,
+}
+
+/// The tags that were found in the final message of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplyTags {
+    /// Each complete tag, in order.
+    pub tags: Vec<Result<Transition, InvalidTransition>>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
+    /// True if there are more tags than were read.
+    pub cut: bool,
+    /// Prose that looks like a tag, for the message: unclosed, malformed or unknown tags.
+    pub near_misses: Vec<String>,
+}
+
+/// A transition that may be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedTransition {
+    /// The transition.
+    pub transition: Transition,
+    /// True if the reply had no tag and the policy left only one way.
+    pub implicit: bool,
+    /// The transition that was asked for instead, with the name of the overruler.
+    pub overruled: Option<Box<OverruledTransition>>,
+}
+
+/// A breach of the protocol by a reply. The agent can repair it if its state has a policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolViolation {
+    /// The reply says nothing.
+    #[error("the reply is empty")]
+    Empty,
+    /// There is no tag at all.
+    #[error("the reply has no transition tag{}", list_near_misses(.near_misses))]
+    NoTag {
+        /// The texts that looked like a tag.
+        near_misses: Vec<String>,
+    },
+    /// There is more than one tag.
+    #[error("the reply has {} transition tags, exactly one is needed: {}{}", .tags.len(), .tags.join(", "), if_forks(.tags))]
+    SeveralTags {
+        /// All that were found, as written.
+        tags: Vec<String>,
+    },
+    /// There are several tags in a state that may fork many, but they are not forks with the same `next`.
+    #[error(
+        "the reply has {} transition tags; several may stand together only if all are <fork> tags with the same next: {}",
+        .tags.len(),
+        .tags.join(", ")
+    )]
+    NotTogether {
+        /// All that were found, as written.
+        tags: Vec<String>,
+    },
+    /// There are more forks than are read.
+    #[error(
+        "the reply has too many transition tags, and only {read} of them were read; fork fewer in one reply, or all with one tag and a list of them, such as each=\"items.json\""
+    )]
+    TooManyTags {
+        /// The number of tags that were read.
+        read: usize,
+    },
+    /// A `<fork>` is not possible as it was asked for.
+    #[error("{asked}: {why}")]
+    Fork {
+        /// The transition that was asked for.
+        asked: String,
+        /// The error, and its remedy.
+        why: String,
+    },
+    /// There is one tag, but its pieces do not fit.
+    #[error("{0}")]
+    Invalid(#[from] InvalidTransition),
+    /// There is one tag, but the state does not allow it.
+    #[error("{asked} is not an allowed transition of this state{}", .nearest.as_ref().map(|nearest| format!(", which allows {nearest}")).unwrap_or_default())]
+    NotAllowed {
+        /// The transition that was asked for.
+        asked: String,
+        /// The allowed transition to the same states, if there is one.
+        nearest: Option<String>,
+    },
+    /// The result is not of the form that is needed.
+    #[error("{why}")]
+    Contract {
+        /// The required form, and the error.
+        why: String,
+    },
+    /// The reply is not the object that the state's schema asks for, or no transition fits it.
+    #[error("{why}")]
+    Output {
+        /// The place of the error, and the rule that is broken.
+        why: String,
+    },
+    /// The transition names a state that cannot be entered.
+    #[error("{asked}: {why}")]
+    NoSuchState {
+        /// The transition that was asked for.
+        asked: String,
+        /// The error in the state, with a hint.
+        why: String,
+    },
+}
+
+/// The remedy for people, if all of the tags are forks.
+pub(crate) const IF_FORKS: &str = " (`forks: many` in the state's frontmatter allows several)";
+
+fn if_forks(tags: &[String]) -> &'static str {
+    let is_fork = |tag: &String| tag.starts_with("<fork");
+    if tags.iter().all(is_fork) { IF_FORKS } else { "" }
+}
+
+fn list_near_misses(near_misses: &[String]) -> String {
+    if near_misses.is_empty() {
+        String::new()
+    } else {
+        format!("; found {}", near_misses.join(", "))
+    }
+}
+
+impl AcceptedTransition {
+    /// Returns the transition of a reply that is a result as it stands.
+    pub fn plain_result(text: &str) -> Self {
+        let transition = Transition::Result {
+            payload: text.to_owned(),
+            variables: Variables::new(),
+            structured: false,
+        };
+        Self { transition, implicit: true, overruled: None }
+    }
+}
+
+impl TransitionPolicy {
+    /// Returns a policy that allows only a result.
+    pub fn result() -> Self {
+        let result = Transition::Result {
+            payload: String::new(),
+            variables: Variables::new(),
+            structured: false,
+        };
+        Self { allowed: vec![result], ..Self::default() }
+    }
+
+    /// Returns whether the policy has no entry. Then every transition is allowed, and no reminder can be made.
+    pub fn is_open(&self) -> bool {
+        self.allowed.is_empty()
+    }
+
+    /// Returns whether a transition may be taken.
+    pub fn allows(&self, transition: &Transition) -> bool {
+        self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
+    }
+
+    /// Returns the allowed transition with the same tag to the same states, or the result that needs attributes.
+    pub fn nearest(&self, asked: &Transition) -> Option<&Transition> {
+        let has_attributes = |entry: &Transition| matches!(entry, Transition::Result { variables, .. } if !variables.is_empty());
+        let is_near = |entry: &&Transition| {
+            entry.tag() == asked.tag()
+                && (asked.states().next().is_some() || has_attributes(entry))
+                && entry.states().eq(asked.states())
+        };
+        self.allowed.iter().find(is_near)
+    }
+
+    fn not_allowed(&self, transition: &Transition, asked: String) -> ProtocolViolation {
+        let nearest = self.nearest(transition).map(Transition::in_short);
+        ProtocolViolation::NotAllowed { asked, nearest }
+    }
+
+    /// Returns the one transition of several tags, if these are allowed forks that lead to the same state.
+    fn together(
+        &self,
+        tags: &[Result<Transition, InvalidTransition>],
+    ) -> Result<AcceptedTransition, ProtocolViolation> {
+        let mut forks = Vec::with_capacity(tags.len());
+        for tag in tags {
+            forks.push(tag.clone()?);
+        }
+        let Some(transition) = Transition::together(&forks) else {
+            let tags = forks.iter().map(ToString::to_string).collect();
+            return Err(ProtocolViolation::NotTogether { tags });
+        };
+        match forks.iter().find(|fork| !self.allows(fork)) {
+            Some(asked) => Err(self.not_allowed(asked, asked.in_short())),
+            None => Ok(AcceptedTransition { transition, implicit: false, overruled: None }),
+        }
+    }
+
+    /// Judges the tags that were found in a reply.
+    ///
+    /// # Errors
+    /// The [`ProtocolViolation`], if there is not exactly one allowed transition.
+    pub fn judge(&self, reading: ReplyTags) -> Result<AcceptedTransition, ProtocolViolation> {
+        if let Some(transition) = self.implied().filter(|_| self.force_implicit) {
+            return Ok(AcceptedTransition { transition, implicit: true, overruled: None });
+        }
+        if reading.tags.len() > 1 {
+            if self.many_forks && reading.cut {
+                return Err(ProtocolViolation::TooManyTags { read: reading.tags.len() });
+            }
+            if self.many_forks {
+                return self.together(&reading.tags);
+            }
+            let shown = |tag: &Result<Transition, InvalidTransition>| match tag {
+                Ok(transition) => transition.to_string(),
+                Err(error) => error.to_string(),
+            };
+            return Err(ProtocolViolation::SeveralTags {
+                tags: reading.tags.iter().map(shown).collect(),
+            });
+        }
+        let Some(asked) = reading.tags.into_iter().next() else {
+            return self
+                .implied()
+                .map(|transition| AcceptedTransition {
+                    transition,
+                    implicit: true,
+                    overruled: None,
+                })
+                .ok_or(ProtocolViolation::NoTag { near_misses: reading.near_misses });
+        };
+        let transition = asked?;
+        if self.allows(&transition) {
+            Ok(AcceptedTransition { transition, implicit: false, overruled: None })
+        } else {
+            Err(self.not_allowed(&transition, self.refused(&transition)))
+        }
+    }
+
+    /// Returns a refused tag as it is told. Where a text is fixed, that of a result is a part of it.
+    fn refused(&self, asked: &Transition) -> String {
+        match asked {
+            Transition::Result { payload, .. } if self.allowed.iter().any(has_fixed_text) => {
+                let text = payload.trim();
+                format!("<result>{}</result>", &text[..text.floor_char_boundary(MAX_TOLD_TEXT)])
+            }
+            _ => asked.in_short(),
+        }
+    }
+
+    /// Returns the transition that a reply without a tag means, if the policy leaves only one.
+    pub fn implied(&self) -> Option<Transition> {
+        match self.allowed.as_slice() {
+            [only] if only.tag() == TagName::Ask => None,
+            [only] if only.tag() == TagName::Result && !has_fixed_text(only) => None,
+            [Transition::Fork { each: Some(each), .. }] if each.list == ANY_LIST => None,
+            [only] => Some(only.clone()),
+            [] | [_, _, ..] => None,
+        }
+    }
+}
+
+/// The longest text of a refused result that is told, in bytes.
+const MAX_TOLD_TEXT: usize = 100;
+
+/// Returns whether an entry is a result with a text of its own.
+fn has_fixed_text(entry: &Transition) -> bool {
+    matches!(entry, Transition::Result { payload, .. } if !payload.is_empty())
+}
+
+/// Returns whether the text of a result is the one that an entry fixes.
+fn same_text(entry: &Transition, asked: &Transition) -> bool {
+    match (entry, asked) {
+        (Transition::Result { payload: fixed, .. }, Transition::Result { payload, .. }) => {
+            fixed.is_empty() || fixed.trim() == payload.trim()
+        }
+        _ => true,
+    }
+}
+
+fn matches(entry: &Transition, asked: &Transition) -> bool {
+    entry.tag() == asked.tag()
+        && keeps_stack(entry) == keeps_stack(asked)
+        && same_text(entry, asked)
+        && written(entry) == written(asked)
+        && entry.continuation() == asked.continuation()
+        && entry.ask_timeout() == asked.ask_timeout()
+        && same_spread(entry, asked)
+        && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
+}
+
+/// Returns the state that is entered, by a tag of either name.
+fn written(transition: &Transition) -> Option<(Option<&str>, &StateName)> {
+    transition.entered().map(|(scope, state)| (scope.map(ScopePath::as_written), state))
+}
+
+fn keeps_stack(transition: &Transition) -> bool {
+    matches!(transition, Transition::Reset { keeps_stack: true, .. })
+}
+
+/// Returns whether a fork has the list and the directory that an entry names; `each: any` leaves the list open.
+fn same_spread(entry: &Transition, asked: &Transition) -> bool {
+    let (Transition::Fork { each: list, cwd: named, .. }, Transition::Fork { each, cwd, .. }) =
+        (entry, asked)
+    else {
+        return true;
+    };
+    let lists = match (list, each) {
+        (Some(list), Some(each)) => {
+            list.name == each.name && (list.list == ANY_LIST || list.list == each.list)
+        }
+        (list, each) => list == each,
+    };
+    lists && named == cwd
+}
+
+#[cfg(test)]
+mod tests;

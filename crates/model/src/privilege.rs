@@ -1,0 +1,317 @@
+//! The privileges of a workflow: each needs the trust of the person who starts it. Pure.
+//!
+//! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
+//! reaches beyond the workspace or widens permissions is a privilege.
+//!
+//! The names of files that programs execute or obey by themselves. Pure.
+//!
+//! Nobody can list all hidden files that some program reads, so each hidden name counts, but for the directories that
+//! operations of graphs keep their own data in. Of visible names the usual ones are listed.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use strum::IntoStaticStr;
+
+use crate::operation::Operation;
+
+/// A kind of action that goes beyond a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Privilege {
+    /// Runs commands of the workflow.
+    Commands,
+    /// Reaches other machines.
+    Network,
+    /// Reads files outside of the workspace.
+    Outside,
+    /// Starts a program beside the run.
+    PlugIns,
+    /// Widens what Claude Code may do.
+    Permissions,
+    /// Brings settings that Claude Code reads by itself.
+    ClaudeSettings,
+    /// Writes files that other programs obey.
+    ToolFiles,
+}
+
+/// The operations that stay within the workspace and run nothing.
+const CONFINED: [&str; 28] = [
+    "add_source",
+    "any_file_exists",
+    "append_to_file",
+    "apply_log_retention",
+    "cache_web_content",
+    "config_exists",
+    "create_directory",
+    "delete_file",
+    "directory_exists",
+    "discover_plugins",
+    "file_exists",
+    "get_sha",
+    "glob_count",
+    "glob_exists",
+    "glob_files",
+    "index_exists",
+    "index_is_placeholder",
+    "read_config",
+    "read_file",
+    "source_cloned",
+    "source_exists",
+    "tool_available",
+    "update_config_index_metadata",
+    "update_marketplace_json",
+    "update_source",
+    "write_config",
+    "write_config_entry",
+    "write_file",
+];
+
+/// Those of them that change the file or directory that the graph names.
+const WRITES: [&str; 6] = [
+    "append_to_file",
+    "apply_log_retention",
+    "cache_web_content",
+    "create_directory",
+    "delete_file",
+    "write_file",
+];
+
+/// The types that graphs give the operations which take a privilege.
+pub const PRIVILEGED: [(&str, Privilege); 11] = [
+    ("bash_check", Privilege::Commands),
+    ("bash_exec", Privilege::Commands),
+    ("clone_repo", Privilege::Network),
+    ("discover_user_plugins", Privilege::Outside),
+    ("git_fetch", Privilege::Network),
+    ("git_pull", Privilege::Network),
+    ("python_module_available", Privilege::Commands),
+    ("run_command", Privilege::Commands),
+    ("run_script", Privilege::Commands),
+    ("source_has_updates", Privilege::Network),
+    ("web_fetch", Privilege::Network),
+];
+
+impl Privilege {
+    /// Returns the privilege that an operation takes, by its type. A type that is not known counts as one that runs
+    /// commands.
+    pub fn of_operation_type(name: &str) -> Option<Self> {
+        if CONFINED.contains(&name) {
+            return None;
+        }
+        let known = PRIVILEGED.into_iter().find(|(privileged, _)| *privileged == name);
+        Some(known.map_or(Self::Commands, |(_, privilege)| privilege))
+    }
+
+    /// Returns the privilege that an operation of this type takes if it is about this path, as it is written.
+    pub fn of_written_path(name: &str, path: &str) -> Option<Self> {
+        let path = Path::new(path);
+        // What is refused with trust, too, need not be trusted.
+        let needs = obeyed_name(path).is_some() && refused_name(path).is_none();
+        (needs && WRITES.contains(&name)).then_some(Self::ToolFiles)
+    }
+
+    /// Returns its name in JSON.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns what it allows, after "the workflow".
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Commands => "runs commands",
+            Self::Network => "reaches other machines",
+            Self::Outside => "reads files outside the workspace",
+            Self::PlugIns => "starts plug-ins",
+            Self::Permissions => "widens what Claude Code may do",
+            Self::ToolFiles => "writes files that other programs obey",
+            Self::ClaudeSettings => "brings settings of Claude Code, which may run hooks",
+        }
+    }
+}
+
+impl Operation {
+    /// Returns the privilege that it needs. Types that a program using the library has added need none.
+    pub fn privilege(&self) -> Option<Privilege> {
+        match self {
+            Self::Own { .. } => None,
+            known => Privilege::of_operation_type(known.name()),
+        }
+    }
+}
+
+/// The directories of sources and cached pages, which graphs write, and no program obeys.
+const DATA: [&str; 2] = [".source", ".cache/web"];
+
+/// Names that no graph writes, with trust either: a command can.
+const REFUSED: &str = "\
+    .bash_login .bash_profile .bashrc .cargo .claude .config .envrc .git .gitattributes \
+    .gitconfig .gitmodules .husky .idea .local .mcp.json .npmrc .profile .pypirc .ssh .vscode \
+    .zlogin .zprofile .zshenv .zshrc";
+
+/// Visible names, in lowercase, that build tools, package managers, test runners, containers, CI services, git and
+/// agents obey.
+const OBEYED: &str = "\
+    action.yaml action.yml agents.md authorized_keys azure-pipelines.yml \
+    bitbucket-pipelines.yml brewfile build.bazel build.gradle build.gradle.kts build.ninja \
+    build.rs build.sbt build.xml capfile cargo.toml claude.local.md claude.md cloudbuild.yaml \
+    cmakelists.txt cmakepresets.json compose.override.yaml compose.override.yml compose.yaml \
+    compose.yml composer.json configure conftest.py containerfile copilot-instructions.md \
+    crontab dangerfile default.nix deno.json deno.jsonc devbox.json directory.build.props \
+    directory.build.targets docker-compose.override.yaml docker-compose.override.yml \
+    docker-compose.yaml docker-compose.yml dockerfile dune earthfile fabfile.py fastfile \
+    flake.nix gemfile gemini.md gnumakefile gradlew gruntfile.cjs gruntfile.js gruntfile.ts \
+    guardfile gulpfile.cjs gulpfile.js gulpfile.mjs gulpfile.ts head jenkinsfile justfile \
+    lefthook.yaml lefthook.yml makefile meson.build mise.toml mix.exs module.bazel mvnw \
+    netlify.toml node_modules noxfile.py package.json pipfile pnpm-workspace.yaml podfile \
+    pom.xml procfile pyproject.toml pytest.ini rakefile sconstruct settings.gradle setup.cfg \
+    setup.py shell.nix site-packages sitecustomize.py skaffold.yaml skill.md snakefile \
+    taskfile.yaml taskfile.yml tasks.py tiltfile tox.ini usercustomize.py vagrantfile \
+    vercel.json wscript";
+
+/// The endings of visible names that programs obey, whatever stands before them.
+const ENDINGS: &str = "\
+    .code-workspace .config.cjs .config.js .config.mjs .config.mts .config.ts .csproj .desktop \
+    .dockerfile .fsproj .gemspec .gradle .mk .podspec .pth .service .socket .sln .targets .timer";
+
+/// The beginnings of visible names that programs obey, whatever stands after a dot.
+const BEGINNINGS: &str = "containerfile dockerfile jenkinsfile makefile";
+
+/// Returns the first name in a path, below a workspace, that is hidden or that programs obey.
+pub fn obeyed_name(path: &Path) -> Option<&OsStr> {
+    let data = DATA.iter().find_map(|data| path.strip_prefix(data).ok());
+    data.unwrap_or(path).iter().find(|name| {
+        let lower = name.to_string_lossy().to_lowercase();
+        let is_here = lower == "." || lower == "..";
+        (lower.starts_with('.') && !is_here)
+            || OBEYED.split(' ').any(|known| known == lower)
+            || ENDINGS.split(' ').any(|ending| lower.ends_with(ending))
+            || BEGINNINGS.split(' ').any(|known| lower.split('.').next() == Some(known))
+    })
+}
+
+/// Returns the first name in a path that no graph writes.
+pub fn refused_name(path: &Path) -> Option<&OsStr> {
+    let is_refused =
+        |name: &&OsStr| REFUSED.split(' ').any(|known| name.eq_ignore_ascii_case(known));
+    path.iter().find(is_refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+    use strum::VariantNames;
+
+    use super::*;
+    use crate::operation::RecoveryClass;
+
+    #[test]
+    fn each_operation_is_either_confined_or_privileged() {
+        for name in Operation::VARIANTS.iter().filter(|name| **name != "own") {
+            let is_privileged = PRIVILEGED.iter().any(|(privileged, _)| privileged == name);
+            assert_ne!(CONFINED.contains(name), is_privileged, "{name}");
+        }
+    }
+
+    #[test]
+    fn writing_a_file_that_programs_obey_requires_privilege() {
+        let of = Privilege::of_written_path;
+        for path in [".github/workflows/${name}.yml", "Makefile", "${dir}/.vimrc"] {
+            assert_eq!(of("write_file", path), Some(Privilege::ToolFiles), "{path}");
+        }
+        assert_eq!((of("read_file", ".vimrc"), of("write_file", "notes.md")), (None, None));
+        assert_eq!(of("write_file", "a/.git/config"), None, "it is refused in any case");
+        assert!(WRITES.iter().all(|name| CONFINED.contains(name)));
+    }
+
+    #[test]
+    fn command_network_and_unknown_operations_require_privilege() {
+        let of = Privilege::of_operation_type;
+        assert_eq!(of("bash_exec"), Some(Privilege::Commands));
+        assert_eq!(of("python_module_available"), Some(Privilege::Commands));
+        assert_eq!(of("not_known_yet"), Some(Privilege::Commands));
+        assert_eq!((of("web_fetch"), of("write_file")), (Some(Privilege::Network), None));
+        let operation = |json| serde_json::from_value::<Operation>(json).expect("an operation");
+        let exec = operation(json!({"type": "bash_exec", "command": "x"}));
+        assert_eq!(exec.privilege(), Some(Privilege::Commands));
+        let own =
+            Operation::Own { name: "x".into(), parameters: Map::new(), class: RecoveryClass::Read };
+        assert_eq!(own.privilege(), None);
+        for name in CONFINED {
+            let keys = [
+                "path",
+                "content",
+                "dest",
+                "id",
+                "location",
+                "marketplace_path",
+                "pattern",
+                "plugin_name",
+                "plugin_path",
+                "repo_path",
+                "tool",
+                "url",
+            ];
+            let mut all = json!({"type": name, "spec": {}, "fields": {}, "value": {}, "paths": []});
+            for key in keys {
+                all[key] = json!("x");
+            }
+            assert_eq!(operation(all).privilege(), None, "{name} is an operation");
+        }
+    }
+}
+
+#[cfg(test)]
+mod obeyed_name_tests {
+    use super::*;
+
+    #[test]
+    fn hidden_names_and_names_that_tools_obey_are_found_anywhere_in_a_path() {
+        let obeyed = [
+            ".bash_aliases",
+            ".vimrc",
+            ".netrc",
+            ".pre-commit-config.yaml",
+            ".github/workflows/x.yml",
+            ".devcontainer/devcontainer.json",
+            ".cursor/mcp.json",
+            "a/CLAUDE.md",
+            ".gnupg/x",
+            ".aws/config",
+            ".kube/config",
+            ".Git/config",
+            "a/.b/c",
+            "Makefile",
+            "web/package.json",
+            "GNUmakefile",
+            "x/HEAD",
+            "vite.config.ts",
+            ".source/a/.git/config",
+            ".cache/x",
+            ".cache/web/.x",
+            "node_modules/a/index.js",
+            "rules.mk",
+            "...",
+            ".\u{200d}git",
+        ];
+        for path in obeyed {
+            assert!(obeyed_name(Path::new(path)).is_some(), "{path}");
+        }
+        let plain = [
+            "notes.md",
+            "data/config.yaml",
+            "src/head.rs",
+            "docs/index.html",
+            ".source/a/llms.txt",
+            ".cache/web/a/index.html",
+            "a/b.c",
+            "./notes",
+            "cargo.toml.md",
+            "",
+        ];
+        for path in plain {
+            assert_eq!(obeyed_name(Path::new(path)), None, "{path}");
+        }
+        assert_eq!(obeyed_name(Path::new("a/.x/Makefile")), Some(OsStr::new(".x")));
+    }
+}

@@ -1,0 +1,169 @@
+//! A writer that is killed at every possible point, and the same step again.
+
+use super::super::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
+use super::power::cut_power;
+use super::together::{child, tell, told};
+use super::{Place, step};
+use crate::fault::POINTS;
+use raymond_model::fact::{FactSelection, KnownFacts};
+
+/// The operation of a step; `a k` holds before it.
+const DEEDS: [&str; 6] = ["assert", "replace", "retract", "claim", "signal", "unsignal"];
+
+/// The facts that are left when a step has run.
+const LEFT: [&[&str]; 6] = [&["a k=1", "b k=1"], &["a k=2"], &[], &[], &["a k=1", "c k=1"], &[]];
+
+fn own() -> DataspaceStep {
+    step("r", 7)
+}
+
+/// Runs a step; returns its outcome.
+pub(super) fn carry_out(space: &Dataspace, deed: &str) -> String {
+    let statement = |label, value| FactStatement {
+        label,
+        key: "k",
+        value,
+        source: "test",
+        at: raymond_model::time::Timestamp(1),
+    };
+    let asserted = |statement, step| {
+        let assertion = space.assert(statement, step).expect("asserted");
+        assertion.fact.map(|fact| fact.value).unwrap_or_default()
+    };
+    match deed {
+        "assert" => asserted(statement("b", "1"), Some(&own())),
+        "replace" => asserted(statement("a", "2"), Some(&own())),
+        "signal" => asserted(statement("c", "1"), None),
+        "retract" => space.retract("a", "k", Some(&own())).expect("retracted").to_string(),
+        "append" => {
+            let appended = space.append(statement("a", "4")).expect("appended");
+            appended.fact.value
+        }
+        "unsignal" => space.retract("a", "k", None).map(|_| String::new()).expect("retracted"),
+        _ => {
+            let fact = space.claim("a", "k", 1, &own()).expect("tried");
+            fact.map(|fact| fact.value).unwrap_or_default()
+        }
+    }
+}
+
+#[test]
+fn helper_process_performs_given_operation() {
+    if let Some((space, deed)) = told() {
+        carry_out(&space, &deed);
+    }
+}
+
+/// Kills a process that runs a step when it reaches a point for the `time`th time; returns whether it did.
+pub(super) fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
+    let mut command = child("killed::helper_process_performs_given_operation");
+    command.env("RAYMOND_FAILPOINT", format!("{point}:{time}"));
+    let status = tell(&mut command, place, deed).status().expect("ended");
+    let killed = std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
+    assert!(killed || status.success(), "{deed}, {point}, {time}: {status}");
+    killed
+}
+
+/// Returns the points that a step reaches in places like this, each with a count from 1.
+pub(super) fn points_in(place: fn() -> Place, deed: &str) -> Vec<(&'static str, u32)> {
+    let deadly = |&(point, time): &(&str, u32)| dies_at(&place(), deed, point, time);
+    let own = POINTS
+        .into_iter()
+        .filter(|point| point.starts_with("dataspace.") || point.starts_with("replace."));
+    own.flat_map(|point| {
+        (1..=6).map(move |time| (point, time)).take_while(deadly).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+fn points(deed: &str) -> Vec<(&'static str, u32)> {
+    points_in(|| Place::with(&[("a", "k", "1")]), deed)
+}
+
+/// Returns a place in which all changes have to be made again, after a power cut.
+fn place_without_power() -> Place {
+    let place = Place::with(&[("b", "k", "old"), ("a", "k", "0")]);
+    place.retract("b", "k", None);
+    std::fs::remove_file(place.path("changes")).expect("removed");
+    std::fs::remove_file(place.path("facts/a/k.json")).expect("removed");
+    place.assert("a", "k", "1", None);
+    cut_power(&place);
+    place
+}
+
+#[test]
+fn step_repeated_after_kill_in_recovery_gives_same_result() {
+    for (deed, left) in DEEDS.into_iter().zip(LEFT) {
+        let points = points_in(place_without_power, deed);
+        assert!(points.contains(&("replace.written", 2)), "{deed}: {points:?}");
+        for (point, time) in points {
+            let place = place_without_power();
+            assert!(dies_at(&place, deed, point, time));
+            carry_out(&place.space, deed);
+            assert_eq!(place.holds(), left, "{deed}, {point}, {time}");
+        }
+    }
+}
+
+#[test]
+fn step_repeated_after_kill_at_any_point_gives_same_result() {
+    for (deed, left) in DEEDS.into_iter().zip(LEFT) {
+        let whole = Place::with(&[("a", "k", "1")]);
+        let said = carry_out(&whole.space, deed);
+        assert_eq!(whole.holds(), left, "{deed}");
+        let points = points(deed);
+        for point in
+            ["dataspace.written", "dataspace.noted", "dataspace.moved", "dataspace.applied"]
+        {
+            assert!(points.contains(&(point, 1)), "{deed}: {points:?}");
+        }
+        for (point, time) in points {
+            let place = Place::with(&[("a", "k", "1")]);
+            assert!(dies_at(&place, deed, point, time));
+            assert_eq!(carry_out(&place.space, deed), said, "{deed}, {point}, {time}");
+            assert_eq!(place.holds(), left, "{deed}, {point}, {time}");
+        }
+    }
+}
+
+#[test]
+fn change_left_by_killed_writer_is_seen_once_next_writer_makes_it() {
+    for (point, time) in points("assert") {
+        let place = Place::with(&[("a", "k", "1")]);
+        assert!(dies_at(&place, "assert", point, time));
+        let mut watch = DataspaceWatcher::new(place.space.clone());
+        let selection = FactSelection::of_labels(&["b".to_owned()]);
+        let mut look = || {
+            let changes = watch.changes(&selection, &KnownFacts::default()).expect("looked at");
+            changes.changes.len()
+        };
+        let seen = look();
+        carry_out(&place.space, "assert");
+        assert!(seen + look() > 0, "{point}, {time}");
+    }
+}
+
+/// Between the two runs another agent takes the asserted fact, or asserts the retracted one.
+#[test]
+fn step_repeated_after_kill_leaves_newer_changes_alone() {
+    for (point, time) in points("assert") {
+        let place = Place::with(&[("a", "k", "1")]);
+        assert!(dies_at(&place, "assert", point, time));
+        let was_there = place.fact("b", "k");
+        let mut times = 0;
+        if let Some(fact) = &was_there {
+            times += usize::from(place.claim(fact, &step("other", 1)).is_some());
+        }
+        carry_out(&place.space, "assert");
+        times += usize::from(place.fact("b", "k").is_some());
+        assert_eq!(times, 1, "{point}, {time}");
+    }
+    for (point, time) in points("retract") {
+        let place = Place::with(&[("a", "k", "1")]);
+        assert!(dies_at(&place, "retract", point, time));
+        let was_logged = place.logged() > 1;
+        place.assert("a", "k", "since", None);
+        carry_out(&place.space, "retract");
+        assert_eq!(place.fact("a", "k").is_some(), was_logged, "{point}, {time}");
+    }
+}

@@ -1,0 +1,257 @@
+//! The inbox of a run: commands from other processes, one file each.
+//!
+//! A command is written aside and renamed into place, so that it is there as a whole or not at all; once it is in the
+//! journal its file is removed. Other programs can put files there, so only a plain file of bounded size is read;
+//! anything else stays. A command bears a proof that its writer has the user's key; one without a proof is not from
+//! the user.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::draft::remove_abandoned;
+use super::{Error, files};
+use crate::plain_file;
+use crate::proof::ProofKey;
+use raymond_model::event::RunCommand;
+
+/// The longest command, in bytes: a person's answer, with room to spare.
+const MAX_LENGTH: u64 = 4 * 1024 * 1024;
+
+/// The purpose of the proofs of commands.
+const PURPOSE: &str = "inbox";
+
+/// A command as it lies in the inbox.
+#[derive(Debug, Serialize, Deserialize)]
+struct ProvenCommand {
+    #[serde(flatten)]
+    command: RunCommand,
+    #[serde(default)]
+    proof: String,
+}
+
+/// Puts a command in, with its proof; it is durable when this returns.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn put(inbox: &Path, name: &str, command: &RunCommand, key: &ProofKey) -> Result<(), Error> {
+    let path = inbox.join(format!("{name}.json"));
+    let proof = key.proof(PURPOSE, &proven_content(inbox, name, command));
+    let text = serde_json::to_vec(&ProvenCommand { command: command.clone(), proof })
+        .map_err(std::io::Error::other)
+        .map_err(Error::io("write", &path))?;
+    if text.len() as u64 > MAX_LENGTH {
+        let why = format!("it has {} bytes, and may have {MAX_LENGTH}; shorten it", text.len());
+        return Err(Error::io("write", &path)(std::io::Error::other(why)));
+    }
+    files::replace_among_others(&path, &text)
+}
+
+/// Waits for the turn of this process to look at a run and put in a command that depends on it; the turn ends when
+/// the result is dropped.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn turn(inbox: &Path) -> Result<File, Error> {
+    files::make_dir(inbox)?;
+    let path = inbox.join("turn");
+    let file = plain_file::open_with(&path, files::private().create(true).append(true));
+    let file = file.map_err(Error::io("open", &path))?;
+    file.lock().map_err(Error::io("lock", &path))?;
+    remove_abandoned(inbox);
+    Ok(file)
+}
+
+/// A command that waits in the inbox.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InboxCommand {
+    /// Its name, for [`remove`].
+    pub name: String,
+    /// The command; `None` if this program does not know it.
+    pub command: Option<RunCommand>,
+    /// The reason why it was not read, if it was not: it is no plain file, too long, or not proven.
+    pub unread: Option<String>,
+    proof: String,
+}
+
+/// Returns the content that a proof covers: the run, the name of the entry and the command.
+fn proven_content(inbox: &Path, name: &str, command: &RunCommand) -> Vec<u8> {
+    let run = inbox.parent().and_then(Path::file_name).unwrap_or_default();
+    let command = serde_json::to_string(command).unwrap_or_default();
+    format!("{}\n{name}\n{command}", run.display()).into_bytes()
+}
+
+/// Returns all waiting commands, in the order of their names. A command whose proof does not hold is not read, and
+/// without a key no proof holds.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<InboxCommand>, Error> {
+    let mut waiting = entries(inbox)?;
+    for InboxCommand { name, command, unread, proof } in &mut waiting {
+        let Some(found) = command.as_ref() else { continue };
+        let content = proven_content(inbox, name, found);
+        if !key.is_some_and(|key| key.holds(PURPOSE, &content, proof)) {
+            *command = None;
+            *unread = Some("it has no proof that you wrote it".to_owned());
+        }
+    }
+    Ok(waiting)
+}
+
+/// Returns the names of all entries, commands or not.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn names(inbox: &Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
+        let name = entry.map_err(Error::io("read", inbox))?.file_name();
+        names.extend(name.to_str().and_then(|name| name.strip_suffix(".json")).map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// Returns all waiting commands, from any writer.
+fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
+    let mut waiting = Vec::new();
+    for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
+        let entry = entry.map_err(Error::io("read", inbox))?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".json")) else {
+            continue;
+        };
+        let (found, unread) = match plain_file::read(&entry.path(), MAX_LENGTH) {
+            Ok(bytes) => (serde_json::from_slice::<ProvenCommand>(&bytes).ok(), None),
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            // The later commands still have to be read, because one of them may be `stop`.
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let (command, proof) = found.map(|found| (found.command, found.proof)).unzip();
+        let proof = proof.unwrap_or_default();
+        waiting.push(InboxCommand { name: name.to_owned(), command, unread, proof });
+    }
+    waiting.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(waiting)
+}
+
+/// Returns the names of the commands to stop, from any writer. Commands that lie here before a run is resumed were
+/// meant for the raymond that held it last.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn stops(inbox: &Path) -> Result<Vec<String>, Error> {
+    let waiting = if inbox.is_dir() { entries(inbox)? } else { Vec::new() };
+    let stops = waiting.into_iter().filter(|entry| entry.command == Some(RunCommand::Stop));
+    Ok(stops.map(|entry| entry.name).collect())
+}
+
+/// Removes a command that is in the journal.
+///
+/// # Errors
+/// [`Error::Io`], but not if it is gone already.
+pub fn remove(inbox: &Path, name: &str) -> Result<(), Error> {
+    let path = inbox.join(format!("{name}.json"));
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", &path)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> ProofKey {
+        ProofKey::new("k")
+    }
+
+    #[test]
+    fn command_needs_proof_for_its_run_name_and_content() {
+        let place = tempfile::tempdir().expect("a directory");
+        let inbox = |run: &str| {
+            let inbox = place.path().join(run).join("inbox");
+            std::fs::create_dir_all(&inbox).expect("made");
+            inbox
+        };
+        let (one, other) = (inbox("one"), inbox("other"));
+        put(&one, "a", &RunCommand::Stop, &key()).expect("put");
+        let read = |inbox: &Path, key: Option<&ProofKey>| {
+            let waiting = list(inbox, key).expect("listed");
+            waiting.into_iter().filter(|entry| entry.command.is_some()).count()
+        };
+        assert_eq!(read(&one, Some(&key())), 1);
+        assert_eq!(read(&one, Some(&ProofKey::new("another"))), 0);
+        assert_eq!(read(&one, None), 0);
+        std::fs::copy(one.join("a.json"), one.join("b.json")).expect("copied");
+        assert_eq!(read(&one, Some(&key())), 1, "under another name it is none");
+        std::fs::copy(one.join("a.json"), other.join("a.json")).expect("copied");
+        assert_eq!(read(&other, Some(&key())), 0, "nor of another run");
+        std::fs::write(other.join("a.json"), "{\"command\":\"stop\"}").expect("written");
+        let waiting = list(&other, Some(&key())).expect("listed");
+        assert_eq!(waiting[0].unread.as_deref(), Some("it has no proof that you wrote it"));
+        assert_eq!(stops(&other).expect("listed"), ["a"]);
+    }
+
+    #[test]
+    fn commands_are_listed_in_order_and_removed_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        put(dir.path(), "b", &RunCommand::Stop, &key()).expect("put");
+        put(dir.path(), "a", &RunCommand::Stop, &key()).expect("put");
+        std::fs::write(dir.path().join("c.json"), "{\"command\":\"dance\"}").expect("written");
+        std::fs::write(dir.path().join("d.json.new"), "{").expect("written");
+        let waiting = list(dir.path(), Some(&key())).expect("listed");
+        let names: Vec<&str> = waiting.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!((&waiting[0].command, &waiting[2].command), (&Some(RunCommand::Stop), &None));
+        remove(dir.path(), "a").expect("removed");
+        remove(dir.path(), "a").expect("gone already");
+        assert_eq!(list(dir.path(), Some(&key())).expect("listed").len(), 2);
+    }
+
+    #[test]
+    fn non_plain_inbox_entry_is_named_and_others_are_still_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name);
+        plain_file::make_fifo(&path("a.json"));
+        std::os::unix::fs::symlink("/dev/zero", path("b.json")).expect("linked");
+        std::fs::create_dir(path("c.json")).expect("made");
+        File::create(path("d.json")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+        put(dir.path(), "e", &RunCommand::Stop, &key()).expect("put");
+        let waiting = list(dir.path(), Some(&key())).expect("listed");
+        let unread: Vec<&str> =
+            waiting.iter().map(|entry| entry.unread.as_deref().unwrap_or("read")).collect();
+        let expected = [
+            "it is a FIFO, not a plain file",
+            "it is a symbolic link, not a plain file",
+            "it is a directory, not a plain file",
+            "it is longer than 4194304 bytes",
+            "read",
+        ];
+        assert_eq!(unread, expected);
+        assert_eq!(stops(dir.path()).expect("listed"), ["e"]);
+    }
+
+    #[test]
+    fn fifo_as_answer_lock_is_an_error() {
+        let dir = tempfile::tempdir().expect("a directory");
+        plain_file::make_fifo(&dir.path().join("turn"));
+        let error = turn(dir.path()).expect_err("a FIFO").to_string();
+        assert!(error.contains("turn: cannot open: it is a FIFO"), "{error}");
+    }
+
+    #[test]
+    fn oversized_command_is_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let given = raymond_model::question::AnswerCommand {
+            agent: None,
+            step: None,
+            node: "n".to_owned(),
+            text: "x".repeat(4 * 1024 * 1024),
+        };
+        let error = put(dir.path(), "a", &RunCommand::Answer(given), &key()).expect_err("too long");
+        assert!(error.to_string().contains("may have 4194304; shorten it"), "{error}");
+    }
+}

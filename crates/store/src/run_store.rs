@@ -1,0 +1,318 @@
+//! A run directory in the hands of its one supervisor: made, opened, written.
+
+mod branch;
+mod copy;
+mod create;
+mod place;
+
+use std::fmt::{self, Debug, Formatter};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::engine_note::EngineNote;
+use super::journal::MAX_LINE;
+use super::layout::{RunDir, RunsRoot};
+use super::lock::{self, RunLock};
+use super::log::{CopiedLog, LineBatch, LogFile, RunLog, SharedLine};
+use super::replay::replay_whole;
+use super::snapshot::{self, SnapshotSchedule};
+use super::view::no_such_run;
+use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
+use super::{Error, files, inbox, record};
+use crate::journal::base_of;
+use crate::log::{self, AcknowledgedEnd};
+use crate::plain_file;
+use crate::proof::{ProofKey, StepProofs};
+use crate::received_commands;
+use raymond_model::event::Record;
+use raymond_model::id::RunId;
+use raymond_model::retry::RetrySelection;
+use raymond_model::run::Run;
+
+pub use self::branch::NewBranch;
+pub use self::copy::pinned_workflow;
+pub use self::create::NewRun;
+pub(super) use self::create::publish;
+pub use self::place::check_place;
+
+/// A run directory that this process holds.
+pub struct LockedRun {
+    dir: RunDir,
+    _lock: RunLock,
+    growth: SnapshotSchedule,
+    writer: Option<JournalWriter>,
+    /// The log in an engine, until the writer has it.
+    engine: Option<Box<dyn RunLog>>,
+    /// True if the run has its log in an engine.
+    is_shared: bool,
+    /// The first session of the run.
+    first_session: String,
+    /// The keys that prove commands in the inbox and records.
+    keys: Option<RunKeys>,
+}
+
+/// The keys of a run that is held for a user.
+#[derive(Debug)]
+struct RunKeys {
+    commands: ProofKey,
+    records: ProofKey,
+    steps: ProofKey,
+}
+
+impl Debug for LockedRun {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockedRun").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+impl RunKeys {
+    fn of(dir: &RunDir, first_session: &str, key: ProofKey) -> Self {
+        let run = key.derive(&format!("run {first_session} in {}", dir.path().display()));
+        Self { records: run.derive("records"), steps: run.derive("steps"), commands: key }
+    }
+}
+
+/// Returns the key that proves the records of a run. The first session makes the key differ from that of
+/// another run with the same name.
+pub(super) fn records_key(key: &ProofKey, dir: &RunDir, first_session: &str) -> ProofKey {
+    RunKeys::of(dir, first_session, key.clone()).records
+}
+
+/// The run that was recovered from a directory.
+#[derive(Debug)]
+pub struct RecoveredRun {
+    /// The run, as of its last record.
+    pub run: Run,
+    /// The first record, if it is the only one and no turn has begun: the run was then created for another process
+    /// to execute.
+    pub untouched: Option<Record>,
+    /// The failed agents that are to live again when it is resumed.
+    pub retry: Option<RetrySelection>,
+    /// The warnings: a torn record that was cut off, a snapshot that was rebuilt.
+    pub warnings: Vec<String>,
+}
+
+impl LockedRun {
+    /// Opens the directory of a run that was started earlier on this machine, and recovers it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRun`], [`Error::Held`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`], [`Error::Shared`] if
+    /// it is only the copy of a run.
+    pub fn open(root: &RunsRoot, id: &RunId) -> Result<(Self, RecoveredRun), Error> {
+        if let Some(note) = EngineNote::of(root.run(id).path())? {
+            return Err(Error::Shared { id: id.clone(), engine: note.engine });
+        }
+        Self::open_copy(root, id)
+    }
+
+    /// Opens the copy of a run that several machines share, and recovers it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_copy(root: &RunsRoot, id: &RunId) -> Result<(Self, RecoveredRun), Error> {
+        let dir = root.run(id);
+        if !dir.path().is_dir() {
+            return Err(no_such_run(root, id));
+        }
+        let stops_for_previous_supervisor = inbox::stops(&dir.inbox())?;
+        let lock = lock::acquire(&dir.lock(), id)?;
+        for name in stops_for_previous_supervisor {
+            inbox::remove(&dir.inbox(), &name)?;
+        }
+        let replayed = replay_whole(&dir)?;
+        if replayed.run.workflow_id != *id {
+            return Err(Error::Copied { id: id.clone(), of: replayed.run.workflow_id });
+        }
+        let mut warnings = replayed.warnings;
+        if replayed.torn > 0 {
+            let own_end = replayed.end.saturating_sub(replayed.journal.base_length());
+            truncate_torn_record(&dir.journal(), own_end)?;
+            warnings.push(format!(
+                "{}: the last record was torn ({} bytes) and is cut off; it had never been acknowledged",
+                dir.journal().display(),
+                replayed.torn,
+            ));
+        }
+        for path in [dir.steps(), dir.inbox()] {
+            files::make_dir(&path)?;
+        }
+        received_commands::remove_taken(&dir)?;
+        received_commands::reopen(&dir.inbox())?;
+        let no_turn_began =
+            std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
+        let untouched = replayed.untouched.filter(|_| no_turn_began);
+        let snapshot = dir.state().metadata().map_or(0, |found| found.len());
+        let growth = SnapshotSchedule::after_snapshot(snapshot);
+        Ok((
+            Self {
+                dir,
+                _lock: lock,
+                growth,
+                writer: None,
+                engine: None,
+                is_shared: false,
+                first_session: replayed.first_session,
+                keys: None,
+            },
+            RecoveredRun { run: replayed.run, untouched, retry: None, warnings },
+        ))
+    }
+
+    /// Starts the journal's thread; `tell` is called on it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn start_writer(
+        &mut self,
+        tell: impl Fn(WriteOutcome) + Send + 'static,
+    ) -> Result<(), Error> {
+        let journal = self.dir.journal();
+        let medium = plain_file::open_with(&journal, files::private().append(true))
+            .map_err(Error::io("open", &journal))?;
+        let base = base_of(&journal)?.map_or(0, |base| base.length);
+        let end = base + medium.metadata().map_err(Error::io("open", &journal))?.len();
+        let acknowledged = AcknowledgedEnd::open(&log::acknowledged_end(&journal), end);
+        let file = LogFile { medium, journal: journal.clone(), acknowledged };
+        let state = self.dir.state();
+        self.writer = Some(match self.engine.take() {
+            Some(engine) => {
+                let log = CopiedLog { engine, copy: file };
+                JournalWriter::start(JournalTarget { log, journal, state }, tell)?
+            }
+            None => JournalWriter::start(JournalTarget { log: file, journal, state }, tell)?,
+        });
+        Ok(())
+    }
+
+    /// Has the run keep its log in an engine. The journal file becomes a copy of it.
+    pub fn share(&mut self, engine: Box<dyn RunLog>) {
+        self.engine = Some(engine);
+        self.is_shared = true;
+    }
+
+    /// Appends the records of one moment, all or none, after they were applied to `run`.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if there is no thread to write it.
+    pub fn append(&mut self, records: &[Record], run: &Run) -> Result<(), Error> {
+        let Some(last) = records.last() else { return Ok(()) };
+        let lines = self.lines(records, last.seq)?;
+        let Some(writer) = &self.writer else {
+            return Err(self.stopped("it was not started"));
+        };
+        let length = lines.text.len();
+        writer.append(lines);
+        if self.growth.grow(length) {
+            self.snapshot(run);
+        }
+        Ok(())
+    }
+
+    /// Returns the lines of the records of one moment, of which `last` is the last.
+    fn lines(&self, records: &[Record], last: u64) -> Result<LineBatch, Error> {
+        let key = self.keys.as_ref().map(|keys| &keys.records);
+        let mut batch = LineBatch { last, ..LineBatch::default() };
+        for record in records {
+            let encoded = |key| {
+                record::encode_before(record, record.seq < last, key)
+                    .map_err(|why| self.stopped(&why))
+            };
+            let line = encoded(key)?;
+            if line.len() as u64 >= MAX_LINE {
+                return Err(self.stopped(&format!(
+                    "a record of {} bytes could not be read again, the longest may have {MAX_LINE}; make the next step store less",
+                    line.len()
+                )));
+            }
+            batch.text.push_str(&line);
+            batch.text.push('\n');
+            if self.is_shared {
+                let text = if key.is_some() { encoded(None)? } else { line };
+                batch.shared.push(SharedLine { seq: record.seq, text });
+            }
+        }
+        Ok(batch)
+    }
+
+    fn stopped(&self, why: &str) -> Error {
+        Error::Stopped { path: self.dir.journal(), why: why.to_owned() }
+    }
+
+    /// Writes the snapshot of a run that is over, if its runtime died before it could.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save_last_snapshot(&self, run: &Run) -> Result<(), Error> {
+        files::replace_with(&self.dir.state(), |file| snapshot::write(run, file).map(drop))
+    }
+
+    /// Writes a snapshot after all appended records. The run can change meanwhile.
+    pub fn snapshot(&mut self, run: &Run) {
+        let Some(writer) = &self.writer else { return };
+        let (run, size) = (run.clone(), self.growth.begin());
+        writer.snapshot(move |file| {
+            size.store(snapshot::write(&run, file)?, Ordering::Relaxed);
+            Ok(())
+        });
+    }
+
+    /// Sets the key that proves records and the commands that are taken.
+    pub fn set_key(&mut self, key: ProofKey) {
+        self.keys = Some(RunKeys::of(&self.dir, &self.first_session, key));
+    }
+
+    /// Returns the run's first session, which no other run has.
+    pub fn first_session(&self) -> &str {
+        &self.first_session
+    }
+
+    /// Returns the proofs of the run's steps.
+    pub fn step_proofs(&self, believes_unproven: bool) -> StepProofs {
+        StepProofs { key: self.keys.as_ref().map(|keys| keys.steps.clone()), believes_unproven }
+    }
+
+    /// Returns the commands that wait in the inbox.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn commands(&self) -> Result<Vec<inbox::InboxCommand>, Error> {
+        inbox::list(&self.dir.inbox(), self.keys.as_ref().map(|keys| &keys.commands))
+    }
+
+    /// Waits until all records and snapshots are written, and ends the thread.
+    ///
+    /// # Errors
+    /// The error that kept the thread from writing.
+    pub fn end_journal(&mut self) -> Result<(), Error> {
+        self.writer.take().map_or(Ok(()), JournalWriter::finish)
+    }
+
+    /// Waits until all records and snapshots are written, and ends the thread. No request to stop is taken from
+    /// then on.
+    ///
+    /// # Errors
+    /// The error that kept the thread from writing.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let written = self.end_journal();
+        // If the inbox cannot be closed, the sender of a request removes it once nobody holds the run.
+        let _ = received_commands::close(&self.dir.inbox());
+        written
+    }
+
+    /// Returns the directory of the run.
+    pub fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+}
+
+pub(super) fn truncate_torn_record(journal: &Path, end: u64) -> Result<(), Error> {
+    plain_file::open_with(journal, files::private().write(true))
+        .and_then(|file| {
+            file.set_len(end)?;
+            file.sync_all()
+        })
+        .map_err(Error::io("cut off the torn record of", journal))
+}
+
+#[cfg(test)]
+mod tests;

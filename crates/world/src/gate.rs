@@ -1,0 +1,189 @@
+//! Decides which addresses graphs may fetch pages from.
+//!
+//! These are the public internet, and addresses that the person has allowed.
+//!
+//! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up for
+//! the connection, so the judged address is the one that is connected to. A proxy looks names up by itself. So the
+//! addresses that this machine finds for a name are judged before the proxy is asked.
+//!
+//! Locks of paths.
+//!
+//! Two agents of a run must not edit one file, or move one repository, at the same time.
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+
+use raymond_model::allowed_address::AllowedAddress;
+use raymond_model::allowed_address::special_address;
+
+/// The addresses of a name, or an error.
+type AddressLookup = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+
+/// The function that looks names up.
+#[derive(Clone)]
+pub struct NameLookup(Arc<dyn Fn(String) -> AddressLookup + Send + Sync>);
+
+impl NameLookup {
+    /// Looks names up with `look`.
+    pub fn by(look: impl Fn(String) -> AddressLookup + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look))
+    }
+}
+
+impl Default for NameLookup {
+    /// Looks names up with the system.
+    fn default() -> Self {
+        Self::by(|name| {
+            Box::pin(async move {
+                let found = tokio::net::lookup_host((name, 0)).await?;
+                Ok(found.map(|address| address.ip()).collect())
+            })
+        })
+    }
+}
+
+impl fmt::Debug for NameLookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NameLookup")
+    }
+}
+
+/// An address that is not fetched from. Its message says how to allow it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RefusedAddress {
+    /// The requested host.
+    host: String,
+    /// Its address, if it is a name.
+    address: IpAddr,
+    kind: &'static str,
+    /// The refused port, if the host is allowed at another port.
+    port: Option<u16>,
+}
+
+impl fmt::Display for RefusedAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, address, kind, port } = self;
+        let allow = port.map_or(host.clone(), |port| format!("{host}:{port}"));
+        if *host == address.to_string() {
+            write!(f, "{address} is {kind}")?;
+        } else {
+            write!(f, "{host} leads to {address}, {kind}")?;
+        }
+        write!(
+            f,
+            ", and only public addresses may be fetched; to allow it: --allow-address {allow}"
+        )
+    }
+}
+
+impl Error for RefusedAddress {}
+
+/// The addresses that are let through.
+#[derive(Debug, Clone)]
+pub(super) struct AddressGate {
+    allowed: Arc<[AllowedAddress]>,
+    lookup: NameLookup,
+    /// The hosts of the environment's proxies: they are the person's own, so they may have any address.
+    proxies: Arc<BTreeSet<String>>,
+}
+
+impl AddressGate {
+    /// Lets the public internet through, and the allowed addresses.
+    pub(super) fn new(
+        allowed: &[AllowedAddress],
+        lookup: NameLookup,
+        proxies: BTreeSet<String>,
+    ) -> Self {
+        Self { allowed: allowed.into(), lookup, proxies: Arc::new(proxies) }
+    }
+
+    /// Judges a URL before it is requested. With `ahead` names are looked up.
+    pub(super) async fn check(&self, url: &Url, ahead: bool) -> Result<(), RefusedAddress> {
+        let Some(host) = url.host_str() else { return Ok(()) };
+        let port = url.port_or_known_default();
+        let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = unbracketed.parse::<IpAddr>() {
+            return self.judge(unbracketed, address, port);
+        }
+        let named: Vec<_> = self.allowed.iter().filter(|allowed| allowed.names(host)).collect();
+        if named.iter().any(|allowed| allowed.is_for_port(port)) {
+            return Ok(());
+        }
+        if !named.is_empty() || ahead || self.proxies.contains(host) {
+            // Only the proxy may know a name that is not found here.
+            for address in (self.lookup.0)(host.to_owned()).await.unwrap_or_default() {
+                let judged = self.judge(host, address, port);
+                judged.map_err(|refused| RefusedAddress {
+                    port: port.filter(|_| !named.is_empty()),
+                    ..refused
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, host: &str, address: IpAddr, port: Option<u16>) -> Result<(), RefusedAddress> {
+        let Some(kind) = special_address(address) else { return Ok(()) };
+        if self.allowed.iter().any(|allowed| allowed.covers(address, port)) {
+            return Ok(());
+        }
+        let address = address.to_canonical();
+        let is_address = host.parse::<IpAddr>().is_ok();
+        let host = if is_address { address.to_string() } else { host.to_owned() };
+        Err(RefusedAddress { host, address, kind, port: None })
+    }
+
+    /// Looks a name up for a connection; returns only addresses that may be connected to.
+    async fn addresses(self, host: String) -> Result<Addrs, Box<dyn Error + Send + Sync>> {
+        let found = (self.lookup.0)(host.clone()).await?;
+        let is_allowed =
+            self.proxies.contains(&host) || self.allowed.iter().any(|one| one.names(&host));
+        let (mut addresses, mut refused) = (Vec::new(), None);
+        for address in found {
+            match self.judge(&host, address, None) {
+                Err(why) if !is_allowed => refused = Some(why),
+                _ => addresses.push(SocketAddr::new(address, 0)),
+            }
+        }
+        match refused {
+            Some(refused) if addresses.is_empty() => Err(refused.into()),
+            _ => Ok(Box::new(addresses.into_iter())),
+        }
+    }
+}
+
+impl Resolve for AddressGate {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(self.clone().addresses(name.as_str().to_owned()))
+    }
+}
+
+/// The locks of the paths in use.
+#[derive(Debug, Default)]
+pub(super) struct PathLocks(Mutex<HashMap<PathBuf, Weak<Turn<()>>>>);
+
+impl PathLocks {
+    /// Waits until no other operation of this world holds the lock of a path.
+    pub(super) async fn of(&self, path: &Path) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            places.retain(|_, turn| turn.strong_count() > 0);
+            let known = places.get(path).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let turn = Arc::new(Turn::new(()));
+                places.insert(path.to_owned(), Arc::downgrade(&turn));
+                turn
+            })
+        };
+        turn.lock_owned().await
+    }
+}

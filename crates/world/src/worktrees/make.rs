@@ -1,0 +1,319 @@
+//! Makes a worktree, also after an earlier try was killed.
+//!
+//! The work of an agent that another host has pushed: its worktree is made again there.
+
+use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::io::{ErrorKind, Result as IoResult};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use crate::context::blocking;
+use crate::git::{Git, is_object, unless_missing};
+use crate::outcome::OperationError;
+use crate::worktrees::restore::GitRepository;
+use crate::worktrees::restore::{restore, snapshot_of};
+use crate::worktrees::{entries, is_entry_of, note, reason};
+use raymond_agents::child::orphans;
+use raymond_agents::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use raymond_model::id::AgentId;
+use raymond_model::worktree::{branch, fetched_snapshot_ref};
+use raymond_store::fault::point;
+
+/// The settings for it, which override all configurations.
+const SETTINGS: &str = "\
+    worktree.useRelativePaths=false worktree.guessRemote=false branch.autoSetupMerge=false";
+
+/// Makes a worktree.
+pub(super) struct WorktreeCreator<'making> {
+    pub(super) git: Git<'making>,
+    pub(super) agent: &'making AgentId,
+    pub(super) base: Option<&'making str>,
+}
+
+impl WorktreeCreator<'_> {
+    fn working_dirs(&self) -> &WorkingDirs {
+        &self.git.shared.place.working_dirs
+    }
+
+    /// Makes the worktree, unless it exists.
+    pub(super) async fn make(&self) -> Result<(), OperationError> {
+        let _lock = self.git.shared.lock_path(&self.working_dirs().record_file(self.agent)).await?;
+        match self.working_dirs().record(self.agent)? {
+            Some(record) if record.stage == WorktreeStage::Ready => {
+                Ok(self.working_dirs().is_there(&record)?)
+            }
+            Some(record) if record.stage == WorktreeStage::Creating => {
+                self.resume_creation(record).await
+            }
+            Some(_) => {
+                Err("it is being removed: `raymond worktrees --prune` ends that".to_owned().into())
+            }
+            None => self.begin().await,
+        }
+    }
+
+    async fn begin(&self) -> Result<(), OperationError> {
+        let (git, working_dirs) = (self.git, self.working_dirs());
+        let branch = branch(&git.shared.place.marker.run, self.agent)?;
+        let repository = GitRepository::of(git, working_dirs.root()).await?;
+        if let Some(why) = repository.obstacle(git, &branch).await? {
+            return Err(why.into());
+        }
+        let pushed = pushed_work(git, &repository, self.agent, &branch).await?;
+        let (snapshot, base) = match pushed {
+            Some(PushedWork { commit, snapshot }) => (snapshot, commit),
+            None => match snapshot_of(git, &repository, self.agent).await? {
+                Some(snapshot) => (Some(snapshot.commit), snapshot.head),
+                None => (None, self.found_base(&repository).await?),
+            },
+        };
+        let _lock = git.shared.lock_path(&repository.common).await?;
+        if let Some(commit) = git.at(&repository.at).commit(&format!("refs/heads/{branch}")).await?
+        {
+            return Err(format!(
+                "the branch {branch} already exists, at {}, and this run did not create it: rename it with `git branch -m {branch} NAME`, or choose another --id",
+                &commit[..12]
+            )
+            .into());
+        }
+        let tree = working_dirs.tree(self.agent);
+        if !is_free(&tree).map_err(|error| error.to_string())? {
+            return Err("something else has that name: move it away".to_owned().into());
+        }
+        let prefix = repository.prefix.clone();
+        let record = WorktreeRecord {
+            agent: self.agent.clone(),
+            branch,
+            base,
+            prefix,
+            snapshot,
+            stage: WorktreeStage::Creating,
+        };
+        working_dirs.write_record(&record)?;
+        point("worktree.noted");
+        self.add(&repository, record, "-b").await
+    }
+
+    /// Makes a worktree again that was begun before; nobody has worked in it.
+    async fn resume_creation(&self, record: WorktreeRecord) -> Result<(), OperationError> {
+        let git = self.git;
+        orphans::sweep(&git.shared.place.marker, |process| process == git.stem).await;
+        let repository = GitRepository::of(git, self.working_dirs().root()).await?;
+        let _lock = git.shared.lock_path(&repository.common).await?;
+        let branch = format!("refs/heads/{}", record.branch);
+        let found = git.at(&repository.at).commit(&branch).await?;
+        let is_moved = found.is_some_and(|at| at != record.base);
+        if is_moved {
+            return Err(format!(
+                "its branch {} is not at {} any more, where it was to begin: rename it with `git branch -m {0} NAME`",
+                record.branch, &record.base[..12.min(record.base.len())]
+            )
+            .into());
+        }
+        self.clear(&repository).await?;
+        self.add(&repository, record, "-B").await
+    }
+
+    /// Returns the commit that its branch begins at.
+    async fn found_base(&self, repository: &GitRepository) -> Result<String, OperationError> {
+        if let Some(base) = self.base {
+            let found = if is_object(base) {
+                self.git.at(&repository.at).commit(base).await?
+            } else {
+                None
+            };
+            let gone =
+                || format!("the repository of {} has no commit {base}", repository.at.display());
+            return Ok(found.ok_or_else(gone)?);
+        }
+        for ancestor in self.agent.lineage().skip(1) {
+            let ancestor = AgentId::parse(ancestor).map_err(|error| error.to_string())?;
+            let record = self.working_dirs().record(&ancestor)?;
+            if record.is_some_and(|record| record.stage == WorktreeStage::Ready) {
+                let tree = self.working_dirs().tree(&ancestor);
+                return GitRepository::of(self.git, &tree).await?.head(self.git).await;
+            }
+        }
+        repository.head(self.git).await
+    }
+
+    /// Adds the worktree with git. A worktree that git could not finish is removed again.
+    async fn add(
+        &self,
+        repository: &GitRepository,
+        record: WorktreeRecord,
+        new: &str,
+    ) -> Result<(), OperationError> {
+        let (git, tree) = (self.git, self.working_dirs().tree(self.agent));
+        let home = tree.join(&record.prefix);
+        let fresh = tree.clone();
+        let made = blocking(git.shared, move |_| private(&fresh)).await?;
+        made.map_err(|error| error.to_string())?;
+        let reason = reason(&tree);
+        let at = git.at(&repository.at).set(SETTINGS);
+        let added = async {
+            let words = [&reason, new, &record.branch].map(OsStr::new);
+            let words = words.into_iter().chain([tree.as_os_str(), record.base.as_ref()]);
+            at.text("worktree add --quiet --lock --reason", words).await?;
+            match &record.snapshot {
+                Some(commit) => restore(git, &tree, self.agent, commit).await,
+                None => Ok(()),
+            }
+        };
+        let added = added.await;
+        if let Err(OperationError::Failed(why)) = added {
+            self.undo(repository, &record).await?;
+            return Err(why.into());
+        }
+        added?;
+        point("worktree.added");
+        let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
+        made.map_err(|error| error.to_string())?;
+        at.text("worktree unlock", [&tree]).await?;
+        point("worktree.unlocked");
+        Ok(self
+            .working_dirs()
+            .write_record(&WorktreeRecord { stage: WorktreeStage::Ready, ..record })?)
+    }
+
+    /// Removes all parts of a worktree that cannot be made.
+    async fn undo(
+        &self,
+        repository: &GitRepository,
+        record: &WorktreeRecord,
+    ) -> Result<(), OperationError> {
+        self.clear(repository).await?;
+        let branch = format!("refs/heads/{}", record.branch);
+        let git = self.git.at(&repository.at);
+        if git.commit(&branch).await?.as_ref() == Some(&record.base) {
+            git.text("update-ref -d", [&branch, &record.base]).await?;
+        }
+        Ok(self.working_dirs().remove_record(self.agent)?)
+    }
+
+    /// Removes a half-made worktree.
+    async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
+        remove_incomplete(self.git, repository, self.agent).await
+    }
+}
+
+/// Returns whether a path does not exist, or is an empty directory.
+fn is_free(path: &Path) -> IoResult<bool> {
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a directory for this user only.
+fn private(path: &Path) -> IoResult<()> {
+    DirBuilder::new().mode(0o700).recursive(true).create(path)
+}
+
+/// Removes the half-made worktree of an agent.
+pub(super) async fn remove_incomplete(
+    git: Git<'_>,
+    repository: &GitRepository,
+    agent: &AgentId,
+) -> Result<(), OperationError> {
+    let (common, tree) = (repository.common.clone(), git.shared.place.working_dirs.tree(agent));
+    let reason = reason(&tree);
+    let cleared = blocking(git.shared, move |_| clear(&common, &tree, &reason)).await?;
+    Ok(cleared.map_err(|error| format!("cannot remove its incomplete directory: {error}"))?)
+}
+
+/// Removes an unfinished worktree, and git's record of it. git itself removes neither a locked worktree nor an
+/// unfinished one.
+fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
+    std::fs::remove_dir_all(tree).or_else(unless_missing)?;
+    for known in entries(common)? {
+        if is_entry_of(&known, tree)
+            || note(&known, "locked") == reason.as_bytes()
+            || is_unborn(&known, tree)
+        {
+            std::fs::remove_dir_all(&known).or_else(unless_missing)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a directory is git's record of a worktree of this name that it had only just begun: the record
+/// has neither its path nor the reason for its lock. git adds a number to a name that is taken.
+fn is_unborn(known: &Path, tree: &Path) -> bool {
+    let [Some(known_as), Some(name)] = [known, tree].map(|path| path.file_name()?.to_str()) else {
+        return false;
+    };
+    let number = known_as.strip_prefix(name);
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        && ["gitdir", "locked"].into_iter().all(|file| note(known, file).is_empty())
+}
+
+/// The work of an agent that another host has pushed.
+pub(super) struct PushedWork {
+    /// The last commit.
+    pub(super) commit: String,
+    /// The snapshot whose files the worktree had at that commit, if it was pushed, too.
+    pub(super) snapshot: Option<String>,
+}
+
+/// Returns the work of an agent that was fetched from the exchange, if there is any.
+pub(super) async fn pushed_work(
+    git: Git<'_>,
+    repository: &GitRepository,
+    agent: &AgentId,
+    branch: &str,
+) -> Result<Option<PushedWork>, OperationError> {
+    if git.shared.place.working_dirs.exchange().is_none() {
+        return Ok(None);
+    }
+    let at = git.at(&repository.at);
+    let fetched = format!("refs/remotes/{branch}");
+    let Some(commit) = at.commit(&fetched).await? else {
+        return Ok(None);
+    };
+    let name = fetched_snapshot_ref(&git.shared.place.marker.run, agent);
+    let head = at.commit(&format!("{name}^1")).await?;
+    let snapshot = match head.filter(|head| *head == commit) {
+        Some(_) => at.commit(&name).await?,
+        None => None,
+    };
+    Ok(Some(PushedWork { commit, snapshot }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clear_removes_only_unfinished_git_worktree_entries() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (common, tree) = (place.path().join(".git"), place.path().join("trees/main.2"));
+        let known = |name: &str, files: &[(&str, &str)]| {
+            let known = common.join("worktrees").join(name);
+            std::fs::create_dir_all(&known).expect("made");
+            for (file, text) in files {
+                std::fs::write(known.join(file), text).expect("written");
+            }
+            known
+        };
+        let link = format!("{}\n", tree.join(".git").display());
+        let go = [
+            known("main.2", &[]),
+            known("main.21", &[("locked", "")]),
+            known("other", &[("gitdir", &link)]),
+            known("another", &[("locked", "ours")]),
+        ];
+        let stay = [
+            known("main.3", &[]),
+            known("main.2x", &[("locked", "")]),
+            known("main.22", &[("gitdir", "/somewhere/else/.git\n")]),
+            known("main.23", &[("locked", "theirs")]),
+        ];
+        clear(&common, &tree, "ours").expect("cleared");
+        assert!(go.iter().all(|known| !known.exists()), "{go:?}");
+        assert!(stay.iter().all(|known| known.exists()), "{stay:?}");
+    }
+}

@@ -141,8 +141,8 @@ impl RunMoment {
     }
 }
 
-/// Writes facts of [`OTHERS`] into the dataspace of a directory of runs, as files with proofs. The next writer finds no
-/// log of changes, and begins one with all of them.
+/// Writes facts of [`OTHERS`] into the dataspace of a directory of runs, as files with proofs, as an
+/// earlier raymond kept them. The next writer begins a journal with all of them.
 pub(crate) fn write_facts(dir: &Path, count: usize) -> Fallible<()> {
     let dir = dir.canonicalize()?;
     let dataspace = RunsRoot::new(&dir).dataspace();

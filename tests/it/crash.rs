@@ -70,7 +70,7 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
 
 /// The failpoints that such a run does not reach: those of messages to running turns, approvals, lists of agents, graphs,
 /// commands, facts and worktrees.
-const OTHER_POINTS: [&str; 25] = [
+const OTHER_POINTS: [&str; 27] = [
     "message.before",
     "message.sent",
     "approval.before",
@@ -84,9 +84,11 @@ const OTHER_POINTS: [&str; 25] = [
     "inbox.before",
     "dataspace.written",
     "dataspace.noted",
-    "dataspace.marked",
-    "dataspace.moved",
     "dataspace.applied",
+    "migrate.noted",
+    "migrate.aside",
+    "migrate.begun",
+    "migrate.removed",
     "snapshot.made",
     "snapshot.after",
     "worktree.noted",

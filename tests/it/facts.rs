@@ -1,7 +1,9 @@
 //! `raymond signal` and `raymond facts`: an asserted fact holds for all runs, also if no raymond is running.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use raymond::store::layout::RunsRoot;
+use raymond::store::user_state::UserState;
 use serde_json::{Value, json};
 
 use crate::support::{Test, always};
@@ -30,7 +32,7 @@ fn fact_holds_until_it_is_retracted() {
     let feature = ["plan/ready", "--key", "feature-42"];
     signal(&feature).ok().stdout_has("plan/ready feature-42 is asserted (1)\n");
     signal(&feature).ok().stdout_has("plan/ready feature-42 is asserted already (1)\n");
-    assert!(file(&test, "facts/plan%2Fready/feature-42.json").is_file());
+    assert!(file(&test, "facts").is_file());
     signal(&[&feature[..], &["--value", "- two\nlines"]].concat()).ok().stdout_has("asserted (2)");
     signal(&["other"]).ok().stdout_has("other is asserted (3)\n");
     assert_eq!(holds(&test), ["other =", "plan/ready feature-42=- two\nlines"]);
@@ -91,7 +93,7 @@ fn agent_signal_records_run_and_agent_as_source() {
     let elsewhere = test.root().join("elsewhere");
     let dir = elsewhere.to_str().expect("a path");
     test.raymond(&["signal", "plan/ready", "--dir", dir]).ok();
-    assert!(elsewhere.join("dataspace/facts").is_dir());
+    assert!(elsewhere.join("dataspace/facts").is_file());
 }
 
 #[test]
@@ -127,18 +129,19 @@ fn run_without_program_reports_no_facts() {
 }
 
 #[test]
-fn damaged_fact_file_is_reported_and_rewritten() {
+fn damaged_change_is_reported_until_its_fact_is_asserted_again() {
     let test = Test::new();
     test.raymond(&["signal", "a"]).ok();
     test.raymond(&["signal", "b"]).ok();
-    std::fs::write(file(&test, "facts/a/%.json"), "{").expect("damaged");
+    let text = std::fs::read_to_string(file(&test, "facts")).expect("read");
+    let damaged = text.replacen("\"source\":\"signal\"", "\"source\":\"nobody\"", 1);
+    std::fs::write(file(&test, "facts"), damaged).expect("damaged");
     let shown = test.raymond(&["facts"]);
-    shown
-        .ok()
-        .stdout_has("b ")
-        .stderr_has("facts/a/%.json: this is not a fact (line 1, column 1: it ends too early");
+    shown.ok().stdout_has("b ").stdout_lacks("nobody").stderr_has(
+        "dataspace/facts:2: this is not a fact (its checksum is wrong), so it is ignored",
+    );
     test.raymond(&["signal", "a"]).ok().stdout_has("a is asserted (3)");
-    test.raymond(&["facts"]).ok().stderr_lacks("no fact");
+    test.raymond(&["facts"]).ok().stderr_lacks("not a fact");
 }
 
 #[test]
@@ -152,9 +155,10 @@ fn signal_into_unusable_directory_is_error() {
 fn signal_repeated_after_kill_holds_once() {
     for point in [
         "replace.written",
+        "migrate.noted",
+        "migrate.begun",
         "dataspace.written",
         "dataspace.noted",
-        "dataspace.moved",
         "dataspace.applied",
     ] {
         let test = Test::new().env("RAYMOND_FAILPOINT", format!("{point}:1"));
@@ -163,5 +167,61 @@ fn signal_repeated_after_kill_holds_once() {
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
         test.raymond(&["signal", "a"]).ok();
         assert_eq!(holds(&test), ["a ="], "{point}");
+    }
+}
+
+/// Puts the facts of the released store into a directory, with proofs of the user's key.
+fn restore(test: &Test) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/facts-1/dataspace");
+    std::fs::create_dir_all(test.dir()).expect("made");
+    let user = UserState::new(test.root().join("home/.local/state/raymond"));
+    let space = RunsRoot::new(test.dir()).dataspace();
+    let key = user.key().expect("a key").derive(&space.display().to_string());
+    for label in std::fs::read_dir(from.join("facts")).expect("facts").flatten() {
+        let folder = file(test, "facts").join(label.file_name());
+        std::fs::create_dir_all(&folder).expect("made");
+        for fact in std::fs::read_dir(label.path()).expect("facts").flatten() {
+            let text = std::fs::read_to_string(fact.path()).expect("a fact");
+            let proof = key.proof("fact", text.as_bytes());
+            let text = text.strip_suffix('}').expect("a fact");
+            let text = format!("{text},\"proof\":\"{proof}\"}}");
+            std::fs::write(folder.join(fact.file_name()), text).expect("written");
+        }
+    }
+    std::fs::copy(from.join("changes"), file(test, "changes")).expect("copied");
+}
+
+#[test]
+fn facts_of_a_released_store_are_taken_over_also_after_a_kill() {
+    let kills = [
+        "none:1",
+        "replace.before:1",
+        "replace.after:1",
+        "migrate.noted:1",
+        "migrate.aside:1",
+        "replace.written:2",
+        "migrate.begun:1",
+        "migrate.removed:1",
+        "replace.before:3",
+        "replace.after:3",
+        "dataspace.written:1",
+    ];
+    for point in kills {
+        let test = Test::new().env("RAYMOND_FAILPOINT", point);
+        restore(&test);
+        let first = test.raymond(&["signal", "new"]);
+        first.assert(first.killed() == (point != "none:1"), point);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        let held = holds(&test);
+        let is_new = held.iter().any(|held| held == "new =");
+        assert_eq!(held.len(), if is_new { 7 } else { 6 }, "{point}: {held:?}");
+        test.raymond(&["signal", "new"]).ok();
+        let held = holds(&test);
+        assert_eq!((held.len(), &*held[1]), (7, "job =two"), "{point}: {held:?}");
+        test.raymond(&["signal", "other"]).ok().stdout_has("other is asserted (1");
+        let files = std::fs::read_dir(file(&test, "")).expect("listed").flatten();
+        let mut files: Vec<_> = files.map(|entry| entry.file_name()).collect();
+        files.sort();
+        assert_eq!(files, ["changes", "engine.json", "facts", "lock"], "{point}");
     }
 }

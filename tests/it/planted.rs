@@ -115,7 +115,7 @@ fn fifo_as_snapshot_is_replaced_and_as_lock_or_journal_is_an_error() {
 }
 
 #[test]
-fn facts_are_read_and_planted_files_are_named() {
+fn facts_are_read_and_planted_lines_and_files_are_named() {
     let test = Test::new().file(
         "p.lisp",
         // Without the second part it would look at one file alone, and list none.
@@ -123,19 +123,23 @@ fn facts_are_read_and_planted_files_are_named() {
     );
     test.raymond(&["signal", "go", "--key", "first", "--value", "no"]).ok();
     let space = test.dir().join("dataspace");
-    let facts = std::fs::read_dir(space.join("facts")).expect("facts").flatten();
-    let label = facts.map(|entry| entry.path()).next().expect("a label");
-    plant(&label);
-    symlink("/", space.join("facts/other")).expect("linked");
+    let journal = space.join("facts");
+    let text = std::fs::read(&journal).expect("facts");
+    std::fs::write(&journal, [&text[..], b"\0\xff{\n{}\n"].concat()).expect("written");
     let mut live = test.spawn(&["p.lisp", "--on-wait=stay"]);
-    live.wait_stderr("0-zero.json: this is not a fact (it is a symbolic link, not a plain file)");
+    live.wait_stderr("facts:3: this is not a fact (it does not end with its checksum)");
     let listed = test.raymond(&["facts"]);
-    listed.ok().stdout_has("first").stderr_has("0-fifo.json: this is not a fact (it is a FIFO");
-    listed.stderr_has("facts/other: this is not a fact (it is not a directory of facts)");
+    listed.ok().stdout_has("first").stderr_has("facts:4: this is not a fact (it does not end");
     std::fs::remove_file(space.join("changes")).expect("removed");
     make_fifo(&space.join("changes"));
     test.raymond(&["signal", "go", "--key", "k", "--value", "yes"]).ok();
     live.wait().ok().ended("main", "yes");
+    std::fs::remove_file(&journal).expect("removed");
+    make_fifo(&journal);
+    for command in [&["facts"][..], &["signal", "go"]] {
+        test.raymond(command).code(74).stderr_has("facts: cannot open: it is a FIFO");
+    }
+    std::fs::remove_file(&journal).expect("removed");
     let definitions = space.join("definitions");
     test.raymond(&["workflow", "define", "p.lisp"]).ok();
     plant(&definitions);

@@ -5,7 +5,7 @@
 //! reached for the third time. Failpoints exist only in a build with the feature `test-fakes`.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 47] = [
+pub const POINTS: [&str; 49] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -41,9 +41,11 @@ pub const POINTS: [&str; 47] = [
     "inbox.before",
     "dataspace.written",
     "dataspace.noted",
-    "dataspace.marked",
-    "dataspace.moved",
     "dataspace.applied",
+    "migrate.noted",
+    "migrate.aside",
+    "migrate.begun",
+    "migrate.removed",
     "snapshot.made",
     "snapshot.after",
     "worktree.noted",

@@ -95,14 +95,6 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     FileReplacement::of(path).write(content).map_err(refused)
 }
 
-/// Replaces a file like [`replace`], but neither the content nor the entry of the directory is durable.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn replace_draft(path: &Path, content: &[u8]) -> Result<(), Error> {
-    FileReplacement::of(path).without_sync().write(content).map_err(refused)
-}
-
 /// Replaces a file like [`replace`], by what `fill` writes.
 ///
 /// # Errors

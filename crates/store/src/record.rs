@@ -105,12 +105,31 @@ pub fn encode_before(
             line.extend([name, &part?]);
         }
     }
+    Ok(sealed(line, key))
+}
+
+/// Writes another body as a line with this number, framed like a record.
+///
+/// # Errors
+/// As [`encode`].
+pub(super) fn frame(
+    seq: u64,
+    body: &impl Serialize,
+    key: Option<&ProofKey>,
+) -> Result<String, String> {
+    let body = json(body)?;
+    let body = body.strip_prefix('{').and_then(|body| body.strip_suffix('}')).unwrap_or_default();
+    Ok(sealed(format!("{FORMAT_KEY}{FORMAT},\"seq\":{seq},{body}"), key))
+}
+
+/// Adds the proof, if there is a key, and the checksum.
+fn sealed(mut line: String, key: Option<&ProofKey>) -> String {
     if let Some(key) = key {
         let proof = key.proof(PURPOSE, line.as_bytes());
         line.extend([PROOF, &proof, "\""]);
     }
     let crc = crc32fast::hash(line.as_bytes());
-    Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
+    format!("{line},\"crc\":\"{crc:08x}\"}}")
 }
 
 fn json(part: &impl Serialize) -> Result<String, String> {
@@ -123,6 +142,14 @@ fn json(part: &impl Serialize) -> Result<String, String> {
 /// # Errors
 /// The [`RecordError`].
 pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
+    match framed(line)? {
+        (found, text) if found == seq => Ok(text),
+        (found, _) => Err(RecordError::Order { found }),
+    }
+}
+
+/// Checks a line as [`check`] does, and returns its number.
+pub(super) fn framed(line: &[u8]) -> Result<(u64, &str), RecordError> {
     if let Some(format) = newer_format(line) {
         return Err(RecordError::Newer { format });
     }
@@ -142,11 +169,8 @@ pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
     let head = text.strip_prefix(FORMAT_KEY).and_then(|rest| rest.split_once(','));
     let rest = head.map_or_else(|| text.strip_prefix('{'), |(_, rest)| Some(rest));
     let digits = rest.and_then(|rest| rest.strip_prefix("\"seq\":")?.split(',').next());
-    match digits.and_then(|digits| digits.parse::<u64>().ok()) {
-        Some(found) if found == seq => Ok(text),
-        Some(found) => Err(RecordError::Order { found }),
-        None => Err(RecordError::Meaning("it has no number".to_owned())),
-    }
+    let seq = digits.and_then(|digits| digits.parse::<u64>().ok());
+    seq.map(|seq| (seq, text)).ok_or_else(|| RecordError::Meaning("it has no number".to_owned()))
 }
 
 /// Returns the format of a whole or torn line, if that format is newer than this program knows.

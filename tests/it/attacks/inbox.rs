@@ -64,18 +64,22 @@ fn agent_cannot_use_inherited_trust_or_trust_option() {
 }
 
 #[test]
-fn tampered_fact_file_is_ignored_with_warning() {
+fn tampered_fact_is_ignored_with_warning() {
     let test = Test::new();
     test.raymond(&["signal", "plan/ready", "--value", "good"]).ok();
-    let folder = test.dir().join("dataspace/facts");
-    let label =
-        std::fs::read_dir(&folder).expect("facts").next().expect("one").expect("read").path();
-    let file = std::fs::read_dir(label).expect("facts").next().expect("one").expect("read").path();
-    let content = std::fs::read_to_string(&file).expect("read");
-    std::fs::write(&file, content.replace("good", "evil")).expect("written");
-    let facts = test.raymond(&["facts", "--json"]);
-    facts.ok().stderr_has("it has no proof that you or your runs wrote it");
-    assert_eq!(facts.json(), json!([]));
+    let file = test.dir().join("dataspace/facts");
+    let content = std::fs::read_to_string(&file).expect("read").replace("good", "evil");
+    let (others, line) = content.trim_end().rsplit_once('\n').expect("a change");
+    let (body, _) = line.rsplit_once(",\"crc\":").expect("a checksum");
+    let crc = crc32fast::hash(body.as_bytes());
+    let whole = format!("{others}\n{body},\"crc\":\"{crc:08x}\"}}\n");
+    let unproven = "it has no proof that you or your runs wrote it";
+    for (text, why) in [(&content, "its checksum is wrong"), (&whole, unproven)] {
+        std::fs::write(&file, text).expect("written");
+        let facts = test.raymond(&["facts", "--json"]);
+        facts.ok().stderr_has(why);
+        assert_eq!(facts.json(), json!([]));
+    }
 }
 
 #[test]

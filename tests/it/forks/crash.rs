@@ -135,6 +135,7 @@ fn run_killed_at_any_point_forks_and_joins_once() {
         "operation.",
         "activity.",
         "dataspace.",
+        "migrate.",
         "snapshot.",
         "worktree.",
         "inbox.",

@@ -126,9 +126,9 @@ fn graph_killed_at_any_point_resumes_with_same_result() {
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
         .filter(|point| {
-            !["approval.", "message.", "dataspace.", "activity.", "fork.", "snapshot.", "worktree."]
-                .iter()
-                .any(|other| point.starts_with(other))
+            let others = ["approval.", "message.", "dataspace.", "migrate.", "activity."];
+            let others = others.iter().chain(&["fork.", "snapshot.", "worktree."]);
+            !others.into_iter().any(|other| point.starts_with(other))
         })
         .collect();
     assert_eq!(lived, ["passage.noted", "passage.asked", "inbox.before"]);

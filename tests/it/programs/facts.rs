@@ -140,14 +140,15 @@ fn fact_asserted_during_turn_is_seen_right_after_it() {
 
 #[test]
 fn refused_duplicate_label_leaves_claims_of_existing_run() {
-    let test = program("(state s (wait (signal go)))");
+    let test = program("(state s (wait (signal go :consume true)) (wait (signal more)))");
+    signal(&test, "go", "", "");
     test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
-    let claims = test.dir().join("dataspace/claims");
-    std::fs::create_dir_all(&claims).expect("made");
-    let claim = claims.join("t~main-9.json");
-    std::fs::write(&claim, "{}").expect("written");
+    let facts = test.dir().join("dataspace/facts");
+    let before = std::fs::read_to_string(&facts).expect("facts");
+    assert!(before.contains("\"claimed\""), "{before}");
     test.raymond(&["run", "p.lisp", "--label", "t"]).code(64);
-    assert!(claim.exists(), "it is the other run's");
+    let after = std::fs::read_to_string(&facts).expect("facts");
+    assert!(after == before, "the claim is the other run's: {after}");
 }
 
 #[test]

@@ -99,19 +99,6 @@ impl FactSelection {
     pub fn keys_of(&self, label: &str) -> Option<BTreeSet<&str>> {
         self.0.get(label)?.iter().map(|one| one.key.as_deref()).collect()
     }
-
-    /// Returns the keys of the facts of a label that another selection may lack; `None` if they may have any key.
-    pub fn keys_beyond(&self, label: &str, other: &Self) -> Option<BTreeSet<&str>> {
-        let before = other.0.get(label);
-        let own = self.0.get(label).into_iter().flatten();
-        let new = own.filter(|one| before.is_none_or(|before| !before.contains(one)));
-        new.map(|one| one.key.as_deref()).collect()
-    }
-
-    /// Returns whether another selection has the same facts of a label.
-    pub fn is_same_for(&self, label: &str, other: &Self) -> bool {
-        self.0.get(label) == other.0.get(label)
-    }
 }
 
 #[cfg(test)]
@@ -171,16 +158,8 @@ mod tests {
         assert!(own.has_key("l", "k") && !own.has_key("l", "i"));
         assert_eq!(own.keys_of("l"), Some(BTreeSet::from(["j", "k"])));
         assert_eq!((own.keys_of("m"), both.keys_of("l")), (None, None));
-        assert!(!both.is_same_for("l", &all) && both.is_same_for("m", &all));
         assert_eq!(FactSelection::of_labels([&"l".to_owned()]), all);
         assert_eq!(all.labels().collect::<Vec<_>>(), ["l"]);
-        let keys = |new: &[(&str, &str)]| {
-            let new = selection(new);
-            new.keys_beyond("l", &both).map(|keys| keys.into_iter().map(str::to_owned).collect())
-        };
-        assert_eq!(keys(&[("k", "*"), ("j", "2"), ("i", "*")]), Some(vec!["i".into(), "j".into()]));
-        assert_eq!(keys(&[("j", "*"), ("*", "2")]), None);
-        assert_eq!(keys(&[]), Some(Vec::new()));
         assert!(!all.is_empty() && FactSelection::default().is_empty());
     }
 }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dataspace, entries, is_absent};
+use super::{Dataspace, entries, fact, is_absent, remove};
 use crate::capture::WorkflowCapture;
-use crate::dataspace::fact_file;
 use crate::plain_file;
 use crate::{Error, contents, files, pinned};
 use raymond_model::json_mistake::placed_mistake;
@@ -60,10 +59,10 @@ impl Dataspace {
         let path = self.definition(&defined.name)?;
         files::make_dir(&self.definitions())?;
         let (contents, copy) = self.kept_files(&defined.name)?;
-        super::step::remove(&contents)?;
+        remove(&contents)?;
         contents::save(&contents, folder)?;
         replace_copy(&copy, folder)?;
-        let text = fact_file::close(defined, self.key.as_ref(), DEFINITION)
+        let text = fact::close(defined, self.key.as_ref(), DEFINITION)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
         files::replace(&path, &text)
@@ -97,7 +96,7 @@ impl Dataspace {
 
     /// Returns the places of the kept files of a program: their contents, and the copy of its folder.
     fn kept_files(&self, program: &str) -> Result<(PathBuf, PathBuf), Error> {
-        let name = fact_file::of_key(program)?;
+        let name = fact::of_key(program)?;
         let within = |ending: &str| self.definitions().join(format!("{name}.{ending}"));
         Ok((within("contents"), within("files")))
     }
@@ -109,7 +108,7 @@ impl Dataspace {
     pub fn defined(&self, name: &str) -> Result<Option<DefinedProgram>, Error> {
         let path = self.definition(name)?;
         match plain_file::read(&path, MAX_LENGTH) {
-            Ok(bytes) => fact_file::open(&bytes, self.key.as_ref(), DEFINITION)
+            Ok(bytes) => fact::open(&bytes, self.key.as_ref(), DEFINITION)
                 .map(Some)
                 .map_err(std::io::Error::other)
                 .map_err(Error::io("read", &path)),
@@ -149,7 +148,7 @@ impl Dataspace {
     }
 
     fn definition(&self, name: &str) -> Result<PathBuf, Error> {
-        Ok(self.definitions().join(format!("{}.json", fact_file::of_key(name)?)))
+        Ok(self.definitions().join(format!("{}.json", fact::of_key(name)?)))
     }
 }
 

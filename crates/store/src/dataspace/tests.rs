@@ -3,11 +3,11 @@
 mod appended;
 mod forged;
 mod killed;
-mod logged;
 mod model;
-mod power;
+mod old;
 mod shared;
 mod together;
+mod torn;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -77,23 +77,45 @@ impl Place {
     }
 
     fn fact(&self, label: &str, key: &str) -> Option<Fact> {
-        let mut facts = self.space.labelled(label).expect("listed").facts;
-        facts.retain(|fact| fact.key == key);
+        let mut facts = self.space.facts().expect("listed").facts;
+        facts.retain(|fact| (&*fact.label, &*fact.key) == (label, key));
         facts.pop()
     }
 
-    /// Returns the files of steps.
+    /// Returns the steps whose claims are kept, and then the agents whose marks are.
     fn kept(&self) -> Vec<String> {
-        let folders = ["claims", "outgoing", "done"].map(|folder| self.path(folder));
-        let entries = folders.iter().flat_map(|folder| super::entries(folder).expect("listed"));
-        let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_owned);
-        entries.filter_map(name).collect()
+        let journal = self.space.current().expect("read");
+        let agents = journal.state.agents.iter();
+        let claims = agents.clone().flat_map(|(agent, steps)| {
+            steps.claims.keys().map(move |step| format!("{agent}-{step}"))
+        });
+        let marks = agents.filter(|(_, steps)| steps.mark.is_some());
+        claims.chain(marks.map(|(agent, _)| agent.clone())).collect()
     }
 
-    /// Returns the number of changes in the log.
+    /// Returns the lines of the journal.
+    fn lines(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("facts")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Replaces the lines of the journal.
+    fn write_lines(&self, lines: &[String]) {
+        std::fs::write(self.path("facts"), lines.join("\n") + "\n").expect("written");
+    }
+
+    /// Returns the number of changes behind those that the journal begins with.
     fn logged(&self) -> usize {
-        let text = std::fs::read_to_string(self.path("changes")).unwrap_or_default();
-        text.lines().filter(|line| line.starts_with('[')).count()
+        let number = |line: &String| line.split(',').nth(1).map(str::to_owned);
+        let lines = self.lines();
+        let begun = lines.first().and_then(number);
+        lines.iter().filter(|line| number(line) != begun).count()
+    }
+
+    /// Returns the dataspace as another process finds it.
+    fn anew(self) -> Self {
+        let Self { dir, space } = self;
+        Self { dir, space: Dataspace { journal: std::sync::Arc::default(), ..space } }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -128,7 +150,7 @@ fn fact_holds_until_retracted_and_last_value_wins() {
     assert!(!place.space.path.exists(), "who only looks makes nothing");
     let first = place.assert("a/b", "k", "1", None);
     assert_eq!(first.fact.as_ref().map(|fact| fact.seq), Some(1));
-    assert!(first.is_new && place.path("facts/a%2Fb/k.json").is_file());
+    assert!(first.is_new && place.path("facts").is_file());
     let again = place.assert("a/b", "k", "1", None);
     assert_eq!((again.fact, again.is_new), (first.fact, false));
     assert!(place.assert("a/b", "k", "2", None).is_new);
@@ -149,8 +171,8 @@ fn dataspace_files_are_private_to_the_user() {
         let metadata = place.path(name).metadata().expect("there");
         metadata.permissions().mode() & 0o777
     };
-    assert_eq!(["", "facts", "facts/a", "done"].map(mode), [0o700; 4]);
-    let files = ["facts/a/k.json", "changes", "lock", "done/r~main.json"];
+    assert_eq!(mode(""), 0o700);
+    let files = ["facts", "changes", "lock", "engine.json"];
     assert_eq!(files.map(mode), [0o600; 4]);
 }
 
@@ -220,55 +242,56 @@ fn fact_is_claimed_by_one_step_that_may_repeat_the_claim() {
 }
 
 #[test]
-fn step_records_are_removed_once_steps_are_settled() {
+fn step_records_are_dropped_once_steps_are_settled() {
     let place = Place::with(&[("a", "k", "1"), ("b", "k", "1")]);
     let [a, b] = ["a", "b"].map(|label| place.fact(label, "k").expect("it holds"));
     place.claim(&a, &step("r", 7)).expect("taken");
-    place.claim(&b, &step("r", 10)).expect("taken");
-    place.assert("c", "k", "1", Some(&step("r", 9)));
     place.assert("c", "k", "2", Some(&step("r.1", 9)));
-    std::fs::create_dir(place.path("outgoing")).expect("made");
-    std::fs::write(place.path("outgoing/r~main-8.json"), "{").expect("left by an earlier raymond");
-    let all = ["r~main-10.json", "r~main-7.json", "r~main-8.json", "r.1~main.json", "r~main.json"];
-    let kept = || {
-        let mut kept = place.kept();
-        kept.sort_by_key(|name| all.iter().position(|one| one == name));
-        kept
-    };
-    assert_eq!(kept(), all);
-    place.space.settled(&step("r", 9)).expect("settled");
-    assert_eq!(kept(), ["r~main-10.json", "r.1~main.json", "r~main.json"]);
-    place.space.settled(&step("r", 10)).expect("settled");
-    assert_eq!(kept(), ["r~main-10.json", "r.1~main.json"]);
+    assert_eq!(place.kept(), ["r~main-7", "r.1~main"]);
+    place.assert("c", "k", "1", Some(&step("r", 9)));
+    assert_eq!(place.kept(), ["r.1~main", "r~main"]);
+    place.claim(&b, &step("r", 10)).expect("taken");
+    assert_eq!(place.kept(), ["r~main-10", "r.1~main", "r~main"]);
     place.space.ended(&step("r", 1).run).expect("ended");
-    assert_eq!(kept(), ["r.1~main.json"]);
+    assert_eq!(place.kept(), ["r.1~main"]);
     at(&place.dir.path().join("none")).ended(&step("r", 1).run).expect("nothing is there");
 }
 
 #[test]
-fn damaged_fact_file_is_warned_of_and_can_be_replaced() {
-    let place = Place::with(&[("a", "k", "1"), ("a", "l", "1"), ("a", "m", "1")]);
-    let file = |key: &str| place.path(&format!("facts/a/{key}.json"));
-    std::fs::write(file("k"), "{").expect("damaged");
-    std::fs::copy(file("m"), file("l")).expect("it says another key");
+fn damaged_line_is_warned_of_until_its_fact_is_changed() {
+    let place = Place::with(&[("a", "k", "1"), ("a", "l", "1"), ("a", "m", "1"), ("a", "n", "1")]);
+    let mut lines = place.lines();
+    lines[1] = lines[1].replace("\"1\"", "\"2\"");
+    lines[2] = lines[2].replace("\"l\"", "\"x\"").replacen("\"x\"", "\"l\"", 1);
+    lines[4] = "{".to_owned();
+    place.write_lines(&lines);
+    let place = place.anew();
     let listing = place.space.facts().expect("listed");
     assert_eq!(listing.facts.len(), 1);
     let warned = listing.warnings.join("\n");
     for part in [
-        "facts/a/k.json: this is not a fact",
-        "facts/a/l.json: this is not a fact",
+        "facts:2: this is not a fact (its checksum is wrong), so it is ignored",
+        "facts:3: this is not a fact",
+        "facts:5: this is not a fact (it does not end with its checksum)",
         "raymond signal",
     ] {
         assert!(warned.contains(part), "{warned}");
     }
     assert!(place.assert("a", "k", "1", None).is_new);
     assert!(place.retract("a", "l", None));
-    assert_eq!(place.holds(), ["a k=1", "a m=1"]);
+    assert_eq!(place.space.facts().expect("listed").warnings.len(), 1, "it names no fact");
+    let mut place = place;
+    place.space.room = 0;
+    assert!(place.assert("a", "o", "1", None).is_new);
+    assert_eq!(place.holds(), ["a k=1", "a m=1", "a o=1"], "the journal has begun again");
 }
 
 #[test]
-fn sequence_numbers_continue_after_changes_file_is_lost() {
-    let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
-    std::fs::remove_file(place.path("changes")).expect("lost");
-    assert_eq!(place.assert("a", "m", "1", None).fact.map(|fact| fact.seq), Some(3));
+fn sequence_numbers_continue_in_a_new_journal_without_facts() {
+    let mut place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
+    place.space.room = 0;
+    assert!(place.retract("a", "k", None) && place.retract("a", "l", None));
+    assert_eq!(place.assert("a", "m", "1", None).fact.map(|fact| fact.seq), Some(5));
+    let place = place.anew();
+    assert_eq!(place.assert("a", "n", "1", None).fact.map(|fact| fact.seq), Some(6));
 }

@@ -2,7 +2,7 @@
 
 use super::super::{Dataspace, FactStatement, InvalidFact};
 use super::killed::{carry_out, dies_at, points_in};
-use super::power::cut_power;
+use super::torn::cut_power;
 use super::{Place, step};
 use crate::Error;
 use raymond_model::time::Timestamp;

@@ -1,8 +1,9 @@
-//! Forged entries of the change log, and other things in the places of facts: none is believed, and none is in the way.
+//! Forged lines of the journal: none is believed, and none is in the way.
 
-use super::power::cut_power;
-use super::{Place, step};
+use super::{Place, at, step};
+use crate::dataspace::state::{LoggedChange, NamedChange};
 use crate::proof::ProofKey;
+use crate::record::frame;
 
 fn place() -> Place {
     let mut place = Place::new();
@@ -12,130 +13,112 @@ fn place() -> Place {
     place
 }
 
+/// Returns a change by somebody who has another key, or none.
+fn by_other(seq: u64, (label, key): (&str, &str), change: LoggedChange) -> [String; 2] {
+    let change = NamedChange::new(label, key, change);
+    let other = ProofKey::new("other");
+    [None, Some(&other)].map(|key| frame(seq, &change, key).expect("a line"))
+}
+
 /// Returns lines that no writer has written.
-fn forged() -> Vec<String> {
-    let fact = |label: &str, key: &str, seq: u64| {
-        format!(
-            "{{\"label\":\"{label}\",\"key\":\"{key}\",\"value\":\"evil\",\"seq\":{seq},\"source\":\"x\",\"proof\":\"{}\"}}",
-            "0".repeat(64)
-        )
-    };
-    let long = "k".repeat(300);
-    let own = "{\"run\":\"r\",\"agent\":\"main\",\"step\":7}";
-    let mut lines = vec![
-        format!("[3,\"a\",\"k\",{{\"asserted\":{{\"fact\":{}}}}}]", fact("a", "k", 3)),
-        format!("[3,\"c\",\"k\",{{\"asserted\":{{\"fact\":{}}}}}]", fact("c", "k", 3)),
-        format!("[3,\"c\",\"k\",{{\"asserted\":{{\"fact\":{}}}}}]", fact("a", "k", 1)),
-        format!("[3,\"c\",\"k\",{{\"claimed\":{{\"fact\":{},\"step\":{own}}}}}]", fact("c", "k", 1)),
-        format!("[3,\"../../x\",\"{long}\",{{\"retracted\":{{\"seq\":1}}}}]"),
-        "[3,\"\",\"k\",{\"retracted\":{\"seq\":1}}]".to_owned(),
-        "[3,\"x\",\"k\",{\"retracted\":{\"seq\":1,\"step\":{\"run\":\"../r\",\"agent\":\"main\",\"step\":1}}}]"
-            .to_owned(),
-        "[3,\"a\",\"k\",{\"none\":{}}]".to_owned(),
-        "[3,\"a\",\"k\",{}]".to_owned(),
-        "[18446744073709551615,\"a\",\"k\"]".to_owned(),
-        "{}".to_owned(),
-        String::new(),
-    ];
-    lines.push(lines.concat());
+fn forged(place: &Place) -> Vec<String> {
+    let state = place.space.current().expect("read").state.clone();
+    let mut fact = state.held("a", "k").cloned().expect("it holds");
+    let retracted = || LoggedChange::Retracted { seq: 1, step: None };
+    let mut lines = place.lines();
+    lines.push(lines[1].replace("\"seq\":1,", "\"seq\":3,"));
+    lines.extend(["{}", "x", "\0\0", ""].map(str::to_owned));
+    for seq in [3, 3_000, u64::MAX] {
+        lines.extend(by_other(seq, ("a", "k"), retracted()));
+        lines.extend(by_other(seq, ("q", "q"), retracted()));
+        fact.value = "evil".to_owned();
+        fact.seq = seq;
+        let asserted = LoggedChange::Asserted { fact: fact.clone(), step: None };
+        lines.extend(by_other(seq, ("a", "k"), asserted.clone()));
+        lines.extend(by_other(seq, ("c", "k"), asserted));
+        let step = step("r", 7);
+        let claimed = LoggedChange::Claimed { fact: fact.clone(), step, next: None };
+        lines.extend(by_other(seq, ("a", "k"), claimed));
+        let run = super::step("r", 1).run;
+        lines.extend(by_other(seq, ("", ""), LoggedChange::RunEnded { run }));
+    }
     lines
 }
 
 #[test]
-fn forged_entry_is_not_believed() {
-    for line in forged() {
-        for cut in [false, true] {
-            let place = place();
-            let text = std::fs::read_to_string(place.path("changes")).expect("read");
-            std::fs::write(place.path("changes"), format!("{text}{line}\n")).expect("written");
-            if cut && !line.ends_with("\"k\"]") {
-                cut_power(&place);
-            }
-            place.assert("d", "k", "1", Some(&step("r", 1)));
-            assert_eq!(place.holds(), ["a k=1", "b k=1", "d k=1"], "{line} {cut}");
-            for label in ["a", "b", "d"] {
-                assert_eq!(place.fact(label, "k").map(|fact| fact.value), Some("1".into()));
-            }
-            assert_eq!(place.space.claimed(&step("r", 7)).expect("read"), None);
-        }
+fn forged_line_is_not_believed() {
+    for line in forged(&place()) {
+        let place = place();
+        let mut lines = place.lines();
+        let is_replayed = lines.last() == Some(&line);
+        lines.push(line.clone());
+        place.write_lines(&lines);
+        let place = place.anew();
+        let listing = place.space.facts().expect("listed");
+        assert_eq!(
+            (listing.facts.len(), listing.warnings.len()),
+            (2, usize::from(!is_replayed)),
+            "{line}"
+        );
+        place.assert("d", "k", "1", Some(&step("r", 1)));
+        let facts = place.space.facts().expect("listed").facts;
+        let facts: Vec<_> =
+            facts.iter().map(|fact| (&*fact.label, &*fact.value, fact.seq)).collect();
+        assert_eq!(facts, [("a", "1", 1), ("b", "1", 2), ("d", "1", 3)], "{line}");
+        assert_eq!(place.space.claimed(&step("r", 7)).expect("read"), None);
     }
 }
 
 #[test]
-fn forged_fact_in_front_of_changes_is_read_from_its_file() {
-    let mut place = place();
-    place.space.room = 0;
-    place.assert("c", "k", "1", None);
-    let changes = place.path("changes");
-    let text = std::fs::read_to_string(&changes).expect("read");
-    assert!(text.lines().nth(1).expect("a fact").starts_with('{'), "{text}");
-    std::fs::write(&changes, text.replacen("\"value\":\"1\"", "\"value\":\"2\"", 1))
-        .expect("forged");
-    for label in ["a", "b"] {
-        assert_eq!(place.fact(label, "k").map(|fact| fact.value), Some("1".into()));
-    }
-}
-
-#[test]
-fn blocked_place_of_a_fact_blocks_no_other_change() {
+fn unsound_change_with_a_proof_is_not_believed() {
     let place = place();
-    std::fs::create_dir_all(place.path("facts/c/k.json/x")).expect("in the way");
-    let what = super::FactStatement {
-        label: "c",
-        key: "k",
-        value: "1",
-        source: "test",
-        at: raymond_model::time::Timestamp(1),
-    };
-    for _ in 0..2 {
-        place.space.assert(what, None).expect_err("a directory is in the way");
+    let fact =
+        place.space.current().expect("read").state.held("a", "k").cloned().expect("it holds");
+    let long = "k".repeat(300);
+    let retracted = || LoggedChange::Retracted { seq: 1, step: None };
+    let asserted = || LoggedChange::Asserted { fact: fact.clone(), step: None };
+    let names = [("c", "k", asserted()), ("../x", &*long, retracted()), ("", "k", retracted())];
+    for (label, key, change) in names {
+        let change = NamedChange::new(label, key, change);
+        let mut lines = place.lines();
+        lines.push(frame(3, &change, place.space.key.as_ref()).expect("a line"));
+        place.write_lines(&lines);
+        assert_eq!(place.space.facts().expect("listed").facts.len(), 2);
+        lines.pop();
+        place.write_lines(&lines);
     }
-    assert!(place.assert("d", "k", "1", None).is_new);
-    cut_power(&place);
-    place.assert("e", "k", "1", None);
-    let listing = place.space.facts().expect("listed");
-    assert_eq!((listing.facts.len(), listing.warnings.len()), (4, 1), "{listing:?}");
-    assert_eq!(place.space.labelled("c").expect("listed").facts, []);
+    assert_eq!(place.holds(), ["a k=1", "b k=1"]);
 }
 
 #[test]
-fn label_whose_directory_is_a_link_or_a_file_is_left_alone_and_blocks_no_other() {
+fn facts_of_another_user_are_kept_in_a_new_journal() {
     let mut place = place();
-    let elsewhere = tempfile::tempdir().expect("a directory");
-    let victim = elsewhere.path().join("k.json");
-    std::fs::write(&victim, "mine").expect("written");
-    std::fs::remove_dir_all(place.path("facts/a")).expect("removed");
-    std::os::unix::fs::symlink(elsewhere.path(), place.path("facts/a")).expect("linked");
-    std::os::unix::fs::symlink("loop", place.path("facts/loop")).expect("linked");
-    std::fs::remove_dir_all(place.path("facts/b")).expect("removed");
-    std::fs::write(place.path("facts/b"), "a file").expect("written");
-    let text = std::fs::read_to_string(place.path("changes")).expect("read");
-    let retraction = "[3,\"a\",\"k\",{\"retracted\":{\"seq\":1}}]\n";
-    std::fs::write(place.path("changes"), format!("{text}{retraction}")).expect("forged");
-    assert!(place.assert("c", "k", "1", None).is_new);
-    place.space.retract("a", "k", None).expect_err("it is a link");
+    let own = place.space.clone();
+    place.space = at(place.dir.path()).with_key(&ProofKey::new("other"));
     place.space.room = 0;
-    assert!(place.assert("d", "k", "1", None).is_new, "the log begins anew");
-    cut_power(&place);
     let listing = place.space.facts().expect("listed");
-    assert_eq!(listing.facts.len(), 2, "{listing:?}");
-    assert_eq!(listing.warnings.len(), 3, "{listing:?}");
-    assert!(place.assert("e", "k", "1", None).is_new);
-    assert_eq!(std::fs::read_to_string(victim).expect("read"), "mine");
+    assert!(listing.facts.is_empty() && listing.warnings.len() == 3, "{listing:?}");
+    assert!(listing.warnings[1].contains("it has no proof that you or your runs wrote it"));
+    assert!(place.assert("a", "l", "theirs", None).is_new);
+    assert!(place.assert("a", "m", "theirs", None).is_new);
+    place.space = own;
+    let place = place.anew();
+    let values = place.space.facts().expect("listed").facts;
+    assert_eq!(values.iter().map(|fact| &*fact.label).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
-fn forged_number_leaves_numbers_to_others() {
+fn journal_that_is_no_plain_file_is_an_error() {
     let place = place();
-    let text = std::fs::read_to_string(place.path("changes")).expect("read");
-    let forged = format!("[{},\"q\",\"q\",{{\"retracted\":{{\"seq\":1}}}}]\n", u64::MAX - 2);
-    std::fs::write(place.path("changes"), format!("{text}{forged}")).expect("forged");
-    place.assert("c", "k", "1", None);
-    assert_eq!(place.fact("c", "k").map(|fact| fact.seq), Some(3));
+    std::fs::remove_file(place.path("facts")).expect("removed");
+    std::os::unix::fs::symlink("/dev/zero", place.path("facts")).expect("linked");
+    let error = place.space.facts().expect_err("a link").to_string();
+    assert!(error.contains("facts: cannot open: it is a symbolic link"), "{error}");
+    place.space.retract("a", "k", None).expect_err("a link");
 }
 
 #[test]
-fn end_of_a_run_without_files_waits_for_no_writer() {
+fn end_of_a_run_without_steps_waits_for_no_writer() {
     let place = place();
     let lock = std::fs::File::open(place.path("lock")).expect("opened");
     lock.lock().expect("locked");

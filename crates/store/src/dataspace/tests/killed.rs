@@ -1,7 +1,7 @@
 //! A writer that is killed at every possible point, and the same step again.
 
 use super::super::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
-use super::power::cut_power;
+use super::old::killed_store;
 use super::together::{child, tell, told};
 use super::{Place, step};
 use crate::fault::POINTS;
@@ -67,9 +67,9 @@ pub(super) fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool
 /// Returns the points that a step reaches in places like this, each with a count from 1.
 pub(super) fn points_in(place: fn() -> Place, deed: &str) -> Vec<(&'static str, u32)> {
     let deadly = |&(point, time): &(&str, u32)| dies_at(&place(), deed, point, time);
-    let own = POINTS
-        .into_iter()
-        .filter(|point| point.starts_with("dataspace.") || point.starts_with("replace."));
+    let own = POINTS.into_iter().filter(|point| {
+        ["dataspace.", "replace.", "migrate."].iter().any(|own| point.starts_with(own))
+    });
     own.flat_map(|point| {
         (1..=6).map(move |time| (point, time)).take_while(deadly).collect::<Vec<_>>()
     })
@@ -80,27 +80,27 @@ fn points(deed: &str) -> Vec<(&'static str, u32)> {
     points_in(|| Place::with(&[("a", "k", "1")]), deed)
 }
 
-/// Returns a place in which all changes have to be made again, after a power cut.
-fn place_without_power() -> Place {
-    let place = Place::with(&[("b", "k", "old"), ("a", "k", "0")]);
-    place.retract("b", "k", None);
-    std::fs::remove_file(place.path("changes")).expect("removed");
-    std::fs::remove_file(place.path("facts/a/k.json")).expect("removed");
-    place.assert("a", "k", "1", None);
-    cut_power(&place);
-    place
-}
-
 #[test]
-fn step_repeated_after_kill_in_recovery_gives_same_result() {
+fn step_repeated_after_kill_in_migration_gives_same_result() {
     for (deed, left) in DEEDS.into_iter().zip(LEFT) {
-        let points = points_in(place_without_power, deed);
-        assert!(points.contains(&("replace.written", 2)), "{deed}: {points:?}");
+        let points = points_in(killed_store, deed);
+        for point in [
+            ("migrate.noted", 1),
+            ("migrate.aside", 1),
+            ("migrate.begun", 1),
+            ("migrate.removed", 3),
+            ("replace.written", 3),
+            ("dataspace.noted", 1),
+        ] {
+            assert!(points.contains(&point), "{deed}: {points:?}");
+        }
         for (point, time) in points {
-            let place = place_without_power();
+            let place = killed_store();
             assert!(dies_at(&place, deed, point, time));
+            let before = place.holds();
             carry_out(&place.space, deed);
             assert_eq!(place.holds(), left, "{deed}, {point}, {time}");
+            assert!(before == ["a k=1"] || before == left, "{deed}, {point}, {time}: {before:?}");
         }
     }
 }
@@ -112,9 +112,7 @@ fn step_repeated_after_kill_at_any_point_gives_same_result() {
         let said = carry_out(&whole.space, deed);
         assert_eq!(whole.holds(), left, "{deed}");
         let points = points(deed);
-        for point in
-            ["dataspace.written", "dataspace.noted", "dataspace.moved", "dataspace.applied"]
-        {
+        for point in ["dataspace.written", "dataspace.noted", "dataspace.applied"] {
             assert!(points.contains(&(point, 1)), "{deed}: {points:?}");
         }
         for (point, time) in points {

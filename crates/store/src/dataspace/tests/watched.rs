@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
 use super::super::{DataspaceWatcher, FactChanges};
-use super::{Place, facts, step};
+use super::{Place, at, facts, step};
 use raymond_model::fact::{Fact, FactChange, FactPattern, FactSelection, KnownFacts};
 
 /// A watcher that knows all changes it was told.
@@ -74,14 +74,6 @@ fn each_change_is_reported_once() {
     place.assert("a", "k", "4", None);
     assert_eq!(watcher.changes(&["b"]), NONE);
     assert_eq!(watcher.changes(&["a", "b"]), ["+a k=4"], "not watched meanwhile");
-    std::fs::write(place.path("facts/c"), "").expect("in the way of a directory");
-    let news =
-        watcher.watch.changes(&FactSelection::of_labels(&["c".to_owned()]), &facts([].iter()));
-    let warnings = news.expect("no error").warnings;
-    assert!(
-        warnings[0].contains("c: this is not a fact (it is not a directory of facts)"),
-        "{warnings:?}"
-    );
     place.retract("a", "k", None);
     assert_eq!(watcher.changes(&["a", "b"]), ["-a k"], "not watched meanwhile");
     place.assert("a", "k", "5", None);
@@ -127,7 +119,7 @@ fn new_generation_of_changes_file_loses_no_change() {
             watcher.changes(&["a"]);
             assert_eq!(watcher.known[0].value, value);
         }
-        let changes = place.path("changes").metadata().expect("there");
+        let changes = place.path("facts").metadata().expect("there");
         assert!(changes.len() < 1000);
         generations.insert(changes.ino());
     }
@@ -135,55 +127,45 @@ fn new_generation_of_changes_file_loses_no_change() {
 }
 
 #[test]
-fn last_change_is_reread_while_a_writer_holds_the_lock() {
+fn change_is_seen_while_a_writer_holds_the_lock() {
     let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
     let mut watcher = Watcher::of(&place);
     assert_eq!(watcher.changes(&["a"]), ["+a k=1", "+a l=1"]);
-    let (k, l) = (place.path("facts/a/k.json"), place.path("facts/a/l.json"));
-    let aside = place.dir.path().join("aside.json");
     place.retract("a", "k", None);
     let writer = File::options().append(true).open(place.path("lock")).expect("opened");
     writer.lock().expect("locked");
-    let line = "[4,\"a\",\"l\"]\n";
-    let changes = place.path("changes");
-    let text = std::fs::read_to_string(&changes).expect("read");
-    std::fs::write(&changes, text + line).expect("noted");
-    assert_eq!(watcher.changes(&["a"]), ["-a k"], "what another has finished is seen");
-    std::fs::rename(&l, &aside).expect("removed");
-    assert_eq!(watcher.changes(&["a"]), ["-a l"]);
-    std::fs::rename(&aside, &l).expect("put back");
-    assert_eq!(watcher.changes(&["a"]), ["+a l=1"]);
+    assert_eq!(watcher.changes(&["a"]), ["-a k"]);
     drop(writer);
     assert_eq!(watcher.changes(&["a"]), NONE);
-    std::fs::rename(&l, &k).expect("moved without a word");
-    assert_eq!(watcher.changes(&["a"]), NONE, "what has been written is not looked at again");
 }
 
 #[test]
-fn torn_line_is_awaited_and_damaged_fact_is_warned_of() {
+fn torn_line_is_awaited_and_damaged_line_is_warned_of() {
     let place = Place::with(&[("a", "k", "1")]);
     let mut watcher = Watcher::of(&place);
     watcher.changes(&["a"]);
-    let changes = place.path("changes");
-    let text = std::fs::read_to_string(&changes).expect("read");
-    let line = text.lines().last().expect("a change").to_owned() + "\n";
-    let line = line.replace("[1,", "[2,").replace("\"k\"", "\"l\"").replace(":1,", ":2,");
-    std::fs::write(&changes, format!("{text}{}", "x".repeat(line.len()))).expect("torn");
+    let text = std::fs::read_to_string(place.path("facts")).expect("read");
+    let other = at(place.dir.path());
+    let line = crate::record::frame(
+        2,
+        &crate::dataspace::state::NamedChange::new(
+            "a",
+            "k",
+            crate::dataspace::state::LoggedChange::Retracted { seq: 1, step: None },
+        ),
+        None,
+    );
+    let line = line.expect("a line") + "\n";
+    std::fs::write(place.path("facts"), format!("{text}{}", "x".repeat(line.len()))).expect("torn");
     assert_eq!(watcher.changes(&["a"]), NONE);
-    place.assert("a", "l", "1", None);
-    let text = text + &line;
-    assert_eq!(std::fs::read_to_string(&changes).expect("read"), text, "as long");
-    assert_eq!(watcher.changes(&["a"]), ["+a l=1"]);
-    std::fs::write(place.path("facts/a/k.json"), "{").expect("damaged");
+    std::fs::write(place.path("facts"), format!("{text}{line}")).expect("written");
+    assert_eq!(watcher.changes(&["a"]), ["-a k"]);
+    std::fs::write(place.path("facts"), format!("{text}{line}no line\n")).expect("damaged");
+    assert_eq!(watcher.changes(&["a"]), ["warned"]);
     assert_eq!(watcher.changes(&["a"]), NONE);
-    let text = text + "[3,\"a\",\"k\"]\n";
-    std::fs::write(&changes, &text).expect("told");
-    assert_eq!(watcher.changes(&["a"]), ["-a k", "warned"]);
-    assert_eq!(watcher.changes(&["a"]), NONE);
-    std::fs::write(&changes, format!("{text}no line\n")).expect("damaged");
-    assert_eq!(watcher.changes(&["a"]), ["warned"], "all is looked at again");
-    assert!(place.assert("a", "k", "2", None).is_new, "it mends the changes, too");
-    assert_eq!(watcher.changes(&["a"]), ["+a k=2"]);
+    assert!(other.facts().expect("listed").warnings[0].contains("facts:4: this is not a fact"));
+    assert!(place.assert("a", "k", "2", None).is_new);
+    assert_eq!(watcher.changes(&["a"]), ["+a k=2", "warned"]);
 }
 
 #[test]

@@ -1,13 +1,11 @@
-//! A fact as its file and the change log have it: with the further values that wait behind the present one.
+//! A fact as the journal has it: with the further values that wait behind the present one.
 //!
-//! The names of facts on disk: a person can read them, and they cannot lead elsewhere.
+//! The names of definitions on disk, and of facts in an old store: a person can read them, and they cannot lead
+//! elsewhere. Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal
+//! digits: `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
 //!
-//! Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal digits:
-//! `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
-//!
-//! Facts and definitions on the disk, with the proof that they were written with the user's key.
+//! Values in files, with the proof that they were written with the user's key.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::de::DeserializeOwned;
@@ -18,12 +16,15 @@ use raymond_model::fact::Fact;
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::time::Timestamp;
 
+/// Why a value that nobody has proven is not believed.
+pub(super) const UNPROVEN: &str = "it has no proof that you or your runs wrote it";
+
 /// The most values that wait behind one.
 const MAX_LATER: usize = 1000;
 
 /// A fact, and the values that follow it, each once the one before is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FactFile {
+pub(super) struct QueuedFact {
     pub(super) label: String,
     pub(super) key: String,
     pub(super) value: String,
@@ -45,10 +46,12 @@ pub(super) struct LaterValue {
     pub(super) at: Timestamp,
 }
 
-impl FactFile {
+impl QueuedFact {
     /// Returns the fact that holds.
     pub(super) fn fact(&self) -> Fact {
-        self.clone().into()
+        let Self { label, key, value, seq, source, at, later: _ } = self;
+        let (label, key, value) = (label.clone(), key.clone(), value.clone());
+        Fact { label, key, value, seq: *seq, source: source.clone(), at: *at }
     }
 
     /// Returns the number of the last change of the fact.
@@ -56,7 +59,7 @@ impl FactFile {
         self.later.last().map_or(self.seq, |last| last.seq)
     }
 
-    /// Returns the file with a further value.
+    /// Returns the fact with a further value.
     ///
     /// # Errors
     /// [`InvalidFact::Full`] if too many values wait, or too long ones.
@@ -69,26 +72,12 @@ impl FactFile {
         Ok(self)
     }
 
-    /// Returns the file once its value is taken; `None` if no value waits.
+    /// Returns the fact once its value is taken; `None` if no value waits.
     pub(super) fn without_first(&self) -> Option<Self> {
         let (first, later) = self.later.split_first()?;
         let LaterValue { value, seq, source, at } = first.clone();
         let (label, key) = (self.label.clone(), self.key.clone());
         Some(Self { label, key, value, seq, source, at, later: later.to_vec() })
-    }
-}
-
-impl From<Fact> for FactFile {
-    fn from(fact: Fact) -> Self {
-        let Fact { label, key, value, seq, source, at } = fact;
-        Self { label, key, value, seq, source, at, later: Vec::new() }
-    }
-}
-
-impl From<FactFile> for Fact {
-    fn from(file: FactFile) -> Self {
-        let FactFile { label, key, value, seq, source, at, later: _ } = file;
-        Self { label, key, value, seq, source, at }
     }
 }
 
@@ -102,36 +91,14 @@ pub(super) struct ProvenValue<T> {
 }
 
 impl<T: Serialize> ProvenValue<T> {
-    /// Returns a value with its proof; without a key there is no proof.
-    pub(super) fn new(value: T, key: Option<&ProofKey>, purpose: &str) -> serde_json::Result<Self> {
-        let proof = key.map_or(Ok(String::new()), |key| {
-            Ok::<_, serde_json::Error>(key.proof(purpose, &serde_json::to_vec(&value)?))
-        });
-        Ok(Self { value, proof: proof? })
-    }
-
-    /// Refuses a value whose proof does not hold; without a key, no value is refused.
-    pub(super) fn believed(&self, key: Option<&ProofKey>, purpose: &str) -> Result<(), String> {
-        let Some(key) = key else { return Ok(()) };
+    /// Returns the value if its proof holds; without a key, each value is believed.
+    pub(super) fn believed(self, key: Option<&ProofKey>, purpose: &str) -> Result<T, String> {
+        let Some(key) = key else { return Ok(self.value) };
         let content = serde_json::to_vec(&self.value).map_err(|error| placed_mistake(&error))?;
         if key.holds(purpose, &content, &self.proof) {
-            return Ok(());
+            return Ok(self.value);
         }
-        Err("it has no proof that you or your runs wrote it".to_owned())
-    }
-}
-
-impl<T: Serialize + DeserializeOwned> ProvenValue<T> {
-    /// Reads a value whose proof holds, and keeps the proof.
-    pub(super) fn read(
-        bytes: &[u8],
-        key: Option<&ProofKey>,
-        purpose: &str,
-    ) -> Result<Self, String> {
-        let proven =
-            serde_json::from_slice::<Self>(bytes).map_err(|error| placed_mistake(&error))?;
-        proven.believed(key, purpose)?;
-        Ok(proven)
+        Err(UNPROVEN.to_owned())
     }
 }
 
@@ -141,7 +108,9 @@ pub(super) fn close<T: Serialize>(
     key: Option<&ProofKey>,
     purpose: &str,
 ) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(&ProvenValue::new(value, key, purpose)?)
+    let text = serde_json::to_vec(value)?;
+    let proof = key.map(|key| key.proof(purpose, &text)).unwrap_or_default();
+    serde_json::to_vec(&ProvenValue { value, proof })
 }
 
 /// Reads a value whose proof holds; without a key, reads the value as it is.
@@ -150,7 +119,9 @@ pub(super) fn open<T: Serialize + DeserializeOwned>(
     key: Option<&ProofKey>,
     purpose: &str,
 ) -> Result<T, String> {
-    ProvenValue::read(bytes, key, purpose).map(|proven| proven.value)
+    let proven: ProvenValue<T> =
+        serde_json::from_slice(bytes).map_err(|error| placed_mistake(&error))?;
+    proven.believed(key, purpose)
 }
 
 /// The most bytes of a name on disk, without its ending.
@@ -212,18 +183,6 @@ pub(super) fn of_label(label: &str) -> Result<String, InvalidFact> {
 /// Returns the name of the file of a key, without its ending.
 pub(super) fn of_key(key: &str) -> Result<String, InvalidFact> {
     short("key", key)
-}
-
-/// Returns the name of the file of a key like [`of_key`]; a plain key is its own name.
-pub(super) fn of_borrowed_key(key: Cow<'_, str>) -> Result<Cow<'_, str>, InvalidFact> {
-    let is_own_name = (1..=MAX_NAME).contains(&key.len())
-        && key.bytes().enumerate().all(|(place, byte)| is_plain(place, byte));
-    if is_own_name { Ok(key) } else { of_key(&key).map(Cow::Owned) }
-}
-
-/// Returns the name of a file of a fact without its ending.
-pub(super) fn stem(file: &str) -> Option<&str> {
-    file.strip_suffix(".json")
 }
 
 /// Refuses a value that is too large.
@@ -326,7 +285,6 @@ mod name_tests {
         #[test]
         fn different_texts_have_different_names(a in "\\PC{0,8}", b in "\\PC{0,8}") {
             prop_assert_eq!(encode(&a) == encode(&b), a == b);
-            prop_assert_eq!(of_borrowed_key(Cow::Borrowed(&a)), Ok(Cow::Owned(encode(&a))));
         }
 
         #[test]

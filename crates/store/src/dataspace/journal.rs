@@ -1,0 +1,345 @@
+//! The journal of the facts: one writer at a time appends changes, and each process folds what it has not read yet.
+//!
+//! A line is framed like a record of a run's journal, with the number of its change. A last line without its end is
+//! torn and was never acknowledged: readers leave it, and the next writer cuts it off. Any other line that is not a
+//! change, or has no proof, is ignored with a warning until its fact is changed. When the changes have outgrown the facts
+//! that the file begins with, a new file takes its place.
+
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::fact::UNPROVEN;
+use super::state::{FactState, NamedChange};
+use super::{Dataspace, damaged};
+use crate::fault::point;
+use crate::proof::ProofKey;
+use crate::record::{self, FORMAT, RecordError};
+use crate::{Error, files, plain_file};
+use raymond_model::json_mistake::placed_mistake;
+
+/// The most that is read at once, in bytes.
+const MAX_READ: u64 = 1024 * 1024 * 1024;
+
+/// The poll interval of the lock for a caller that may be told to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The journal as far as it has been read.
+#[derive(Debug, Default)]
+pub(super) struct FactJournal {
+    file: Option<File>,
+    /// The end of the last whole line, in bytes.
+    end: u64,
+    /// The end of the changes that the file begins with, in bytes.
+    begun: u64,
+    /// Their number.
+    first: Option<u64>,
+    lines: u64,
+    pub(super) state: FactState,
+    pub(super) ignored: Vec<IgnoredLine>,
+    /// True if a change is missing in front of another one, or cannot be read.
+    has_gap: bool,
+    /// Another number for each content.
+    pub(super) version: u64,
+}
+
+/// A line that is not believed.
+#[derive(Debug, Default)]
+pub(super) struct IgnoredLine {
+    pub(super) warning: String,
+    name: LineName,
+    /// The line, if it is a whole one: another user may have written it.
+    text: Option<String>,
+}
+
+/// The names in a line that nobody has proven.
+#[derive(Debug, Default, Deserialize)]
+struct LineName {
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    key: String,
+}
+
+impl IgnoredLine {
+    /// Returns what is known of something that cannot be changed here.
+    pub(super) fn of(warning: String) -> Self {
+        Self { warning, ..Self::default() }
+    }
+
+    pub(super) fn is_about(&self, label: &str, key: &str) -> bool {
+        (&*self.name.label, &*self.name.key) == (label, key)
+    }
+}
+
+impl FactJournal {
+    /// Reads the lines that were appended since, or the whole file if it is another one.
+    fn advance(&mut self, path: &Path, key: Option<&ProofKey>) -> Result<(), Error> {
+        let failed = || Error::io("read", path);
+        let there = match path.symlink_metadata() {
+            Ok(there) => there,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.replace(FactState::default(), Vec::new());
+                return Ok(());
+            }
+            Err(error) => return Err(failed()(error)),
+        };
+        let id = |found: &std::fs::Metadata| (found.dev(), found.ino());
+        let own = self.file.as_ref().map(File::metadata).transpose().map_err(failed())?;
+        if own.is_none_or(|own| id(&own) != id(&there) || own.len() < self.end) {
+            let file = plain_file::open(path).map_err(Error::io("open", path))?;
+            self.replace(FactState::default(), Vec::new());
+            self.file = Some(file);
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        let length = file.metadata().map_err(failed())?.len();
+        if length == self.end {
+            return Ok(());
+        }
+        let bytes = read(file, self.end, length).map_err(failed())?;
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let whole = line.strip_suffix(b"\n");
+            if let Some(found) = record::newer_format(line) {
+                return Err(Error::Newer { path: path.to_owned(), found, known: FORMAT });
+            }
+            let Some(whole) = whole else { break };
+            self.end += line.len() as u64;
+            self.add(whole, (key, path));
+        }
+        self.version += 1;
+        Ok(())
+    }
+
+    fn add(&mut self, line: &[u8], (key, path): (Option<&ProofKey>, &Path)) {
+        self.lines += 1;
+        let framed = record::framed(line).map_err(|flaw| flaw.to_string());
+        let change = framed.and_then(|(seq, text)| {
+            if key.is_some_and(|key| !record::is_proven(text, key)) {
+                return Err(UNPROVEN.to_owned());
+            }
+            if seq < self.state.last {
+                return Err(RecordError::Order { found: seq }.to_string());
+            }
+            let change: NamedChange =
+                serde_json::from_str(text).map_err(|error| placed_mistake(&error))?;
+            if change.is_sound(seq) { Ok((seq, change)) } else { Err("it is not sound".to_owned()) }
+        });
+        match change {
+            Ok((seq, change)) => {
+                self.has_gap |= self.first.is_some() && seq > self.state.last.saturating_add(1);
+                self.first.get_or_insert(seq);
+                self.ignored.retain(|line| !line.is_about(&change.label, &change.key));
+                self.state.apply(seq, change);
+            }
+            Err(why) => {
+                self.has_gap = true;
+                let text = String::from_utf8_lossy(line);
+                let name = serde_json::from_str(&text).unwrap_or_default();
+                let text = record::framed(line).is_ok().then(|| text.into_owned());
+                let place = format!("{}:{}", path.display(), self.lines);
+                self.ignored.push(IgnoredLine { warning: damaged(&place, &why), name, text });
+            }
+        }
+        if self.first.is_none_or(|first| first == self.state.last) {
+            self.begun = self.end;
+        }
+    }
+
+    /// Takes a state that no journal has.
+    pub(super) fn replace(&mut self, state: FactState, ignored: Vec<IgnoredLine>) {
+        let is_other = self.file.is_some() || self.state != state;
+        let version = self.version + u64::from(is_other);
+        *self = Self { state, ignored, version, ..Self::default() };
+    }
+
+    /// Returns the number of the last change; 0 if the changes before it are not all there.
+    pub(super) fn last_whole(&self) -> u64 {
+        if self.has_gap { 0 } else { self.state.last }
+    }
+}
+
+/// Returns the text of changes, each a line with the number of its change.
+pub(super) fn text<'change>(
+    changes: impl IntoIterator<Item = (u64, &'change NamedChange)>,
+    (key, path): (Option<&ProofKey>, &Path),
+) -> Result<String, Error> {
+    let mut text = String::new();
+    for (seq, change) in changes {
+        let line = record::frame(seq, change, key).map_err(std::io::Error::other);
+        text.push_str(&line.map_err(Error::io("write", path))?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
+    let length = to - from;
+    if length > MAX_READ {
+        return Err(std::io::Error::other(format!("it is longer than {MAX_READ} bytes")));
+    }
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    match file.read_exact_at(&mut bytes, from) {
+        // It has been cut off meanwhile.
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Vec::new()),
+        read => read.map(|()| bytes),
+    }
+}
+
+/// Opens the journal to append to it.
+fn open_end(path: &Path) -> Result<File, Error> {
+    let file = plain_file::open_with(path, files::private().append(true));
+    file.map_err(Error::io("open", path))
+}
+
+/// The journal in the hands of its one writer.
+pub(super) struct FactWriter<'space> {
+    pub(super) space: &'space Dataspace,
+    _lock: File,
+}
+
+impl Dataspace {
+    /// Returns the journal, read up to its present end.
+    pub(super) fn advanced(&self) -> Result<MutexGuard<'_, FactJournal>, Error> {
+        let mut journal = self.unread();
+        journal.advance(&self.path_of_journal(), self.key.as_ref())?;
+        Ok(journal)
+    }
+
+    /// Returns the journal as far as it was read.
+    pub(super) fn unread(&self) -> MutexGuard<'_, FactJournal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is no other writer, and cuts off what the last one has left torn.
+    pub(super) fn write(&self) -> Result<FactWriter<'_>, Error> {
+        let written = self.write_within(None)?;
+        written.ok_or_else(|| Error::io("lock", &self.lock())(ErrorKind::TimedOut.into()))
+    }
+
+    /// Waits for a while until there is no other writer, as [`write`](Self::write) does; `None` if there still is one.
+    pub(super) fn write_within(
+        &self,
+        longest: Option<Duration>,
+    ) -> Result<Option<FactWriter<'_>>, Error> {
+        files::make_dir(&self.path)?;
+        let path = self.lock();
+        let mut options = files::private();
+        options.read(true).write(true).create(true).truncate(false);
+        let lock = plain_file::open_with(&path, &mut options).map_err(Error::io("open", &path))?;
+        if !self.wait_for(&lock, longest).map_err(Error::io("lock", &path))? {
+            return Ok(None);
+        }
+        self.migrate()?;
+        let writer = FactWriter { space: self, _lock: lock };
+        writer.recover()?;
+        Ok(Some(writer))
+    }
+
+    /// Waits until the lock is free, or until the caller is told to end; returns false if it takes longer.
+    fn wait_for(&self, lock: &File, longest: Option<Duration>) -> std::io::Result<bool> {
+        if self.ends.is_none() && longest.is_none() {
+            return lock.lock().map(|()| true);
+        }
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock)
+                    if longest.is_some_and(|time| start.elapsed() > time) =>
+                {
+                    return Ok(false);
+                }
+                Err(TryLockError::WouldBlock) => self.pause(POLL_INTERVAL)?,
+            }
+        }
+    }
+
+    /// Waits for a moment.
+    ///
+    /// # Errors
+    /// An error of the kind `Interrupted` if the caller is told to end.
+    pub(super) fn pause(&self, time: Duration) -> std::io::Result<()> {
+        let start = Instant::now();
+        loop {
+            if self.ends.as_ref().is_some_and(|ends| ends.load(Ordering::Relaxed)) {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            if start.elapsed() >= time {
+                return Ok(());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Begins a journal in place of any other, with changes that make this state, all of them durable.
+    pub(super) fn begin(&self, state: &FactState, kept: &[IgnoredLine]) -> Result<(), Error> {
+        let path = self.path_of_journal();
+        let changes: Vec<NamedChange> = state.changes().collect();
+        let changes = changes.iter().map(|change| (state.last, change));
+        let mut text = text(changes, (self.key.as_ref(), &path))?;
+        for line in kept.iter().filter_map(|line| line.text.as_ref()) {
+            text.extend([line, "\n"]);
+        }
+        files::replace(&path, text.as_bytes())
+    }
+}
+
+impl FactWriter<'_> {
+    /// Cuts off a torn line, and begins a journal that has grown long anew.
+    pub(super) fn recover(&self) -> Result<(), Error> {
+        let path = self.space.path_of_journal();
+        let journal = self.space.advanced()?;
+        let Some(file) = &journal.file else { return self.space.begin(&FactState::default(), &[]) };
+        let failed = || Error::io("write", &path);
+        if file.metadata().map_err(failed())?.len() > journal.end {
+            open_end(&path)?.set_len(journal.end).map_err(failed())?;
+        }
+        if journal.end - journal.begun > self.space.room.max(journal.begun) {
+            self.space.begin(&journal.state, &journal.ignored)?;
+        }
+        Ok(())
+    }
+
+    /// Makes what others have appended durable, too: one of them may have been killed before it did.
+    pub(super) fn sync(&self) -> Result<(), Error> {
+        let path = self.space.path_of_journal();
+        open_end(&path)?.sync_data().map_err(Error::io("sync", &path))
+    }
+
+    /// Appends the next change, which is durable when this returns.
+    pub(super) fn append(&self, change: &NamedChange) -> Result<(), Error> {
+        let last = self.space.advanced()?.state.last;
+        self.write(&[(last.saturating_add(1), change)], true)?;
+        point("dataspace.applied");
+        Ok(())
+    }
+
+    /// Appends changes; those that are durable elsewhere need not be durable here.
+    pub(super) fn write(
+        &self,
+        changes: &[(u64, &NamedChange)],
+        durable: bool,
+    ) -> Result<(), Error> {
+        let path = self.space.path_of_journal();
+        let text = text(changes.iter().copied(), (self.space.key.as_ref(), &path))?;
+        let mut file = open_end(&path)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| {
+            if !durable {
+                return Ok(());
+            }
+            point("dataspace.written");
+            file.sync_data()?;
+            point("dataspace.noted");
+            Ok(())
+        });
+        written.map_err(Error::io("append to", &path))?;
+        self.space.advanced().map(drop)
+    }
+}

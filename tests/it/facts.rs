@@ -133,8 +133,8 @@ fn damaged_change_is_reported_until_its_fact_is_asserted_again() {
     let test = Test::new();
     test.raymond(&["signal", "a"]).ok();
     test.raymond(&["signal", "b"]).ok();
-    let text = std::fs::read_to_string(file(&test, "facts")).expect("read");
-    let damaged = text.replacen("\"source\":\"signal\"", "\"source\":\"nobody\"", 1);
+    let stored = std::fs::read_to_string(file(&test, "facts")).expect("read");
+    let damaged = stored.replacen("\"source\":\"signal\"", "\"source\":\"nobody\"", 1);
     std::fs::write(file(&test, "facts"), damaged).expect("damaged");
     let shown = test.raymond(&["facts"]);
     shown.ok().stdout_has("b ").stdout_lacks("nobody").stderr_has(
@@ -181,11 +181,11 @@ fn restore(test: &Test) {
         let folder = file(test, "facts").join(label.file_name());
         std::fs::create_dir_all(&folder).expect("made");
         for fact in std::fs::read_dir(label.path()).expect("facts").flatten() {
-            let text = std::fs::read_to_string(fact.path()).expect("a fact");
-            let proof = key.proof("fact", text.as_bytes());
-            let text = text.strip_suffix('}').expect("a fact");
-            let text = format!("{text},\"proof\":\"{proof}\"}}");
-            std::fs::write(folder.join(fact.file_name()), text).expect("written");
+            let stored = std::fs::read_to_string(fact.path()).expect("a fact");
+            let proof = key.proof("fact", stored.as_bytes());
+            let body = stored.strip_suffix('}').expect("a fact");
+            let proven = format!("{body},\"proof\":\"{proof}\"}}");
+            std::fs::write(folder.join(fact.file_name()), proven).expect("written");
         }
     }
     std::fs::copy(from.join("changes"), file(test, "changes")).expect("copied");

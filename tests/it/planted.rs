@@ -124,8 +124,8 @@ fn facts_are_read_and_planted_lines_and_files_are_named() {
     test.raymond(&["signal", "go", "--key", "first", "--value", "no"]).ok();
     let space = test.dir().join("dataspace");
     let journal = space.join("facts");
-    let text = std::fs::read(&journal).expect("facts");
-    std::fs::write(&journal, [&text[..], b"\0\xff{\n{}\n"].concat()).expect("written");
+    let stored = std::fs::read(&journal).expect("facts");
+    std::fs::write(&journal, [&stored[..], b"\0\xff{\n{}\n"].concat()).expect("written");
     let mut live = test.spawn(&["p.lisp", "--on-wait=stay"]);
     live.wait_stderr("facts:3: this is not a fact (it does not end with its checksum)");
     let listed = test.raymond(&["facts"]);

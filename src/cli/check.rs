@@ -28,7 +28,7 @@ use crate::language::turn_options::HINT_CODES;
 use crate::plain_file::replace::FileReplacement;
 use crate::runtime::check::{has_gateway, missing_program, stray_manifest};
 use crate::runtime::error::WorkflowErrors;
-use crate::runtime::workflow::above;
+use crate::runtime::workflow::folder_within_root;
 use crate::store::dataspace::Dataspace;
 use crate::store::workflow::WorkflowDir;
 use crate::{plain_file, runtime};
@@ -203,17 +203,14 @@ impl InspectedWorkflow {
     /// # Errors
     /// [`Error`] if there is none, or the path is no workflow.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let scope = |folder: &Path| {
-            let opened = WorkflowDir::open(folder).map(within_root).and_then(|scope| {
-                let repository = scope.root().ancestors().find(|above| above.join(".git").exists());
-                let repository = repository.map(Path::to_owned);
-                repository.map_or(Ok(scope.clone()), |root| scope.with_workspace(&root))
-            });
-            opened.map(|scope| scope.shown_as(folder)).map_err(|error| Error::Io {
-                doing: "open the directory",
-                path: folder.to_owned(),
-                error,
-            })
+        let scope = |folder: &Path| -> Result<WorkflowDir, Error> {
+            let scope = folder_within_root(folder)?;
+            let repository = scope.root().ancestors().find(|above| above.join(".git").exists());
+            let repository = repository.map(Path::to_owned);
+            let opened = repository.map_or(Ok(scope.clone()), |root| scope.with_workspace(&root));
+            let (doing, path) = ("open the directory", folder.to_owned());
+            let scope = opened.map_err(|error| Error::Io { doing, path, error })?;
+            Ok(scope.shown_as(folder).read_once())
         };
         if path.is_dir() {
             return Ok(Self { scope: scope(path)?, entry: None });
@@ -260,11 +257,4 @@ impl InspectedWorkflow {
         let whole: PathBuf = path.components().collect();
         whole.display().to_string()
     }
-}
-
-/// Returns a folder of the run's root that it lies in, so that tags lead from there to other folders.
-fn within_root(scope: WorkflowDir) -> WorkflowDir {
-    let root = above(scope.root())
-        .and_then(|(root, folder)| WorkflowDir::open(&root).ok()?.below(&folder).ok());
-    root.unwrap_or(scope)
 }

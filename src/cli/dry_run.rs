@@ -18,7 +18,7 @@ use crate::domain::printable::printable;
 use crate::domain::settings::AnswererKind;
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::start_plan::{PlannedState, StartPlan, plan};
-use crate::runtime::{self, RunRequest, RunStarter, directories};
+use crate::runtime::{self, RunStarter, directories};
 use crate::store::layout::RunsRoot;
 
 /// The most lines and bytes of the prompt that are shown.
@@ -30,11 +30,8 @@ const MAX_SHOWN_BYTES: usize = 1000;
 /// # Errors
 /// [`Error`] if no run of the workflow could begin.
 pub(super) fn dry_run(args: &RunArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
-    let (workflow, program) = match target::resolve(&args.target, root)? {
-        RunTarget::Workflow(workflow) => (*workflow, None),
-        RunTarget::Defined(defined) => {
-            (target::defined_workflow(root, &defined)?, Some(defined.text))
-        }
+    let workflow = match target::resolve(&args.target, root)? {
+        RunTarget::Workflow(workflow) => *workflow,
         RunTarget::Run(id) => {
             let why = format!(
                 "--dry-run shows what the start of a workflow would do, and {id} is a run; `raymond status {id}` shows it"
@@ -43,10 +40,7 @@ pub(super) fn dry_run(args: &RunArgs, root: &RunsRoot) -> Result<CliExitCode, Er
         }
     };
     let settings = settings::new(args, &workflow)?;
-    let id = args.new_run.id.clone();
-    let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
-    let git_exchange = settings::git_exchange(&args.new_run)?;
-    let request = RunRequest { id, input, program, no_check, engine: None, git_exchange };
+    let request = settings::request(&args.new_run, None)?;
     let starter = RunStarter {
         state: directories::user_state()?,
         confirmation: person::trust_origin(&args.options.consent),
@@ -187,7 +181,6 @@ fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
             "session": "fresh",
         })
     });
-    let state = |state: &PlannedState| json!({ "state": state.name, "kind": state.kind, "model": state.model });
     let refusal = |error: &runtime::Error| json!({ "message": error.to_string(), "exit_code": super::exit::of_runtime(error).code() });
     let cost = least_cost(plan).map(|least| {
         json!({
@@ -198,7 +191,7 @@ fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
         })
     });
     json!({
-        "first": state(&plan.first),
+        "first": plan.first,
         "asks": plan.asks,
         "prompt": prompt,
         "answerer": {
@@ -208,9 +201,9 @@ fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
             "cassette": plan.settings.cassette.as_ref().map(|cassette| &cassette.path),
             "until": plan.settings.replayed_part().map(|(_, until)| until),
         },
-        "settings": rows.iter().map(|row| json!({ "name": row.name, "value": row.value, "origin": row.origin })).collect::<Vec<_>>(),
-        "trust": { "needed": plan.trust.is_needed, "given": plan.trust.is_given, "requests": plan.trust.requests },
-        "states": plan.states.iter().map(state).collect::<Vec<_>>(),
+        "settings": rows,
+        "trust": plan.trust,
+        "states": plan.states,
         "cost": cost,
         "warnings": plan.warnings,
         "refusals": plan.refusals.iter().map(refusal).collect::<Vec<_>>(),

@@ -15,8 +15,8 @@ use crate::engine::connect::{ServedEngine, ServingOptions};
 use crate::engine::{Engine, EngineAddress};
 use crate::process::ancestry::ActingAgent;
 use crate::process::helper_environment::FACTS_ENGINE;
+use crate::runtime::directories;
 use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine, facts_of};
-use crate::runtime::{directories, user_config};
 use crate::store::dataspace::Dataspace;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunsRoot;
@@ -277,7 +277,7 @@ pub(super) fn address(dir: &DirArgs) -> Result<Option<String>, Error> {
         (_, Some(engine)) => Ok(Some(engine.to_owned())),
         (Some(_), None) => Ok(None),
         (None, None) if person::acting_agent().is_some() => Ok(None),
-        (None, None) => Ok(user_config::read()?.engine),
+        (None, None) => Ok(directories::user_config()?.engine),
     }
 }
 

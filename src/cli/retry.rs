@@ -45,7 +45,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
             let mut graphs = graph_setup(None);
             graphs.migrate = true;
             check_retry(&root, &run, &selection, &graphs, &directories::user_state()?)?;
-            edited = Some(seals::edited_files(&root, &run, &graphs)?);
+            edited = Some(seals::edited_files(&root, &run)?);
         }
         if args.options.json {
             return output::print_json(&as_json(&id, &plan, edited.as_deref()));

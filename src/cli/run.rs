@@ -27,7 +27,7 @@ use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::sharing::facts_of;
-use crate::runtime::{self, PreparedRun, RunRequest, RunStarter, Workflow, directories, seals};
+use crate::runtime::{self, PreparedRun, RunStarter, Workflow, directories, seals};
 use crate::store::layout::RunsRoot;
 use crate::store::trust::FolderTrust;
 
@@ -48,11 +48,6 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
         RunTarget::Run(id) => {
             let access = RunAccess::of(&args.dir, &root)?;
             resume_target(&args.new_run, &args.options, (&root, &access), &id)
-        }
-        RunTarget::Defined(defined) => {
-            let workflow = target::defined_workflow(&root, &defined)?;
-            let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
-            supervise_here(&args.options, &root, prepared)
         }
     }
 }
@@ -85,24 +80,10 @@ pub(super) fn create(
     root: &RunsRoot,
     workflow: &Workflow,
 ) -> Result<PreparedRun, Error> {
-    create_of(args, root, workflow, None)
-}
-
-/// Creates a run as [`create`] does, of a program whose text was kept.
-pub(super) fn create_of(
-    args: &RunArgs,
-    root: &RunsRoot,
-    workflow: &Workflow,
-    program: Option<String>,
-) -> Result<PreparedRun, Error> {
     let settings = settings::new(args, workflow)?;
     prepare_processes(&settings);
-    let id = args.new_run.id.clone();
-    let (input, no_check) = (args.new_run.input.clone(), args.new_run.no_check);
-    let engine = engine::of_run(&args.dir)?;
-    let git_exchange = settings::git_exchange(&args.new_run)?;
-    let facts = engine::with_facts(engine.as_ref().map(|own| &own.engine))?;
-    let request = RunRequest { id, input, program, no_check, engine, git_exchange };
+    let request = settings::request(&args.new_run, engine::of_run(&args.dir)?)?;
+    let facts = engine::with_facts(request.engine.as_ref().map(|own| &own.engine))?;
     confirmed(&args.options, |starter| {
         let graphs = graph_setup(facts.clone());
         runtime::create(root, workflow, &request, settings.clone(), graphs, starter)

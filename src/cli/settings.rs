@@ -22,7 +22,8 @@ use crate::language::graph::answers::{ListedAnswer, read};
 use crate::language::hint::closest_slip;
 use crate::language::turn_options::model_hint;
 use crate::runtime::check::has_gateway;
-use crate::runtime::{Workflow, directory, replace_own, settings_of};
+use crate::runtime::sharing::RunEngine;
+use crate::runtime::{RunRequest, Workflow, directory, replace_own, settings_of};
 use crate::{plain_file, runtime};
 
 /// Returns the settings of a new run.
@@ -78,13 +79,19 @@ fn refuse_without_engine(args: &RunArgs) -> Result<(), Error> {
     }
 }
 
-/// Returns the repository by which the hosts of a new run exchange work, as the person names it.
+/// Returns what a person asks of a new run, besides its settings.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is no address, or has a password in it.
-pub fn git_exchange(new_run: &NewRunArgs) -> Result<Option<ExchangeName>, Error> {
-    let named = new_run.git_exchange.as_deref().map(ExchangeName::parse).transpose();
-    named.map_err(|why| Error::Usage(format!("--git-exchange: {why}")))
+/// [`Error::Usage`] if the repository for the exchange of work has no address, or a password in it.
+pub fn request(new_run: &NewRunArgs, engine: Option<RunEngine>) -> Result<RunRequest, Error> {
+    let exchange = new_run.git_exchange.as_deref().map(ExchangeName::parse).transpose();
+    Ok(RunRequest {
+        id: new_run.id.clone(),
+        input: new_run.input.clone(),
+        no_check: new_run.no_check,
+        engine,
+        git_exchange: exchange.map_err(|why| Error::Usage(format!("--git-exchange: {why}")))?,
+    })
 }
 
 /// Returns the answerer of a new run, and its cassette.

@@ -197,6 +197,6 @@ fn sought(root: &RunsRoot, space: &Dataspace) -> SoughtByPrograms {
 }
 
 fn program_of(defined: &DefinedProgram) -> Option<Program> {
-    let Workflow { scope, entry, .. } = Workflow::kept(&defined.file).ok()?;
+    let Workflow { scope, entry, .. } = Workflow::kept(&defined.file, defined.text.clone()).ok()?;
     read(&scope.path(&entry), &defined.text, &scope).program
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::args::RunArgs;
 use super::exit::{CliExitCode, Error};
-use super::run::{create, create_of};
+use super::run::create;
 use super::target::{self, RunTarget};
 use super::{background, dry_run, output, person, settings};
 use crate::cli::options;
@@ -30,11 +30,6 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
         RunTarget::Run(id) => {
             person::must_resume(&root, &id)?;
             id
-        }
-        RunTarget::Defined(defined) => {
-            let workflow = target::defined_workflow(&root, &defined)?;
-            let prepared = create_of(args, &root, &workflow, Some(defined.text))?;
-            return take_off(args, &root, prepared);
         }
     };
     let view = view::load_view(&root, &id)?;

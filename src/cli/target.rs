@@ -21,12 +21,10 @@ use crate::store::view;
 /// The target of `run`.
 #[derive(Debug)]
 pub enum RunTarget {
-    /// A workflow, from its beginning.
+    /// A workflow, or a program that was defined, from its beginning.
     Workflow(Box<Workflow>),
     /// A run that was started before.
     Run(RunId),
-    /// A program that was defined.
-    Defined(Box<DefinedProgram>),
 }
 
 /// Finds the workflow or the run that a target names.
@@ -57,7 +55,7 @@ pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     }
     let space = Dataspace::of(root).with_key(&directories::user_state()?.key()?);
     match space.defined(target) {
-        Ok(Some(defined)) => Ok(RunTarget::Defined(Box::new(defined))),
+        Ok(Some(defined)) => Ok(RunTarget::Workflow(Box::new(defined_workflow(&space, defined)?))),
         // A target that cannot be the name of a program is a path.
         Ok(None) | Err(store::Error::Unfit(_)) => Err(Error::Usage(nothing(target, root))),
         Err(error) => Err(error.into()),
@@ -99,10 +97,10 @@ fn note_defined(target: &str, root: &RunsRoot) {
 /// # Errors
 /// [`Error`] if its kept files cannot be read.
 pub(super) fn defined_workflow(
-    root: &RunsRoot,
-    defined: &DefinedProgram,
+    space: &Dataspace,
+    defined: DefinedProgram,
 ) -> Result<Workflow, Error> {
-    Ok(Workflow::kept(&Dataspace::of(root).file_of(defined)?)?)
+    Ok(Workflow::kept(&space.file_of(&defined)?, defined.text)?)
 }
 
 /// Returns the file or folder whose name is most like that of a path which is not there.

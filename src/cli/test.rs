@@ -25,6 +25,7 @@ use self::case_report::CaseReport;
 use self::case_run::run_case;
 use self::discovery::LoadedCase;
 use self::report::WorkflowCoverage;
+use self::validation::MappedWorkflows;
 use super::args::cases::TestArgs;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
@@ -108,8 +109,9 @@ fn read_files(files: &[PathBuf]) -> Result<(Vec<LoadedCase>, Vec<Diagnostic>), E
             Err(wrong) => errors.extend(wrong),
         }
     }
+    let mut workflows = MappedWorkflows::default();
     for case in &loaded {
-        errors.extend(validation::mistakes(case)?);
+        errors.extend(validation::mistakes(case, &mut workflows)?);
     }
     errors.dedup();
     Ok((loaded, errors))

@@ -8,6 +8,7 @@ use super::exit::{CliExitCode, Error};
 use super::output;
 use crate::cli::args::serve::TrustArgs;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, directories, settings_of};
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder};
@@ -25,8 +26,9 @@ pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     }
     let root = args.dir.real_root()?;
     let workflow = Workflow::open(path)?;
-    let examined =
-        examine(&root, &workflow, &settings_of(&workflow), &GraphVocabulary::new(), None)?;
+    let settings = settings_of(&workflow);
+    let files = CapturedWorkflow::read(&root, workflow)?;
+    let examined = examine(&files, &settings, &GraphVocabulary::new())?;
     let asks = !examined.requests.is_empty();
     if asks && !args.json {
         output::print(&(examined.lines().join("\n") + "\n"))?;

@@ -12,6 +12,7 @@ use super::exit::{CliExitCode, Error};
 use super::{dry_run, output, run, start};
 use crate::actor::context::now;
 use crate::cli::args::workflows::{DefineArgs, WorkflowCommand};
+use crate::cli::target::defined_workflow;
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::interpreter::DEFINITION_LABEL;
@@ -85,23 +86,19 @@ fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
     let path = Path::new(&args.target);
     let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
     let defined = space.defined(&args.target)?;
-    match (path.symlink_metadata().is_ok(), defined) {
-        (true, Some(defined)) => Err(Error::Usage(format!(
-            "{0} is both a path and a defined program: `raymond workflow start ./{0}` starts the file at that path; remove or rename it to start the defined one, of {1}",
-            args.target,
-            defined.file.display()
-        ))),
-        (true, None) => {
-            let workflow = program_at(path)?;
-            start::take_off(args, &root, run::create(args, &root, &workflow)?)
+    let workflow = match (path.symlink_metadata().is_ok(), defined) {
+        (true, Some(defined)) => {
+            return Err(Error::Usage(format!(
+                "{0} is both a path and a defined program: `raymond workflow start ./{0}` starts the file at that path; remove or rename it to start the defined one, of {1}",
+                args.target,
+                defined.file.display()
+            )));
         }
-        (false, Some(defined)) => {
-            let workflow = Workflow::kept(&space.file_of(&defined)?)?;
-            let prepared = run::create_of(args, &root, &workflow, Some(defined.text))?;
-            start::take_off(args, &root, prepared)
-        }
-        (false, None) => Err(Error::Usage(unknown(&space, &args.target))),
-    }
+        (true, None) => program_at(path)?,
+        (false, Some(defined)) => defined_workflow(&space, defined)?,
+        (false, None) => return Err(Error::Usage(unknown(&space, &args.target))),
+    };
+    start::take_off(args, &root, run::create(args, &root, &workflow)?)
 }
 
 /// Opens the program in a file.

@@ -88,6 +88,19 @@ pub(super) fn build_answerer(
     }
 }
 
+/// Checks that the turns of a run that is to begin can be answered.
+///
+/// # Errors
+/// As [`build_answerer`].
+pub(super) fn check_answerer(
+    settings: &Settings,
+    scope: &WorkflowDir,
+    place: (&RunsRoot, &RunId),
+    state: &UserState,
+) -> Result<(), Error> {
+    build_answerer(settings, scope, PathBuf::new(), place, (state, StepProofs::default())).map(drop)
+}
+
 /// The variable that names another script than the workflow's, for a run that tests it.
 pub const OTHER_SCRIPT: &str = "RAYMOND_REPLIES";
 

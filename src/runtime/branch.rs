@@ -7,6 +7,8 @@
 //!
 //! The worktrees of a branch's agents: each begins with the last snapshot that the run had of it where it branched off.
 
+use std::sync::Arc;
+
 use super::branch_draft::{BranchWorkflow, branch_workflow, branched_run};
 use super::branch_point::FoundBranch;
 use super::error::Error;
@@ -96,7 +98,7 @@ pub fn branch(
         graphs,
         user_state: starter.state.clone(),
         pins,
-        capture: Some(capture),
+        capture: Some(Arc::new(capture)),
         notes: differences,
         held: None,
         believes_unproven_steps: false,

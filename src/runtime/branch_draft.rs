@@ -22,15 +22,15 @@ use crate::domain::workflow_pins::{PinDifference, is_prompt_path, is_test_path};
 use crate::process::said_in_session::{CONFIG_DIR, missing_sessions};
 use crate::runtime::branch_point::FoundBranch;
 use crate::runtime::check::refuse_errors_of_states;
+use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::error::BranchError;
 use crate::runtime::error::Error;
 use crate::runtime::given_reply::check_given_reply;
-use crate::runtime::graphs::{GraphSetup, world_of_run};
+use crate::runtime::graphs::{GraphSetup, waited_for, world_of_run};
 use crate::runtime::root_capture::difference_of;
 use crate::runtime::supervise::live_scope;
 use crate::runtime::trust::{self, ExaminedFolder};
 use crate::runtime::workflow::Workflow;
-use crate::runtime::worktree_check::waited_for;
 use crate::store::capture::WorkflowCapture;
 use crate::store::journal_cut::JournalCut;
 use crate::store::layout::RunsRoot;
@@ -88,35 +88,32 @@ impl BranchWorkflow {
         workflow.entry = cut.first_state.clone().unwrap_or(workflow.entry);
         let mut untrusted = settings.clone();
         untrusted.consent.trusts_workflow = false;
-        let examined = trust::examine(root, &workflow, &untrusted, graphs.vocabulary(), None)?;
+        let files = CapturedWorkflow::read(root, workflow)?;
+        let examined = trust::examine(&files, &untrusted, graphs.vocabulary())?;
         for file in &request.edited {
-            if !examined.capture.files.contains_key(file) {
+            if !files.capture.files.contains_key(file) {
                 let (file, folder) = (file.clone(), run.scope_dir.clone());
                 return Err(BranchError::NoFile { file, folder }.into());
             }
         }
-        let began = (run.folder.clone(), workflow.entry.clone());
+        let CapturedWorkflow { workflow, capture: now } = files;
+        let began = (run.folder.clone(), workflow.entry);
         let edited = request.edited.iter().filter_map(|file| edited_state(file));
         let states = [began].into_iter().chain(edited);
-        refuse_errors_of_states(
-            Path::new(&run.scope_dir),
-            states,
-            &untrusted,
-            graphs.vocabulary(),
-        )?;
-        let others = other_changes(&self.capture, &examined.capture, &request.edited);
+        refuse_errors_of_states(&workflow.root, states, &untrusted, graphs.vocabulary())?;
+        let others = other_changes(&self.capture, &now, &request.edited);
         if !others.is_empty() {
             let (folder, run) = (run.scope_dir.clone(), run.workflow_id.clone());
-            let files = &examined.capture.files;
-            let (changed, removed) = others.into_iter().partition(|file| files.contains_key(file));
+            let (changed, removed) =
+                others.into_iter().partition(|file| now.files.contains_key(file));
             return Err(BranchError::OtherChanges { changed, removed, folder, run }.into());
         }
         for file in &request.edited {
-            let difference = difference_of(file, &self.capture, &examined.capture);
+            let difference = difference_of(file, &self.capture, &now);
             let unchanged = || format!("{file}: the run already has this version");
             self.differences.push(difference.unwrap_or_else(unchanged));
-            let now = examined.capture.files.get(file).cloned();
-            self.capture.files.extend(now.map(|now| (file.clone(), now)));
+            let edited = now.files.get(file).cloned();
+            self.capture.files.extend(edited.map(|edited| (file.clone(), edited)));
         }
         self.examined = Some(examined);
         Ok(())

@@ -5,27 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::create::create;
+use super::create::{PreparedRun, RunOutcome, RunRequest, create};
 use super::directories;
 use super::error::Error;
-use super::graphs::GraphSetup;
+use super::graphs::{self, GraphSetup};
 use super::plugins::{PlugIns, PluginOptions};
-use super::request::RunRequest;
 use super::resume::resume;
 use super::seals;
-use super::settings::settings_of;
 use super::supervise::{InterruptReceiver, supervised};
 use super::trust::RunStarter;
-use super::workflow::Workflow;
+use super::workflow::{Workflow, settings_of};
 use crate::actor::message::{Consult, Published};
 use crate::actor::process::StayUp;
 use crate::actor::registry::AgentRegistry;
 use crate::domain::id::RunId;
+use crate::domain::operation::{OperationResult, RecoveryClass};
 use crate::domain::settings::Settings;
-use crate::runtime::create::PreparedRun;
-use crate::runtime::create::RunOutcome;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::LockedRun;
@@ -88,7 +86,7 @@ pub struct Builder {
     configure: Vec<SettingsFn>,
     plugins: Vec<PluginSetupFn>,
     interrupts: Option<InterruptReceiver>,
-    pub(super) graphs: GraphSetup,
+    graphs: GraphSetup,
     user_state: Option<PathBuf>,
     trusts: bool,
 }
@@ -191,6 +189,63 @@ impl Builder {
     /// `raymond` in `XDG_STATE_HOME`, or in `~/.local/state`. No agent should be able to write there.
     pub fn user_state(mut self, path: impl Into<PathBuf>) -> Self {
         self.user_state = Some(path.into());
+        self
+    }
+
+    /// Adds a type of preconditions for the graphs of this run, with its required and its optional parameters. It
+    /// answers `true` or `false` and changes nothing: it may be asked again after a crash.
+    ///
+    /// A type of this name that exists already is an error of [`Builder::run`].
+    pub fn precondition<F, P>(
+        mut self,
+        name: &str,
+        required: &[&str],
+        optional: &[&str],
+        answers: F,
+    ) -> Self
+    where
+        F: Fn(Map<String, Value>) -> P + Send + Sync + 'static,
+        P: Future<Output = OperationResult> + Send + 'static,
+    {
+        self.graphs.offer(name, graphs::precondition(required, optional), answers);
+        self
+    }
+
+    /// Adds a type of consequences. Its result is stored where the graph says `store_as`; `class` decides the recovery
+    /// from a crash in the middle of it. Its future runs in a task of raymond and must not block; it is dropped while
+    /// it waits if the run is stopped, or after half an hour.
+    ///
+    /// ```no_run
+    /// use raymond::{RecoveryClass, Runtime};
+    /// use serde_json::json;
+    ///
+    /// # fn main() -> Result<(), raymond::runtime::Error> {
+    /// let outcome = Runtime::builder()
+    ///     .workflow("flows/greet/workflow.yaml")
+    ///     .precondition("is_known", &["person"], &[], |parameters| async move {
+    ///         Ok(json!(parameters["person"] == "Ada"))
+    ///     })
+    ///     .consequence("greet", &["person"], &["loudly"], RecoveryClass::Uncertain, |parameters| async move {
+    ///         let person = parameters["person"].as_str().ok_or("`person` is not a text")?;
+    ///         Ok(json!({ "said": format!("Hello, {person}!") }))
+    ///     })
+    ///     .run_here()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn consequence<F, P>(
+        mut self,
+        name: &str,
+        required: &[&str],
+        optional: &[&str],
+        class: RecoveryClass,
+        does: F,
+    ) -> Self
+    where
+        F: Fn(Map<String, Value>) -> P + Send + Sync + 'static,
+        P: Future<Output = OperationResult> + Send + 'static,
+    {
+        self.graphs.offer(name, graphs::consequence(required, optional, class), does);
         self
     }
 

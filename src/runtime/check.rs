@@ -10,9 +10,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::request::RunRequest;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
@@ -28,7 +28,9 @@ use crate::language::turn_options::HINT_CODES;
 use crate::plain_file;
 use crate::process::command::locate;
 use crate::runtime::error::{RefusalScope, WorkflowErrors};
-use crate::runtime::workflow::{MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from};
+use crate::runtime::workflow::{
+    MANIFEST, SCRIPT, UNKNOWN_STATE, errors_from, found_from, manifest_of,
+};
 use crate::store::workflow::WorkflowDir;
 
 /// The variables that send requests to a gateway, which may know other models.
@@ -46,7 +48,10 @@ pub fn has_gateway() -> bool {
 
 /// Returns a warning if what a script needs is not installed; `found` is the note that a state is a script.
 pub fn missing_program(found: &Diagnostic) -> Option<Diagnostic> {
-    let text = plain_file::text(Path::new(&found.path)).ok().filter(|_| found.code == "RF603")?;
+    if found.code != "RF603" {
+        return None;
+    }
+    let text = plain_file::text(Path::new(&found.path)).ok()?;
     let name = StateName::parse(found.path.rsplit('/').next()?).ok()?;
     let search_path = std::env::var_os("PATH");
     let is_missing = |program: &String| locate(program, search_path.as_deref()).is_none();
@@ -93,7 +98,7 @@ pub(super) fn refuse_errors(
     let Workflow { scope, entry, .. } = workflow;
     // The file of a program whose text was kept may be another one by now. Its own errors are found when it is read.
     let is_kept = |text: &String| scope.read(entry).is_ok_and(|now| now == *text);
-    if request.no_check || request.program.as_ref().is_some_and(|text| !is_kept(text)) {
+    if request.no_check || workflow.program.as_ref().is_some_and(|text| !is_kept(text)) {
         return Ok(Vec::new());
     }
     refuse_errors_from(scope, entry, RefusalScope::Workflow, settings, vocabulary)
@@ -105,13 +110,14 @@ pub(super) fn refuse_errors(
 /// # Errors
 /// [`WorkflowErrors`] with those of the first such state, [`Error`] if a folder cannot be read.
 pub(super) fn refuse_errors_of_states(
-    root: &Path,
+    root: &WorkflowDir,
     states: impl IntoIterator<Item = (Option<Folder>, StateName)>,
     settings: &Settings,
     vocabulary: &GraphVocabulary,
 ) -> Result<(), Error> {
     for (folder, state) in states.into_iter().collect::<BTreeSet<_>>() {
-        let Workflow { scope, .. } = Workflow::of_run(root, folder.as_ref())?;
+        let scope = root.at(folder.as_ref()).map_err(step::Error::from)?;
+        manifest_of(&scope)?;
         refuse_errors_from(&scope, &state, RefusalScope::Continued, settings, vocabulary)?;
     }
     Ok(())
@@ -163,7 +169,11 @@ pub(super) fn with_all_errors_of_entry(
     WorkflowErrors::new(&scope, entry, errors, RefusalScope::FirstState).map_or(error, Error::from)
 }
 
-fn with_workspace(scope: &WorkflowDir, settings: &Settings) -> Result<WorkflowDir, Error> {
+/// Returns the files of a workflow with the workspace of its run.
+pub(super) fn with_workspace(
+    scope: &WorkflowDir,
+    settings: &Settings,
+) -> Result<WorkflowDir, Error> {
     scope.clone().with_workspace(Path::new(&settings.cwd)).map_err(|error| Error::Io {
         doing: "open the workspace",
         path: PathBuf::from(&settings.cwd),

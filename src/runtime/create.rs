@@ -1,12 +1,15 @@
 //! Makes a new run, after all checks that are possible beforehand.
 //!
+//! The request for a new run, besides its settings.
+//!
 //! The inputs that a workflow declares in its own `raymond.yaml`, for a run of that workflow.
 //!
 //! The outcome of a run.
 //!
 //! A run that is ready to be supervised: made anew, or found again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -14,40 +17,58 @@ use crate::actor::context::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::failures::AgentFailures;
+use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::run_origin::budget_of_started;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
-use crate::domain::settings::{AnswererKind, Settings};
+use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
-use crate::domain::turn_options::ApprovalPolicy;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::manifest;
 use crate::language::prompt::first_state::is_usual;
 use crate::language::source::WorkflowSource;
-use crate::process::command::EnvironmentMarker;
-use crate::proof::StepProofs;
-use crate::runtime::answerer::build_answerer;
+use crate::runtime::checked_workflow::{CapturedWorkflow, CheckedWorkflow, StartTerms};
 use crate::runtime::directories::directory;
 use crate::runtime::error::Error;
 use crate::runtime::exchange::{self, PushedBase};
 use crate::runtime::graphs::GraphSetup;
-use crate::runtime::preflight::{self, PreflightResult};
-use crate::runtime::request::RunRequest;
-use crate::runtime::sharing::{self, ClaimedRun, SharedFiles, first_home, publish};
+use crate::runtime::replay;
+use crate::runtime::sharing::{self, ClaimedRun, RunEngine, SharedFiles, first_home, publish};
 use crate::runtime::trust::{self, RunStarter};
 use crate::runtime::workflow::Workflow;
-use crate::runtime::{check, plugin_programs, replay, worktree_check};
 use crate::store::capture::WorkflowCapture;
-use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::removal;
 use crate::store::run_store::{LockedRun, NewRun};
 use crate::store::seal::{self, pins_checksum};
 use crate::store::user_state::UserState;
-use crate::store::workflow::WorkflowDir;
 use crate::world::git_place::note_repository;
+
+/// The inputs of a new run besides its settings.
+#[derive(Debug, Clone, Default)]
+pub struct RunRequest {
+    /// Its id; one is chosen if absent.
+    pub id: Option<RunId>,
+    /// The text for `{{input}}` in its first state.
+    pub input: Option<String>,
+    /// True to start it though `raymond check` finds errors.
+    pub no_check: bool,
+    /// The engine that gets its log; `None` for a run on this machine alone.
+    pub engine: Option<RunEngine>,
+    /// The repository by which its hosts exchange work.
+    pub git_exchange: Option<ExchangeName>,
+}
+
+impl RunRequest {
+    /// Returns the variables of the first state: the input, unless one is given as a variable for all states.
+    pub(super) fn first_variables(&self, settings: &Settings) -> Variables {
+        let is_given = self.input.is_some() || !settings.variables.contains_key("input");
+        let input = || ("input".to_owned(), self.input.clone().unwrap_or_default());
+        is_given.then(input).into_iter().collect()
+    }
+}
 
 /// Makes a new run from a workflow, after all checks that are possible beforehand.
 ///
@@ -61,75 +82,54 @@ pub fn create(
     graphs: GraphSetup,
     starter: &RunStarter,
 ) -> Result<PreparedRun, Error> {
-    let defined = Dataspace::of(root).all_defined()?.defined.into_iter().map(|one| one.name);
-    let workflow = &workflow.clone().with_defined_programs(defined);
-    let Workflow { scope, root: run_root, folder, entry, .. } = workflow;
     fill(workflow, request, &mut settings)?;
-    let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
-    let input = match &request.input {
-        None if settings.variables.contains_key("input") => None,
-        given => Some(("input".to_owned(), given.clone().unwrap_or_default())),
-    };
-    let variables: Variables = input.into_iter().collect();
-    let unanswered = check_beforehand(workflow, &workflow_id, request, &settings, &graphs)?;
-    let cassette = replay::taken_in(workflow, &mut settings)?;
-    let examined =
-        trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
+    let id = request.id.clone().unwrap_or_else(|| new_id(workflow.scope.root(), &workflow.entry));
+    let terms = StartTerms { id: &id, request, settings: &settings, graphs: &graphs };
+    let mut checked = CheckedWorkflow::read(root, workflow, terms)?;
+    let cassette = replay::taken_in(&checked.files.workflow, &mut settings)?;
+    let examined = trust::examine(&checked.files, &settings, graphs.vocabulary())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
-    let PreflightResult { options, mut warnings, asks, budget, definition } =
-        preflight::check_entry(workflow, &workflow_id, request, &settings, &graphs)?;
-    warnings.extend(unanswered);
+    checked.refuse_widenings(&settings)?;
     settings.budget_usd = match settings.started_by {
-        Some(_) => budget_of_started(budget, settings.budget_usd),
-        None => settings.budget_usd.or(budget),
+        Some(_) => budget_of_started(checked.first.budget, settings.budget_usd),
+        None => settings.budget_usd.or(checked.first.budget),
     };
-    // The replies of a cassette are read when it is taken in.
-    let asks = asks && settings.answerer != AnswererKind::Replay;
-    check_helpers(root, run_root, &workflow_id, (&settings, asks), starter)?;
-    warnings.extend(examined.capture.warning());
-    warnings.extend(worktree_check::check(root, workflow, &workflow_id, &settings)?);
-    let begun = exchange::begin(root, &workflow_id, &mut settings, request.git_exchange.as_ref())?;
+    let missing = checked.missing_helpers(root, &id, &settings, &starter.state);
+    missing.into_iter().next().map_or(Ok(()), Err)?;
+    let mut warnings = std::mem::take(&mut checked.warnings);
+    warnings.extend(checked.files.capture.warning());
+    warnings.extend(checked.check_worktrees(root, &id, &settings)?);
+    let begun = exchange::begin(root, &id, &mut settings, request.git_exchange.as_ref())?;
     warnings.extend(begun.as_ref().and_then(PushedBase::warning));
-    let pins = examined.capture.pins();
+    let CapturedWorkflow { workflow, capture } = checked.files;
+    let pins = capture.pins();
     let notes =
         cassette.as_ref().and_then(|files| replay::note(&settings, files)).into_iter().collect();
     let session = SessionId::new(&Uuid::new_v4().to_string());
     let seal = RunSeal {
         first_session: session.as_str().to_owned(),
-        run: workflow_id.clone(),
+        run: id.clone(),
         directory: root.path().display().to_string(),
-        scope_dir: directory(run_root.root())?,
+        scope_dir: directory(workflow.root.root())?,
         terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
         journal: None,
     };
-    let (is_shared_dir, label) = (settings.shared_dir.is_some(), options.host.clone());
-    let answerer = settings.answerer;
     let beginning = RunStarted {
-        workflow_id,
+        workflow_id: id,
         scope_dir: seal.scope_dir.clone(),
-        folder: folder.clone(),
-        entry: entry.clone(),
-        options,
-        definition,
+        folder: workflow.folder,
+        entry: workflow.entry,
+        options: checked.first.options,
+        definition: checked.first.definition,
         session,
-        variables,
+        variables: request.first_variables(&settings),
         settings,
     };
-    let home = |to| first_home(to, label.as_ref(), is_shared_dir, answerer);
-    let placed = request.engine.as_ref().map(home).transpose()?.unwrap_or_default();
-    let first = Record {
-        seq: 1,
-        at: now(),
-        folder: None,
-        snapshot: None,
-        kept_session: None,
-        placed,
-        event: Event::RunStarted(Box::new(beginning)),
-    };
+    let first = first_record(request, beginning)?;
     let engine = request.engine.as_ref().map(|to| to.engine.address().to_string());
     let parts = NewRun {
-        workflow: Some(&examined.capture),
+        workflow: Some(&capture),
         cassette: cassette.as_ref(),
         key: Some(key.clone()),
         seal: Some((&starter.state, seal.clone())),
@@ -137,7 +137,7 @@ pub fn create(
     };
     let (mut store, run) = LockedRun::create(root, &first, parts)?;
     note_repository(root.run(&run.workflow_id).path(), run.settings.cwd.as_ref());
-    let files = SharedFiles { workflow: &examined.capture, cassette: cassette.as_ref() };
+    let files = SharedFiles { workflow: &capture, cassette: cassette.as_ref() };
     let published = request.engine.as_ref().map(|to| publish(to, &first, &seal, &files));
     let held = published.transpose().inspect_err(|_| {
         // What is left here otherwise could be taken for the copy of a run that the engine has.
@@ -159,46 +159,32 @@ pub fn create(
         graphs,
         user_state: starter.state.clone(),
         pins,
-        capture: Some(examined.capture),
+        capture: Some(capture),
         notes,
         held,
         believes_unproven_steps: false,
     })
 }
 
-/// Checks the workflow as if it were trusted: its errors are reported before anyone is asked to trust it.
-fn check_beforehand(
-    workflow: &Workflow,
-    id: &RunId,
-    request: &RunRequest,
-    settings: &Settings,
-    graphs: &GraphSetup,
-) -> Result<Vec<String>, Error> {
-    if request.engine.is_some() && settings.options.asks_for_approval() {
-        return Err(Error::NoApprovals(ApprovalPolicy::NOT_AT_HOSTS));
-    }
-    let mut trusting = settings.clone();
-    trusting.consent.trusts_workflow = true;
-    let unanswered = check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
-    preflight::check_entry(workflow, id, request, &trusting, graphs)
-        .map(|_| unanswered)
-        .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))
-}
-
-/// Checks that Claude Code, if the first state asks it, and the plug-ins can be started.
-fn check_helpers(
-    root: &RunsRoot,
-    run_root: &WorkflowDir,
-    id: &RunId,
-    (settings, asks): (&Settings, bool),
-    starter: &RunStarter,
-) -> Result<(), Error> {
-    if asks {
-        let unproven = (&starter.state, StepProofs::default());
-        build_answerer(settings, run_root, PathBuf::new(), (root, id), unproven)?;
-    }
-    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    plugin_programs::check(settings, &marker)
+/// Returns the first record of a run.
+fn first_record(request: &RunRequest, beginning: RunStarted) -> Result<Record, Error> {
+    let placed = match &request.engine {
+        Some(to) => {
+            let RunStarted { settings, options, .. } = &beginning;
+            let is_shared_dir = settings.shared_dir.is_some();
+            first_home(to, options.host.as_ref(), is_shared_dir, settings.answerer)?
+        }
+        None => Vec::new(),
+    };
+    Ok(Record {
+        seq: 1,
+        at: now(),
+        folder: None,
+        snapshot: None,
+        kept_session: None,
+        placed,
+        event: Event::RunStarted(Box::new(beginning)),
+    })
 }
 
 /// Returns a new id: `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.
@@ -269,7 +255,7 @@ pub struct PreparedRun {
     /// The workflow's files as they were when the run began.
     pub pins: WorkflowPins,
     /// Those files, if they were just read.
-    pub capture: Option<WorkflowCapture>,
+    pub capture: Option<Arc<WorkflowCapture>>,
     /// The right to supervise it in an engine; `None` for a run on this machine alone.
     pub held: Option<ClaimedRun>,
     /// True if turns without a proof are believed, because the person vouches for them.

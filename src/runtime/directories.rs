@@ -3,9 +3,12 @@
 //! A running turn is recognised by this name in its environment, so a directory must never have two names. Links and
 //! `..` are resolved, even if the directory does not exist yet.
 
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::Error;
+use crate::language::user_config::{self, UserConfig};
+use crate::plain_file;
 use crate::store::files;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
@@ -36,11 +39,35 @@ pub fn root(given: &Path) -> Result<RunsRoot, Error> {
 /// # Errors
 /// [`Error::NoHome`].
 pub fn user_state() -> Result<UserState, Error> {
-    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let given = given.filter(|path| path.is_absolute());
-    let base = given.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")));
-    let base = base.filter(|path| path.is_absolute()).ok_or(Error::NoHome)?;
-    Ok(UserState::new(base.join("raymond")))
+    let base = of_user("XDG_STATE_HOME", ".local/state").ok_or(Error::NoHome)?;
+    Ok(UserState::new(base))
+}
+
+/// Reads what the user has set in `raymond/config.yaml` in their configuration directory; nothing if there is no file.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read, [`Error::Manifest`] with the place of a mistake.
+pub fn user_config() -> Result<UserConfig, Error> {
+    let Some(base) = of_user("XDG_CONFIG_HOME", ".config") else {
+        return Ok(UserConfig::default());
+    };
+    let path = base.join(user_config::FILE);
+    let text = match plain_file::text(&path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(UserConfig::default());
+        }
+        Err(error) => return Err(Error::Io { doing: "read", path, error }),
+    };
+    user_config::parse(&text)
+        .map_err(|error| Error::Manifest { path: path.display().to_string(), error })
+}
+
+/// Returns a directory of raymond's among those of the user: in the one that a variable names, or else below their home.
+fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let given = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = given.or_else(|| std::env::home_dir().map(|home| home.join(below_home)));
+    Some(base.filter(|path| path.is_absolute())?.join("raymond"))
 }
 
 /// Returns the real path of a directory, as text that the journal can hold.
@@ -50,9 +77,11 @@ pub fn user_state() -> Result<UserState, Error> {
 pub fn directory(path: &Path) -> Result<String, Error> {
     let real = path
         .canonicalize()
-        .and_then(|real| {
-            if real.is_dir() { Ok(real) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
-        })
+        .and_then(
+            |real| {
+                if real.is_dir() { Ok(real) } else { Err(ErrorKind::NotADirectory.into()) }
+            },
+        )
         .map_err(|error| Error::Io {
             doing: "work in the directory",
             path: path.to_owned(),

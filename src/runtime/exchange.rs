@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use super::error::Error;
-use super::graphs::{world_of, world_of_exchange};
+use super::graphs::{waited_for, world_of, world_of_exchange};
 use crate::domain::git_exchange::{ExchangeName, GitExchange};
 use crate::domain::host::HostEpoch;
 use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::process::working_dirs::ExchangeCopy;
-use crate::runtime::worktree_check::waited_for;
 use crate::store::layout::RunsRoot;
 use crate::world::exchange::BegunExchange;
 use crate::world::outcome::InspectionOutcome;

@@ -60,22 +60,6 @@ pub(super) fn check_given_reply(
     // The results of a join come before the turn, and change nothing about its rules.
     let mut joined: Agent = agent.clone();
     joined.stage = StepStage::State { results: Some("[]".into()) };
-    let environment = ResumeEnvironment {
-        agent: &joined,
-        run: &run.workflow_id,
-        facts: &run.facts,
-        settings,
-        granted_rules: &run.approval_rules,
-        budget_left: run.budget_left(),
-        ceiling: &PermissionCeiling::of(settings),
-        source: own,
-        workflows: &WorkflowCache::default(),
-        builtins: &Map::new(),
-        working_dir: None,
-        limits: run.supervision_of(agent).limits(),
-        results_file: String::new(),
-        now: now(),
-    };
     let list = |file: &str| match &agent.spec.working_dir.tree {
         // Its worktree is made with the branch.
         Some(_) => Ok(None),
@@ -83,7 +67,41 @@ pub(super) fn check_given_reply(
             .and_then(|dir| read_at_most(&dir, file, MAX_LIST_BYTES))
             .map(Some),
     };
-    given_reply::check(&reply.text, &environment, &list).map_err(wrong)
+    let reading = AgentReading { run, agent: &joined, settings, source: own };
+    reading
+        .with(String::new(), |environment| given_reply::check(&reply.text, environment, &list))
+        .map_err(wrong)
+}
+
+/// An agent between its turns, and the files that its next turn is read from.
+struct AgentReading<'a> {
+    run: &'a Run,
+    agent: &'a Agent,
+    settings: &'a Settings,
+    source: &'a dyn WorkflowSource,
+}
+
+impl AgentReading<'_> {
+    /// Returns what a function makes of the environment of the agent.
+    fn with<T>(&self, results_file: String, of: impl FnOnce(&ResumeEnvironment<'_>) -> T) -> T {
+        let Self { run, agent, settings, source } = *self;
+        of(&ResumeEnvironment {
+            agent,
+            run: &run.workflow_id,
+            facts: &run.facts,
+            settings,
+            granted_rules: &run.approval_rules,
+            budget_left: run.budget_left(),
+            ceiling: &PermissionCeiling::of(settings),
+            source,
+            workflows: &WorkflowCache::default(),
+            builtins: &Map::new(),
+            working_dir: None,
+            limits: run.supervision_of(agent).limits(),
+            results_file,
+            now: now(),
+        })
+    }
 }
 
 /// Returns the directory that an agent without a worktree works in.
@@ -112,26 +130,10 @@ pub fn due_prompt(dir: &RunDir, run: &Run, agent: &Agent) -> Result<String, Erro
     let pins = pinned::load(&dir.pins())?;
     let pins = pins.ok_or_else(|| no_prompt("its run has not kept its files".to_owned()))?;
     let scope = pinned_scope(run, &run.settings, dir, (pins, None))?;
-    let within = match agent.folder() {
-        Some(folder) => Some(scope.within(&folder).map_err(step::Error::from)?),
-        None => None,
-    };
+    let source = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
     let results = format!("{}-{}.json", agent.id.file_name(), agent.step);
-    let environment = ResumeEnvironment {
-        agent,
-        run: &run.workflow_id,
-        facts: &run.facts,
-        settings: &run.settings,
-        granted_rules: &run.approval_rules,
-        budget_left: run.budget_left(),
-        ceiling: &PermissionCeiling::of(&run.settings),
-        source: within.as_deref().unwrap_or(&scope),
-        workflows: &WorkflowCache::default(),
-        builtins: &Map::new(),
-        working_dir: None,
-        limits: run.supervision_of(agent).limits(),
-        results_file: dir.results().join(results).display().to_string(),
-        now: now(),
-    };
-    text(&environment).map_err(no_prompt)
+    let results_file = dir.results().join(results).display().to_string();
+    AgentReading { run, agent, settings: &run.settings, source: &source }
+        .with(results_file, text)
+        .map_err(no_prompt)
 }

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread;
 
 use serde_json::{Map, Value};
 
@@ -130,9 +131,23 @@ pub fn working_dirs(root: &RunsRoot, id: &RunId, settings: &Settings) -> Working
 
 /// Returns the world of a run's agents, for the care of their worktrees.
 pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceExecutor {
-    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    let steps = (root.run(id).steps(), StepProofs::default());
-    world(working_dirs(root, id, settings), steps, marker, OwnTypeRegistry::default(), settings)
+    world_in(root, id, settings, working_dirs(root, id, settings))
+}
+
+/// Waits for what git does where nothing else is waited for: before a run is supervised, or is hosted. That takes a thread,
+/// because the caller may itself run in a runtime.
+///
+/// # Errors
+/// The reason why it cannot be waited for.
+pub(super) fn waited_for<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, String> {
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map(|runtime| runtime.block_on(work))
+        });
+        let waited = waiting.join().map_err(|_| "it came to no end".to_owned())?;
+        waited.map_err(|error| format!("cannot wait for git: {error}"))
+    })
 }
 
 /// Returns the world in which git makes a host's clone of the exchange of a run.
@@ -142,18 +157,26 @@ pub(super) fn world_of_exchange(
     settings: &Settings,
     copy: ExchangeCopy,
 ) -> WorkspaceExecutor {
-    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    let steps = (root.run(id).steps(), StepProofs::default());
     let working_dirs = WorkingDirs::new(copy.root(), root.worktrees(id)).with_exchange(Some(copy));
-    world(working_dirs, steps, marker, OwnTypeRegistry::default(), settings)
+    world_in(root, id, settings, working_dirs)
 }
 
 /// Returns the world of a run's agents, whose worktrees begin with the run's snapshots of them.
 pub(super) fn world_of_run(root: &RunsRoot, run: &Run) -> WorkspaceExecutor {
     let (id, settings) = (&run.workflow_id, &run.settings);
+    let working_dirs = working_dirs(root, id, settings).with_snapshots(run.worktrees.clone());
+    world_in(root, id, settings, working_dirs)
+}
+
+/// Returns the world of a run in these directories, without the types that a program adds.
+fn world_in(
+    root: &RunsRoot,
+    id: &RunId,
+    settings: &Settings,
+    working_dirs: WorkingDirs,
+) -> WorkspaceExecutor {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = (root.run(id).steps(), StepProofs::default());
-    let working_dirs = working_dirs(root, id, settings).with_snapshots(run.worktrees.clone());
     world(working_dirs, steps, marker, OwnTypeRegistry::default(), settings)
 }
 

@@ -3,13 +3,14 @@
 //! A graph that was edited since an agent entered it is another graph. The run resumes with it only on request, and
 //! only if the agent's node is still there.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::answerer::build_answerer;
+use super::answerer::check_answerer;
 use super::check::refuse_errors_of_states;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::replay;
+use super::root_capture::capture_root;
 use super::seals;
 use super::supervise::{live_scope, pinned_scope};
 use super::trust::RunStarter;
@@ -33,7 +34,6 @@ use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::hint::closest;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
-use crate::proof::StepProofs;
 use crate::runtime::create::PreparedRun;
 use crate::runtime::observing::inbox_view::apply_inbox;
 use crate::store::layout::RunsRoot;
@@ -41,6 +41,7 @@ use crate::store::pinned;
 use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::seal::pins_checksum;
 use crate::store::user_state::UserState;
+use crate::store::workflow::WorkflowDir;
 
 /// Prepares a run to resume under these settings.
 ///
@@ -86,6 +87,9 @@ pub fn resume(
         }
         pins => {
             let live = live_scope(&run, &settings)?;
+            // What is pinned is what is checked here.
+            let current = Arc::new(capture_root(live.root(), root.path())?);
+            let live = live.captured(&current);
             check_graphs(resumed, &live, &graphs)?;
             check_prompts(resumed, &live)?;
             let edited = resumed.agents.values().filter(|agent| agent.edited_prompt.is_some());
@@ -94,21 +98,14 @@ pub fn resume(
                 format!("{id}: its prompt stays as a person edited it, even if the files differ now; `raymond edit` changes it")
             }));
             if retry.is_some() {
-                refuse_errors_after_retry(resumed, &settings, graphs.vocabulary())?;
+                refuse_errors_after_retry(resumed, &live, &settings, graphs.vocabulary())?;
             }
             if settings.answerer == AnswererKind::Scripted {
-                let place = (root, &run.workflow_id);
-                build_answerer(
-                    &settings,
-                    &live,
-                    PathBuf::new(),
-                    place,
-                    (&starter.state, StepProofs::default()),
-                )?;
+                check_answerer(&settings, &live, (root, &run.workflow_id), &starter.state)?;
             }
             let to = (&mut settings, &graphs);
             let copy = store.dir().workflow();
-            let migration = seals::migrate((root, &copy), &run, to, pins.as_ref(), starter)?;
+            let migration = seals::migrate((current, &copy), &run, to, pins.as_ref(), starter)?;
             notes = migration.notes;
             let new_pins = pins_checksum(Some(&migration.pins));
             terms.push(SealedTerms { pins: new_pins, ..terms[0].clone() });
@@ -177,12 +174,10 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<Vec<String>, Error> {
 }
 
 /// Checks that the current prompt states of all agents can be read, because the files are kept from then on.
-fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
+fn check_prompts(run: &Run, scope: &WorkflowDir) -> Result<(), Error> {
     for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
-        let folder = agent.folder();
-        let within = folder.as_ref().map(|folder| scope.within(folder)).transpose();
-        let within = within.map_err(step::Error::from)?;
-        step::join(&agent.current_state, within.as_deref().unwrap_or(scope))?;
+        let own = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
+        step::join(&agent.current_state, &own)?;
     }
     Ok(())
 }
@@ -190,11 +185,12 @@ fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
 /// Refuses files with an error that the agents come to that live again.
 fn refuse_errors_after_retry(
     run: &Run,
+    live: &WorkflowDir,
     settings: &Settings,
     vocabulary: &GraphVocabulary,
 ) -> Result<(), Error> {
     let states = run.agents.values().map(|agent| (agent.folder(), agent.current_state.clone()));
-    refuse_errors_of_states(Path::new(&run.scope_dir), states, settings, vocabulary)
+    refuse_errors_of_states(live, states, settings, vocabulary)
 }
 
 /// Checks that agents can live again with the workflow's files as they are now.
@@ -213,14 +209,13 @@ pub fn check_retry(
     check_graphs(&after, &live, graphs)?;
     check_prompts(&after, &live)?;
     if run.settings.answerer == AnswererKind::Scripted {
-        let (place, state) = ((root, &run.workflow_id), (state, StepProofs::default()));
-        build_answerer(&run.settings, &live, PathBuf::new(), place, state)?;
+        check_answerer(&run.settings, &live, (root, &run.workflow_id), state)?;
     }
-    refuse_errors_after_retry(&after, &run.settings, graphs.vocabulary())
+    refuse_errors_after_retry(&after, &live, &run.settings, graphs.vocabulary())
 }
 
 /// Checks that all agents can resume in their graphs.
-fn check_graphs(run: &Run, scope: &dyn WorkflowSource, graphs: &GraphSetup) -> Result<(), Error> {
+fn check_graphs(run: &Run, scope: &WorkflowDir, graphs: &GraphSetup) -> Result<(), Error> {
     let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph()?)));
     inside.try_for_each(|(agent, memory)| check_graph(run, agent, &memory.state, scope, graphs))
 }
@@ -230,13 +225,11 @@ fn check_graph(
     run: &Run,
     agent: &Agent,
     state: &GraphState,
-    scope: &dyn WorkflowSource,
+    scope: &WorkflowDir,
     graphs: &GraphSetup,
 ) -> Result<(), Error> {
     let file = &agent.current_state;
-    let within = agent.folder().as_ref().map(|folder| scope.within(folder)).transpose();
-    let within = within.map_err(step::Error::from)?;
-    let source = within.as_deref().unwrap_or(scope);
+    let source = &scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
     let text = source.read(file).map_err(step::Error::from)?;
     let path = source.path(file);
     let reading = read(&path, None, &text, graphs.vocabulary(), source, GraphProfile::Lenient);

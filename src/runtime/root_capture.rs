@@ -48,7 +48,7 @@ fn named_in(path: &str, content: &[u8], top: &WorkflowDir) -> Option<Vec<Folder>
     };
     let text = str::from_utf8(content).ok().filter(|text| text.contains("-workflow"))?;
     let folder = Folder::parse(folder).ok();
-    let here = folder.as_ref().map_or_else(|| Ok(top.clone()), |folder| top.below(folder)).ok()?;
+    let here = top.at(folder.as_ref()).ok()?;
     let mut prompt = take_apart(text);
     prompt.resolve_names(&here);
     let of_ways = prompt.ways.iter().flat_map(|way| way.transition.states());

@@ -24,9 +24,7 @@ use crate::store::dataspace::{Dataspace, DataspaceStep, FactStatement};
 pub fn sought(run: &Run) -> FactSelection {
     let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref()).ok();
     sought_facts(run, |own: &ProgramSource| {
-        let root = &workflow.as_ref()?.root;
-        let source =
-            own.folder.as_ref().map_or(Ok(root.clone()), |below| root.below(below)).ok()?;
+        let source = workflow.as_ref()?.root.at(own.folder.as_ref()).ok()?;
         read(&source.path(&own.file), &own.text, &source).program.map(Rc::new)
     })
 }
@@ -75,14 +73,7 @@ pub(super) fn changed(
             let claimed = space.claim(label, key, *seq, step)?;
             return Ok(Some(ActivityResult::Claimed(claimed)));
         }
-        Activity::Operation(_)
-        | Activity::Command(_)
-        | Activity::Commands(_)
-        | Activity::StartWorkflow(_)
-        | Activity::Bases { .. }
-        | Activity::Changes { .. } => {
-            return Ok(None);
-        }
+        _ => return Ok(None),
     }
     Ok(Some(ActivityResult::Done))
 }

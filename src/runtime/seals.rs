@@ -1,12 +1,13 @@
 //! Checks a run that is resumed: the seals of what a person started, and the files that it resumes with.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use super::checked_workflow::CapturedWorkflow;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::settings::settings_of;
 use super::trust::{self, RunStarter};
-use super::workflow::Workflow;
+use super::workflow::{Workflow, settings_of};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
 use crate::domain::settings::{AnswererKind, Settings};
@@ -183,42 +184,43 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
 
 /// The files that replace those of a run when it is resumed.
 pub(super) struct FileMigration {
-    pub(super) capture: WorkflowCapture,
+    pub(super) capture: Arc<WorkflowCapture>,
     pub(super) pins: WorkflowPins,
     /// The differences, a line each.
     pub(super) notes: Vec<String>,
 }
 
-/// Replaces the run's files by the workflow's current ones, if the person trusts them.
+/// Replaces the run's files by the workflow's current ones, which were read, if the person trusts them. `copy` is where the
+/// run keeps its own.
 ///
 /// # Errors
 /// [`Error`] if they cannot be read, or are not trusted.
 pub(super) fn migrate(
-    (root, copy): (&RunsRoot, &Path),
+    (current, copy): (Arc<WorkflowCapture>, &Path),
     run: &Run,
     (settings, graphs): (&mut Settings, &GraphSetup),
     pins: Option<&WorkflowPins>,
     starter: &RunStarter,
 ) -> Result<FileMigration, Error> {
     let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref())?;
+    let read = CapturedWorkflow::of(workflow, current);
     settings.consent.trusts_workflow = false;
-    let fresh = settings_of(&workflow);
+    let fresh = settings_of(&read.workflow);
     settings.plugins.retain(|plugin| !plugin.by_workflow || fresh.plugins.contains(plugin));
-    let examined = trust::examine(root, &workflow, settings, graphs.vocabulary(), None)?;
-    examined.admit(settings, starter)?;
-    let new = examined.capture.pins();
-    let notes = pins.map_or_else(Vec::new, |pins| differences(pins, copy, &examined.capture));
-    Ok(FileMigration { capture: examined.capture, pins: new, notes })
+    trust::examine(&read, settings, graphs.vocabulary())?.admit(settings, starter)?;
+    let capture = read.capture;
+    let notes = pins.map_or_else(Vec::new, |pins| differences(pins, copy, &capture));
+    Ok(FileMigration { pins: capture.pins(), capture, notes })
 }
 
 /// Returns how the workflow's files differ from those of a run, a text each. Nothing is asked or changed.
 ///
 /// # Errors
 /// [`Error`] if they cannot be read.
-pub fn edited_files(root: &RunsRoot, run: &Run, graphs: &GraphSetup) -> Result<Vec<String>, Error> {
+pub fn edited_files(root: &RunsRoot, run: &Run) -> Result<Vec<String>, Error> {
     let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref())?;
     let dir = root.run(&run.workflow_id);
     let Some(pins) = pinned::load(&dir.pins())? else { return Ok(Vec::new()) };
-    let examined = trust::examine(root, &workflow, &run.settings, graphs.vocabulary(), None)?;
-    Ok(differences(&pins, &dir.workflow(), &examined.capture))
+    let current = CapturedWorkflow::read(root, workflow)?.capture;
+    Ok(differences(&pins, &dir.workflow(), &current))
 }

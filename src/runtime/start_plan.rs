@@ -3,31 +3,29 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::check;
+use serde::Serialize;
+
+use super::checked_workflow::{CapturedWorkflow, CheckedWorkflow, StartTerms};
+use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::preflight::{self, PreflightResult};
-use super::request::RunRequest;
+use super::replay;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
-use super::{answerer, plugin_programs, replay, worktree_check};
-use crate::domain::id::{AgentId, RunId, StateKind, StateName};
+use crate::domain::id::{RunId, StateKind, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::graph::profile::GraphProfile;
-use crate::language::prompt::step::{PromptContext, step};
+use crate::language::prompt::step::step;
 use crate::language::prompt::widenings::MAX_SURVEYED_STATES;
 use crate::language::prompt::workflow_map::{
     FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use crate::language::source::WorkflowSource;
 use crate::plain_file;
-use crate::process::command::{EnvironmentMarker, locate};
-use crate::proof::StepProofs;
+use crate::process::command::locate;
 use crate::runtime::workflow::read_graph;
-use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::check_place;
 use crate::store::trust::FolderTrust;
@@ -72,9 +70,10 @@ pub struct PlannedPrompt {
 }
 
 /// A state that can be reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedState {
     /// Its name, with the folder if it is another one.
+    #[serde(rename = "state")]
     pub name: String,
     /// Its kind, in a word.
     pub kind: &'static str,
@@ -92,11 +91,13 @@ pub struct PlannedProgram {
 }
 
 /// The trust that a start needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedTrust {
     /// True if the workflow does more than prompt.
+    #[serde(rename = "needed")]
     pub is_needed: bool,
     /// True if nothing is needed, or it is given.
+    #[serde(rename = "given")]
     pub is_given: bool,
     /// The requests of its files, a line each.
     pub requests: Vec<String>,
@@ -114,61 +115,50 @@ pub fn plan(
     graphs: &GraphSetup,
     starter: &RunStarter,
 ) -> Result<StartPlan, Error> {
-    let defined = Dataspace::of(root).all_defined()?.defined.into_iter().map(|one| one.name);
-    let workflow = &workflow.clone().with_defined_programs(defined);
     let id = request.id.clone().map_or_else(|| RunId::parse(UNKNOWN_RUN), Ok)?;
-    let mut trusting = settings.clone();
-    trusting.consent.trusts_workflow = true;
-    let unanswered = check::refuse_errors(workflow, request, &trusting, graphs.vocabulary())?;
-    let PreflightResult { mut warnings, asks, budget, .. } =
-        preflight::check_entry(workflow, &id, request, &trusting, graphs)
-            .map_err(|error| check::with_all_errors_of_entry(error, workflow, &trusting, graphs))?;
-    warnings.extend(unanswered);
+    let terms = StartTerms { id: &id, request, settings: &settings, graphs };
+    let mut checked = CheckedWorkflow::read(root, workflow, terms)?;
+    let mut warnings = std::mem::take(&mut checked.warnings);
     let mut refusals = Vec::new();
     refusals.extend(check_place(root, request.id.as_ref()).err().map(Error::from));
-    let checked = worktree_check::check(root, workflow, &id, &settings);
-    refusals.extend(checked.map(|warning| warnings.extend(warning)).err());
-    replay::taken_in(workflow, &mut settings)?;
-    settings.budget_usd = settings.budget_usd.or(budget);
-    let trust =
-        planned_trust(root, workflow, (&settings, request), graphs, starter, &mut refusals)?;
+    let worktrees = checked.check_worktrees(root, &id, &settings);
+    refusals.extend(worktrees.map(|warning| warnings.extend(warning)).err());
+    replay::taken_in(&checked.files.workflow, &mut settings)?;
+    settings.budget_usd = settings.budget_usd.or(checked.first.budget);
+    let trust = planned_trust(
+        &checked.files,
+        StartTerms { id: &id, request, settings: &settings, graphs },
+        starter,
+        &mut refusals,
+    )?;
     settings.consent.trusts_workflow |= trust.is_needed && trust.is_given;
     if trust.is_given {
         // With trust, what is beyond it may still be refused.
-        refusals.extend(preflight::check_entry(workflow, &id, request, &settings, graphs).err());
+        refusals.extend(checked.refuse_widenings(&settings).err());
     }
-    if asks && settings.answerer != AnswererKind::Replay {
-        let place = (root, &id);
-        let state = (&starter.state, StepProofs::default());
-        let built =
-            answerer::build_answerer(&settings, &workflow.root, PathBuf::new(), place, state);
-        refusals.extend(built.err());
-    }
-    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    refusals.extend(plugin_programs::check(&settings, &marker).err());
+    refusals.extend(checked.missing_helpers(root, &id, &settings, &starter.state));
+    let workflow = &checked.files.workflow;
     let states = states(workflow, graphs);
     let first = states.first().cloned().unwrap_or_else(|| PlannedState {
         name: workflow.entry.to_string(),
         kind: kind_of(&workflow.entry),
         model: None,
     });
-    let prompt = first_prompt(workflow, &id, request, &settings);
-    let claude = planned_program(&settings);
+    let prompt =
+        first_prompt(workflow, StartTerms { id: &id, request, settings: &settings, graphs });
+    let (asks, claude) = (checked.first.asks, planned_program(&settings));
     Ok(StartPlan { settings, first, prompt, asks, claude, trust, states, warnings, refusals })
 }
 
 fn planned_trust(
-    root: &RunsRoot,
-    workflow: &Workflow,
-    (settings, request): (&Settings, &RunRequest),
-    graphs: &GraphSetup,
+    files: &CapturedWorkflow,
+    StartTerms { settings, graphs, .. }: StartTerms<'_>,
     starter: &RunStarter,
     refusals: &mut Vec<Error>,
 ) -> Result<PlannedTrust, Error> {
-    let program = request.program.as_deref();
     let mut untrusted = settings.clone();
     untrusted.consent.trusts_workflow = false;
-    let examined = trust::examine(root, workflow, &untrusted, graphs.vocabulary(), program)?;
+    let examined = trust::examine(files, &untrusted, graphs.vocabulary())?;
     let is_needed = examined.needs_trust();
     let is_said = starter.confirmation.is_some() || settings.consent.trusts_workflow;
     // Without a key nothing can have been trusted, and looking it up would make one.
@@ -192,26 +182,12 @@ fn planned_trust(
 }
 
 /// Returns the prompt of the first state, filled as its first turn would have it.
-fn first_prompt(
-    workflow: &Workflow,
-    id: &RunId,
-    request: &RunRequest,
-    settings: &Settings,
-) -> Option<PlannedPrompt> {
+fn first_prompt(workflow: &Workflow, terms: StartTerms<'_>) -> Option<PlannedPrompt> {
     if StateKind::of(&workflow.entry) != Some(StateKind::Prompt) {
         return None;
     }
-    let is_given = request.input.is_some() || !settings.variables.contains_key("input");
-    let input = request.input.clone().unwrap_or_default();
-    let variables: Variables = is_given.then(|| ("input".to_owned(), input)).into_iter().collect();
-    let position = PromptContext {
-        results: None,
-        workflow: id.clone(),
-        agent: AgentId::main(),
-        state: workflow.entry.clone(),
-        variables,
-        run_variables: settings.variables.clone(),
-    };
+    let variables = terms.request.first_variables(terms.settings);
+    let position = terms.position(workflow, variables);
     let asked = step(&position, &workflow.scope).ok()?;
     Some(PlannedPrompt {
         text: asked.prompt,

@@ -61,7 +61,7 @@ pub(super) fn pinned_scope(
     run: &Run,
     settings: &Settings,
     dir: &RunDir,
-    (pins, capture): (WorkflowPins, Option<WorkflowCapture>),
+    (pins, capture): (WorkflowPins, Option<Arc<WorkflowCapture>>),
 ) -> Result<WorkflowDir, Error> {
     let live = Path::new(&run.scope_dir);
     let copy = dir.workflow();

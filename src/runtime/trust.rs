@@ -6,14 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::checked_workflow::CapturedWorkflow;
 use super::error::Error;
-use super::root_capture::capture_root;
-use super::settings::settings_of;
-use super::workflow::{Workflow, manifest_of};
+use super::workflow::{manifest_of, settings_of};
 use crate::actor::context::now;
 use crate::domain::id::Folder;
 use crate::domain::privilege::Privilege;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{PlugIn, Settings};
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::workflow_pins::{WorkflowPins, is_prompt_path};
 use crate::language::graph::vocabulary::GraphVocabulary;
@@ -23,8 +22,6 @@ use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::language::source::checksum;
 use crate::language::trusted_form::{named_files, trusted_form, word_of};
-use crate::store::capture::WorkflowCapture;
-use crate::store::layout::RunsRoot;
 use crate::store::trust::{
     self, ComparedContent, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum,
 };
@@ -82,91 +79,36 @@ pub struct ExaminedFolder {
     pub checksum: String,
     /// The folder as the person named it.
     shown: PathBuf,
-    /// Its files.
-    pub capture: WorkflowCapture,
 }
 
 /// Examines a workflow's folder.
 ///
 /// # Errors
-/// [`Error::Store`] if it cannot be read, [`Error::Unsteady`] if it changes meanwhile.
+/// [`Error::Unsteady`] if its manifest was another one when the workflow was opened.
 pub fn examine(
-    root: &RunsRoot,
-    workflow: &Workflow,
+    read: &CapturedWorkflow,
     settings: &Settings,
     vocabulary: &GraphVocabulary,
-    program: Option<&str>,
 ) -> Result<ExaminedFolder, Error> {
-    let folder = workflow.root.root();
-    let capture = capture_root(folder, root.path())?;
-    let mut files = capture.texts();
-    let executables: BTreeSet<String> = capture.executables().map(str::to_owned).collect();
-    for path in &executables {
-        // A program for the machine is no text; only its name is looked at.
-        files.entry(path.clone()).or_default();
-    }
-    let below = workflow.folder.as_ref().map(|below| files.within(below)).transpose();
-    let own = below.map_err(step::Error::from)?;
-    let own: &dyn WorkflowSource = own.as_deref().unwrap_or(&files);
-    let is_steady = manifest_of(own).is_ok_and(|manifest| manifest == workflow.manifest);
-    if !is_steady {
-        return Err(Error::Unsteady { folder: folder.to_owned() });
-    }
-    let in_workflow = |name: &str| match &workflow.folder {
-        Some(folder) => format!("{folder}/{name}"),
-        None => name.to_owned(),
-    };
-    let entry = in_workflow(workflow.entry.as_str());
-    if let Some(program) = program {
-        // The stored text is executed, whatever its file says now.
-        files.insert(entry.clone(), program.to_owned());
-    }
-    let plugins: Vec<_> =
-        settings.plugins.iter().filter(|plugin| plugin.by_workflow).cloned().collect();
-    let manifest = in_workflow(manifest::FILE);
-    let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
-        let manifest = &*manifest;
-        let (files, executables, entry) = (&files, &executables, &*entry);
-        PrivilegeSurvey { files, manifest, ceiling, vocabulary, executables, entry, plugins }
-            .requests()
-    };
+    let subject = TrustSubject::of(read, vocabulary)?;
+    let workflow = &read.workflow;
     // Trust does not depend on the options of this run.
-    let usual = PermissionCeiling::of(&Settings::default());
-    let mut requests = survey(&usual, &settings_of(workflow).plugins);
-    let requesting: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
-    let mut pins = capture.pins();
-    if let Some(program) = program {
-        pins.replace(&entry, checksum(program));
-    }
-    // What the manifest permits, all prompts may use.
-    let by_manifest =
-        requests.iter().any(|one| one.file == manifest && one.privilege == Privilege::Permissions);
-    let is_covered = |path: &&String| {
-        requests.iter().any(|request| names(request, path)) || by_manifest && is_prompt_path(path)
+    let usual = Asked {
+        ceiling: PermissionCeiling::of(&Settings::default()),
+        plugins: settings_of(workflow).plugins,
     };
-    let mut covered: BTreeSet<String> = pins.files.keys().filter(is_covered).cloned().collect();
-    let mut by_word: BTreeMap<String, Vec<&String>> = BTreeMap::new();
-    for path in pins.files.keys() {
-        by_word.entry(word_of(path).unwrap_or_default()).or_default().push(path);
-    }
-    // A command, a hook or an agent may read what the file with it names, and what that one names.
-    let mut readers: Vec<String> = requesting.union(&covered).cloned().collect();
-    while let Some(reader) = readers.pop() {
-        let words = files.get(&reader).map(|text| named_files(&reader, text)).unwrap_or_default();
-        let named = words.iter().filter_map(|word| by_word.get(word)).flatten().copied();
-        for path in named.filter(|path| **path != reader) {
-            if covered.insert(path.clone()) && !requesting.contains(path) {
-                readers.push(path.clone());
-            }
-        }
-    }
+    let mut requests = subject.requests(&usual);
+    let is_kept = !requests.is_empty();
+    let requesting: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
+    let covered = subject.covered(&requests, &requesting);
+    let trusted_files = subject.pins.trusted_files(&requesting.union(&covered).cloned().collect());
     let form = |path: &String| {
-        let is_free =
-            requesting.contains(path) && !covered.contains(path) && !executables.contains(path);
-        let form = trusted_form(path, files.get(path).filter(|_| is_free)?)?;
+        let is_free = requesting.contains(path)
+            && !covered.contains(path)
+            && !subject.executables.contains(path);
+        let form = trusted_form(path, subject.files.get(path).filter(|_| is_free)?)?;
         Some((path.clone(), checksum(form)))
     };
-    let trusted_files = pins.trusted_files(&requesting.union(&covered).cloned().collect());
     let request = |one: &PrivilegeRequest| {
         let PrivilegeRequest { file, privilege, purpose, .. } = one;
         (checksum(format!("{file}\n{}\n{purpose}", privilege.name())), file.clone())
@@ -175,31 +117,135 @@ pub fn examine(
         forms: trusted_files.files.keys().filter_map(form).collect(),
         requests: requests.iter().map(request).collect(),
     };
-    let is_kept = !requests.is_empty();
-    // The list also names requests beyond the options of this run, although trust does not cover them.
+    let plugins = settings.plugins.iter().filter(|plugin| plugin.by_workflow).cloned();
+    let asked = Asked { ceiling: PermissionCeiling::of(settings), plugins: plugins.collect() };
     let mut untrusted = settings.clone();
     untrusted.consent.trusts_workflow = false;
-    let needed = survey(&PermissionCeiling::of(&untrusted), &plugins);
-    let is_listed = |one: &PrivilegeRequest, listed: &[PrivilegeRequest]| {
-        listed.iter().any(|other| (&other.file, other.place) == (&one.file, one.place))
+    let ceiling = PermissionCeiling::of(&untrusted);
+    let untrusted = Asked { ceiling, plugins: asked.plugins.clone() };
+    // The list also names requests beyond the options of this run, although trust does not cover them.
+    let needed = if untrusted == usual { requests.clone() } else { subject.requests(&untrusted) };
+    let needs_trust =
+        !if asked == untrusted { needed.is_empty() } else { subject.requests(&asked).is_empty() };
+    let is_listed = |one: &PrivilegeRequest| {
+        requests.iter().any(|other| (&other.file, other.place) == (&one.file, one.place))
     };
-    let further: Vec<_> = needed.iter().filter(|one| !is_listed(one, &requests)).cloned().collect();
+    let further: Vec<_> = needed.into_iter().filter(|one| !is_listed(one)).collect();
     requests.extend(further);
-    let named = folder.display().to_string();
+    let folder = workflow.root.root().display().to_string();
+    let entry = subject.entry;
     let has_first_state = ["START.md", "workflow.yaml", "workflow.lisp"].contains(&entry.as_str());
-    let target = if has_first_state { named } else { format!("{named}/{entry}") };
     Ok(ExaminedFolder {
-        target,
-        folder: folder.display().to_string(),
-        needs_trust: !survey(&PermissionCeiling::of(settings), &plugins).is_empty(),
+        target: if has_first_state { folder.clone() } else { format!("{folder}/{entry}") },
+        folder,
+        needs_trust,
         requests,
         is_kept,
         checksum: trust_checksum(&trusted_files),
         trusted_files,
         compared,
         shown: workflow.root.shown().to_owned(),
-        capture,
     })
+}
+
+/// What the files of a workflow ask for privileges beyond.
+#[derive(PartialEq)]
+struct Asked {
+    /// The permissions that are granted already.
+    ceiling: PermissionCeiling,
+    /// The plug-ins that are started at the workflow's request.
+    plugins: Vec<PlugIn>,
+}
+
+/// The files that a run would use.
+struct TrustSubject<'a> {
+    /// The texts; of a program for the machine only the name is looked at.
+    files: BTreeMap<String, String>,
+    executables: BTreeSet<String>,
+    pins: WorkflowPins,
+    /// The path of the first state below the root.
+    entry: String,
+    /// The path of the manifest.
+    manifest: String,
+    vocabulary: &'a GraphVocabulary,
+}
+
+impl<'a> TrustSubject<'a> {
+    fn of(read: &CapturedWorkflow, vocabulary: &'a GraphVocabulary) -> Result<Self, Error> {
+        let CapturedWorkflow { workflow, capture } = read;
+        let mut files = capture.texts();
+        let executables: BTreeSet<String> = capture.executables().map(str::to_owned).collect();
+        for path in &executables {
+            files.entry(path.clone()).or_default();
+        }
+        let below = workflow.folder.as_ref().map(|below| files.within(below)).transpose();
+        let own = below.map_err(step::Error::from)?;
+        let own: &dyn WorkflowSource = own.as_deref().unwrap_or(&files);
+        let is_steady = manifest_of(own).is_ok_and(|manifest| manifest == workflow.manifest);
+        if !is_steady {
+            return Err(Error::Unsteady { folder: workflow.root.root().to_owned() });
+        }
+        let in_workflow = |name: &str| match &workflow.folder {
+            Some(folder) => format!("{folder}/{name}"),
+            None => name.to_owned(),
+        };
+        let (entry, manifest) = (in_workflow(workflow.entry.as_str()), in_workflow(manifest::FILE));
+        let mut pins = capture.pins();
+        if let Some(program) = &workflow.program {
+            // The stored text is executed, whatever its file says now.
+            files.insert(entry.clone(), program.clone());
+            pins.replace(&entry, checksum(program));
+        }
+        Ok(Self { files, executables, pins, entry, manifest, vocabulary })
+    }
+
+    fn requests(&self, asked: &Asked) -> Vec<PrivilegeRequest> {
+        PrivilegeSurvey {
+            files: &self.files,
+            manifest: &self.manifest,
+            ceiling: &asked.ceiling,
+            vocabulary: self.vocabulary,
+            executables: &self.executables,
+            entry: &self.entry,
+            plugins: &asked.plugins,
+        }
+        .requests()
+    }
+
+    /// Returns the files that requests name, and those that one of them may read.
+    fn covered(
+        &self,
+        requests: &[PrivilegeRequest],
+        requesting: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        // What the manifest permits, all prompts may use.
+        let by_manifest = requests
+            .iter()
+            .any(|one| one.file == self.manifest && one.privilege == Privilege::Permissions);
+        let is_covered = |path: &&String| {
+            requests.iter().any(|request| names(request, path))
+                || by_manifest && is_prompt_path(path)
+        };
+        let mut covered: BTreeSet<String> =
+            self.pins.files.keys().filter(is_covered).cloned().collect();
+        let mut by_word: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        for path in self.pins.files.keys() {
+            by_word.entry(word_of(path).unwrap_or_default()).or_default().push(path);
+        }
+        // A command, a hook or an agent may read what the file with it names, and what that one names.
+        let mut readers: Vec<String> = requesting.union(&covered).cloned().collect();
+        while let Some(reader) = readers.pop() {
+            let text = self.files.get(&reader);
+            let words = text.map(|text| named_files(&reader, text)).unwrap_or_default();
+            let named = words.iter().filter_map(|word| by_word.get(word)).flatten().copied();
+            for path in named.filter(|path| **path != reader) {
+                if covered.insert(path.clone()) && !requesting.contains(path) {
+                    readers.push(path.clone());
+                }
+            }
+        }
+        covered
+    }
 }
 
 impl ExaminedFolder {

@@ -1,5 +1,7 @@
 //! A workflow on disk: its folder, its first prompt, and its manifest.
 //!
+//! The initial settings of a new run of it: the defaults, overridden by its manifest.
+//!
 //! The root of a run: the folder within which tags may lead to other folders, and which is pinned and trusted.
 //!
 //! It is the workflow's folder, or the nearest folder above it whose `raymond.yaml` says `root: true`. Only a file of
@@ -9,7 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::domain::id::{Folder, StateName};
-use crate::domain::settings::Settings;
+use crate::domain::permission::{RunPermission, StarterConsent};
+use crate::domain::settings::{ForkSettings, Settings};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::read::read;
@@ -25,6 +28,7 @@ use crate::language::prompt::workflow_map::FolderGraph;
 use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::embed_files;
 use crate::runtime::error::{Error, RefusalScope, WorkflowErrors};
+use crate::runtime::plugin_programs::asked_for;
 use crate::store::workflow::WorkflowDir;
 
 /// The prompt a folder begins with.
@@ -43,6 +47,8 @@ pub struct Workflow {
     pub entry: StateName,
     /// The manifest.
     pub manifest: Manifest,
+    /// The stored text of the first state, a program; `None` for the text of its file.
+    pub program: Option<String>,
 }
 
 impl Workflow {
@@ -66,15 +72,16 @@ impl Workflow {
         )
     }
 
-    /// Opens the workflow that begins with a file whose text is stored. The file itself may be gone.
+    /// Opens the workflow that begins with a program whose text is stored. Its file may be gone.
     ///
     /// # Errors
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
-    pub fn kept(file: &Path) -> Result<Self, Error> {
-        let (root, folder, scope) = open(file.parent().unwrap_or(Path::new(".")))?.into_parts();
+    pub fn kept(file: &Path, text: String) -> Result<Self, Error> {
+        let RunRoot { root, folder, scope } = open(file.parent().unwrap_or(Path::new(".")))?;
         let manifest = manifest_of(&scope)?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        Ok(Self { entry: StateName::parse(name)?, scope, root, folder, manifest })
+        let (entry, program) = (StateName::parse(name)?, Some(text));
+        Ok(Self { scope, root, folder, entry, manifest, program })
     }
 
     /// Opens the workflow of a run again, by the run's root and the workflow's folder below it.
@@ -82,9 +89,10 @@ impl Workflow {
     /// # Errors
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
     pub(super) fn of_run(root: &Path, folder: Option<&Folder>) -> Result<Self, Error> {
-        let (root, folder, scope) = RunRoot::of(root, folder)?.into_parts();
+        let RunRoot { root, folder, scope } = RunRoot::of(root, folder)?;
         let manifest = manifest_of(&scope)?;
-        Ok(Self { entry: StateName::parse(FIRST_STATE)?, scope, root, folder, manifest })
+        let entry = StateName::parse(FIRST_STATE)?;
+        Ok(Self { scope, root, folder, entry, manifest, program: None })
     }
 
     /// Returns the workflow with the names of the programs that are defined, which its programs may start.
@@ -93,7 +101,7 @@ impl Workflow {
     }
 
     fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {
-        let (root, below, scope) = open(folder)?.into_parts();
+        let RunRoot { root, folder: below, scope } = open(folder)?;
         let manifest = manifest_of(&scope).map_err(|error| match error {
             Error::Manifest { .. } => {
                 let given = file.and_then(|file| StateName::parse(file).ok());
@@ -113,8 +121,45 @@ impl Workflow {
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
             Err(error) => Err(step::Error::from(error).into()),
-            Ok(()) => Ok(Self { scope, root, folder: below, entry, manifest }),
+            Ok(()) => Ok(Self { scope, root, folder: below, entry, manifest, program: None }),
         }
+    }
+}
+
+/// Returns the settings of a new run of a workflow.
+pub fn settings_of(workflow: &Workflow) -> Settings {
+    let manifest = &workflow.manifest;
+    let defaults = Settings::default();
+    let mut options = manifest.options.clone();
+    let on_denied = options.on_denied.take();
+    if let Some(folder) = &workflow.folder {
+        options = options.below(folder);
+    }
+    Settings {
+        model: manifest.model.clone(),
+        budget_usd: manifest.budget,
+        on_budget: manifest.on_budget.unwrap_or(defaults.on_budget),
+        max_procs: manifest.max_procs.unwrap_or(defaults.max_procs),
+        on_limit: manifest.on_limit.unwrap_or(defaults.on_limit),
+        on_denied: on_denied.unwrap_or(defaults.on_denied),
+        claude_args: manifest.claude_args.clone(),
+        options,
+        consent: StarterConsent {
+            widest_mode: manifest.permission_mode.is_some().then(RunPermission::default),
+            ..StarterConsent::default()
+        },
+        forking: ForkSettings {
+            max_fan_out: manifest.max_fan_out.unwrap_or(defaults.forking.max_fan_out),
+            stagger_ms: manifest.stagger_ms.unwrap_or(defaults.forking.stagger_ms),
+            ..defaults.forking
+        },
+        supervision: defaults.supervision.with(&manifest.supervision),
+        permission: manifest
+            .permission_mode
+            .clone()
+            .map_or(defaults.permission, RunPermission::Mode),
+        plugins: asked_for(&manifest.plugins, workflow.scope.root()),
+        ..Settings::default()
     }
 }
 
@@ -169,7 +214,7 @@ pub(super) fn manifest_of(scope: &dyn WorkflowSource) -> Result<Manifest, Error>
 
 /// The root of a run, and the workflow's folder below it.
 #[derive(Debug)]
-pub(super) struct RunRoot {
+struct RunRoot {
     root: WorkflowDir,
     folder: Option<Folder>,
     scope: WorkflowDir,
@@ -180,16 +225,10 @@ impl RunRoot {
     ///
     /// # Errors
     /// [`Error::Io`] if the root is gone, [`Error::Workflow`] if the folder is.
-    pub(super) fn of(root: &Path, folder: Option<&Folder>) -> Result<Self, Error> {
+    fn of(root: &Path, folder: Option<&Folder>) -> Result<Self, Error> {
         let root = opened(root)?;
-        let scope = folder.map_or_else(|| Ok(root.clone()), |folder| root.below(folder));
-        let scope = scope.map_err(step::Error::from)?;
+        let scope = root.at(folder).map_err(step::Error::from)?;
         Ok(Self { root, folder: folder.cloned(), scope })
-    }
-
-    /// Returns the root, the workflow's folder below it, and the files of that.
-    pub(super) fn into_parts(self) -> (WorkflowDir, Option<Folder>, WorkflowDir) {
-        (self.root, self.folder, self.scope)
     }
 }
 
@@ -205,7 +244,7 @@ fn opened(folder: &Path) -> Result<WorkflowDir, Error> {
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be opened.
-pub(super) fn open(folder: &Path) -> Result<RunRoot, Error> {
+fn open(folder: &Path) -> Result<RunRoot, Error> {
     let scope = opened(folder)?;
     match above(scope.root()) {
         Some((root, folder)) => RunRoot::of(&root, Some(&folder)),
@@ -213,8 +252,16 @@ pub(super) fn open(folder: &Path) -> Result<RunRoot, Error> {
     }
 }
 
+/// Opens a workflow's folder, from which tags lead to other folders of its run's root.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be opened.
+pub fn folder_within_root(folder: &Path) -> Result<WorkflowDir, Error> {
+    Ok(open(folder)?.scope)
+}
+
 /// Returns the nearest root above a folder, and the folder's path below it.
-pub fn above(folder: &Path) -> Option<(PathBuf, Folder)> {
+fn above(folder: &Path) -> Option<(PathBuf, Folder)> {
     let owner = folder.metadata().ok()?.uid();
     let root = folder.ancestors().skip(1).find(|above| is_root(above, owner))?;
     let below = folder.strip_prefix(root).ok()?.to_str()?;

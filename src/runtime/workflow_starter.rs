@@ -8,16 +8,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::create::create;
+use super::create::{RunRequest, create};
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::plugin_programs::replace_own;
-use super::request::RunRequest;
 use super::root_capture::capture_root;
-use super::settings::settings_of;
 use super::sharing;
 use super::trust::RunStarter;
-use super::workflow::Workflow;
+use super::workflow::{Workflow, settings_of};
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::permission::StarterConsent;
 use crate::domain::program_execution::{INSTANCE_LABEL, STATE_LABEL};
@@ -61,13 +59,6 @@ pub(super) struct WorkflowStarter {
     pub(super) facts: Option<Arc<dyn Engine>>,
     /// Held while a run is made, so that two agents do not both make the last one that may be executed.
     pub(super) one_at_a_time: Mutex<()>,
-}
-
-/// A program that is about to be started.
-struct FoundProgram {
-    workflow: Workflow,
-    /// Its stored text; `None` for the text of its file.
-    text: Option<String>,
 }
 
 impl ProgramStarter for WorkflowStarter {
@@ -122,9 +113,9 @@ impl WorkflowStarter {
         start: &WorkflowStart,
     ) -> Result<(), StartFailure> {
         self.refuse_too_many()??;
-        let FoundProgram { workflow, text } = self.find(&start.program)?;
+        let workflow = self.find(&start.program)?;
         let settings = self.settings_of_started(&workflow, id, origin, start)?;
-        let request = RunRequest { id: Some(id.clone()), program: text, ..RunRequest::default() };
+        let request = RunRequest { id: Some(id.clone()), ..RunRequest::default() };
         self.forget_state(id)?;
         let state = self.user_state.clone();
         let starter = RunStarter { state, confirmation: None, confirmed: [].into() };
@@ -177,10 +168,9 @@ impl WorkflowStarter {
     }
 
     /// Finds the program of a name: that of a file of the run's workflow, or a defined one.
-    fn find(&self, program: &str) -> Result<FoundProgram, StartFailure> {
+    fn find(&self, program: &str) -> Result<Workflow, StartFailure> {
         if is_program_file(program) {
-            let workflow = self.file(program).map_err(|error| error.to_string())?;
-            return Ok(FoundProgram { workflow, text: None });
+            return Ok(self.file(program).map_err(|error| error.to_string())?);
         }
         let key = self.user_state.key()?;
         let space = Dataspace::of(&self.root).with_key(&key);
@@ -193,8 +183,7 @@ impl WorkflowStarter {
             return Err(format!("no program {program} is defined; {hint}").into());
         };
         let file = space.file_of(&defined)?;
-        let workflow = Workflow::kept(&file).map_err(|error| error.to_string())?;
-        Ok(FoundProgram { workflow, text: Some(defined.text) })
+        Ok(Workflow::kept(&file, defined.text).map_err(|error| error.to_string())?)
     }
 
     /// Opens a program of the run's workflow, as it was when the run began: in its folder if that is unchanged, else in

@@ -32,10 +32,15 @@ pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
         return Err(Error::TooLong { path: path(), size, limit: MAX_FILE });
     }
     file.take(MAX_FILE).read_to_end(&mut bytes).map_err(unreadable)?;
+    decoded(bytes, shown)
+}
+
+/// Returns the text of a file's bytes.
+pub(super) fn decoded(bytes: Vec<u8>, shown: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.split(|&byte| byte == b'\n').count();
         let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
-        Error::NotText { path: path(), line, column }
+        Error::NotText { path: shown.to_owned(), line, column }
     })
 }

@@ -5,14 +5,16 @@
 //! Its documents become prompts, so others must not be able to make one: the search ends at a folder that belongs to
 //! another user than the workflow's, or that others can write into.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::capture::{CapturedFile, WorkflowCapture};
 use crate::pinned::PinnedFiles;
 use crate::pinned::{below_root, may_enter, on_disk};
-use crate::source_text::text;
+use crate::source_text::{decoded, text};
 use raymond_lang::hint::closest;
 use raymond_lang::source::{Error, WorkflowSource, stays_below};
 use raymond_model::id::{Folder, ScopePath, StateName};
@@ -31,8 +33,29 @@ pub struct WorkflowDir {
     shown: PathBuf,
     /// The pinned files, if this is the run's copy of them.
     pinned: Option<PinnedFiles>,
+    /// What was read, if nothing is to be read twice.
+    read: Option<Arc<ReadFiles>>,
     /// The names of the programs that are defined, if they are known.
     defined: Option<Arc<[String]>>,
+}
+
+/// The files of a workflow that were read.
+#[derive(Debug, Default)]
+struct ReadFiles {
+    /// Those of the run's root, all at one moment.
+    captured: Arc<WorkflowCapture>,
+    /// The texts of others, by their real paths.
+    further: Mutex<BTreeMap<PathBuf, Arc<str>>>,
+}
+
+impl ReadFiles {
+    fn further(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<str>>> {
+        self.further.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn text(&self, real: &Path) -> Option<Arc<str>> {
+        self.further().get(real).cloned()
+    }
 }
 
 impl WorkflowDir {
@@ -72,6 +95,29 @@ impl WorkflowDir {
     /// Returns this directory as the copy that a run made of its workflow's files.
     pub fn pinned(self, pinned: PinnedFiles) -> Self {
         Self { pinned: Some(pinned), ..self }
+    }
+
+    /// Returns this directory with the files of the run's root as they were captured. Others are read once.
+    pub fn captured(self, files: &Arc<WorkflowCapture>) -> Self {
+        let read = ReadFiles { captured: Arc::clone(files), further: Mutex::default() };
+        Self { read: Some(Arc::new(read)), ..self }
+    }
+
+    /// Returns this directory, whose files are read once, when they are needed.
+    pub fn read_once(self) -> Self {
+        self.captured(&Arc::default())
+    }
+
+    /// Returns a captured file by its real path.
+    fn captured_file(&self, real: &Path) -> Option<&CapturedFile> {
+        let top = self.top.as_ref().map_or(&self.root, |(top, _)| top);
+        self.read.as_ref()?.captured.files.get(&below_root(top, real)?)
+    }
+
+    /// Returns whether a file was read before.
+    fn was_read(&self, real: &Path) -> bool {
+        self.captured_file(real).is_some()
+            || self.read.as_ref().is_some_and(|read| read.text(real).is_some())
     }
 
     /// Returns this directory with the names of the defined programs, which its programs may start.
@@ -121,6 +167,14 @@ impl WorkflowDir {
         self.pinned.as_ref()?.changed_file_in(command)
     }
 
+    /// Returns this directory, or a folder below.
+    ///
+    /// # Errors
+    /// As [`below`](Self::below).
+    pub fn at(&self, folder: Option<&Folder>) -> Result<Self, Error> {
+        folder.map_or_else(|| Ok(self.clone()), |folder| self.below(folder))
+    }
+
     /// Returns a folder below.
     ///
     /// # Errors
@@ -157,8 +211,8 @@ impl WorkflowDir {
         }
         let (pinned, workspace) = (self.pinned.clone(), self.workspace.clone());
         let top = self.top.clone().or_else(|| Some((self.root.clone(), self.shown.clone())));
-        let defined = self.defined.clone();
-        Ok(Self { top, workspace, pinned, defined, ..below }.shown_as(&shown))
+        let (read, defined) = (self.read.clone(), self.defined.clone());
+        Ok(Self { top, workspace, pinned, read, defined, ..below }.shown_as(&shown))
     }
 
     /// Returns the real path of a file, which is in the directory and a regular file. Only a link can lead
@@ -184,7 +238,10 @@ impl WorkflowDir {
                     Err(error) => Err(error),
                 }
             }
-            None => self.resolve_below(&self.root, name),
+            None => {
+                let path = self.root.join(name.as_str());
+                if self.was_read(&path) { Ok(path) } else { self.resolve_below(&self.root, name) }
+            }
         }
     }
 
@@ -207,11 +264,20 @@ impl WorkflowDir {
         if real.is_file() { Ok(real) } else { Err(Error::NotAFile { path: self.path(name) }) }
     }
 
-    /// Returns the text of a file, as it was when the run began.
+    /// Returns the text of a file, as it was when the run began, or when the workflow was read.
     fn text(&self, real: &Path, shown: &str) -> Result<String, Error> {
-        match &self.pinned {
-            Some(pinned) => pinned.text(real, shown),
-            None => text(real, shown),
+        match (&self.pinned, &self.read) {
+            (Some(pinned), _) => pinned.text(real, shown),
+            (None, None) => text(real, shown),
+            (None, Some(known)) => match (self.captured_file(real), known.text(real)) {
+                (Some(file), _) => decoded(file.content.clone(), shown),
+                (None, Some(text)) => Ok(text.to_string()),
+                (None, None) => {
+                    let found = text(real, shown)?;
+                    known.further().insert(real.to_owned(), found.as_str().into());
+                    Ok(found)
+                }
+            },
         }
     }
 
@@ -251,8 +317,11 @@ impl WorkflowSource for WorkflowDir {
     }
 
     fn is_executable(&self, name: &StateName) -> bool {
-        let file = self.resolve(name).ok().and_then(|path| path.metadata().ok());
-        file.is_some_and(|file| file.mode() & 0o100 != 0)
+        let Ok(path) = self.resolve(name) else { return false };
+        match self.captured_file(&path) {
+            Some(file) => file.is_executable,
+            None => path.metadata().is_ok_and(|file| file.mode() & 0o100 != 0),
+        }
     }
 
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error> {

@@ -1,5 +1,7 @@
 //! The settings of a run that would start, each with its origin.
 
+use serde::Serialize;
+
 use crate::cli::args::RunArgs;
 use crate::cli::options::RunOptions;
 use crate::domain::permission::RunPermission;
@@ -10,6 +12,7 @@ use crate::language::manifest::{FILE, Manifest, ON_BUDGET, ON_LIMIT};
 use crate::runtime::start_plan::StartPlan;
 
 /// A setting.
+#[derive(Serialize)]
 pub(super) struct SettingRow {
     pub(super) name: &'static str,
     pub(super) value: String,
@@ -42,30 +45,29 @@ fn origin(option: &str, is_given: bool, is_in_manifest: bool) -> String {
     }
 }
 
+/// Returns a setting whose option has its name.
+fn row(name: &'static str, value: String, is_given: bool, is_in_manifest: bool) -> SettingRow {
+    let option = format!("--{}", name.replace('_', "-"));
+    SettingRow { name, value, origin: origin(&option, is_given, is_in_manifest) }
+}
+
 /// Returns the settings.
 pub(super) fn rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
     let (options, settings) = (&args.options, &plan.settings);
-    let row = |name, value: String, origin| SettingRow { name, value, origin };
-    let (model, model_origin) = model_of(plan, Some(options));
-    let mut rows = vec![row("model", model, model_origin)];
+    let (value, origin) = model_of(plan, Some(options));
+    let mut rows = vec![SettingRow { name: "model", value, origin }];
     rows.extend(permission_rows(args, manifest, plan));
     let budget = settings.budget_usd.map_or("none".to_owned(), |budget| budget.to_string());
-    let of_budget = origin("--budget", options.budget.is_some(), settings.budget_usd.is_some());
-    rows.push(row("budget", budget, of_budget));
-    rows.push(row(
-        "on_budget",
-        named(&ON_BUDGET, settings.on_budget),
-        origin("--on-budget", options.on_budget.is_some(), manifest.on_budget.is_some()),
-    ));
-    rows.push(row(
-        "on_limit",
-        named(&ON_LIMIT, settings.on_limit),
-        origin("--on-limit", options.on_limit.is_some(), manifest.on_limit.is_some()),
-    ));
+    let (on_budget, on_limit) =
+        (named(&ON_BUDGET, settings.on_budget), named(&ON_LIMIT, settings.on_limit));
+    rows.extend([
+        row("budget", budget, options.budget.is_some(), settings.budget_usd.is_some()),
+        row("on_budget", on_budget, options.on_budget.is_some(), manifest.on_budget.is_some()),
+        row("on_limit", on_limit, options.on_limit.is_some(), manifest.on_limit.is_some()),
+    ]);
     rows.extend(process_rows(args, manifest, plan));
     rows.extend(supervision_rows(args, manifest, plan));
-    let is_given = args.new_run.cwd.is_some();
-    rows.push(row("cwd", settings.cwd.clone(), origin("--cwd", is_given, false)));
+    rows.push(row("cwd", settings.cwd.clone(), args.new_run.cwd.is_some(), false));
     rows
 }
 
@@ -126,24 +128,17 @@ fn process_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<Se
         "no".to_owned()
     };
     let is_warm_given = given.no_warm || given.warm_for.is_some() || given.prestart.is_some();
-    let row = |name, value, origin| SettingRow { name, value, origin };
+    let (agents, stagger) = (settings.forking.max_agents, settings.forking.stagger_ms);
+    let stagger = format_duration(stagger);
     vec![
-        row(
-            "max_procs",
-            procs,
-            origin("--max-procs", given.max_procs.is_some(), manifest.max_procs.is_some()),
-        ),
-        row(
-            "max_agents",
-            settings.forking.max_agents.to_string(),
-            origin("--max-agents", given.max_agents.is_some(), false),
-        ),
-        row(
-            "stagger",
-            format_duration(settings.forking.stagger_ms),
-            origin("--stagger", given.stagger.is_some(), manifest.stagger_ms.is_some()),
-        ),
-        row("warm processes", warm, origin("--warm-for", is_warm_given, false)),
+        row("max_procs", procs, given.max_procs.is_some(), manifest.max_procs.is_some()),
+        row("max_agents", agents.to_string(), given.max_agents.is_some(), false),
+        row("stagger", stagger, given.stagger.is_some(), manifest.stagger_ms.is_some()),
+        SettingRow {
+            name: "warm processes",
+            value: warm,
+            origin: origin("--warm-for", is_warm_given, false),
+        },
     ]
 }
 
@@ -157,38 +152,17 @@ fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Ve
         format_duration(policy.backoff_max_ms)
     );
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let row = |name, value, origin| SettingRow { name, value, origin };
+    let (restart, on_exhausted) =
+        (word(serde_json::json!(policy.restart)), word(serde_json::json!(policy.on_exhausted)));
+    let timeout = format_duration(policy.timeout_ms);
+    let idle = format_duration(policy.idle_timeout_ms);
     vec![
-        row(
-            "restart",
-            word(serde_json::json!(policy.restart)),
-            origin("--restart", given.restart.is_some(), own.restart.is_some()),
-        ),
-        row(
-            "max_restarts",
-            restarts,
-            origin("--max-restarts", given.max_restarts.is_some(), own.max_restarts.is_some()),
-        ),
-        row(
-            "backoff",
-            backoff,
-            origin("--backoff", given.backoff.is_some(), own.backoff_min_ms.is_some()),
-        ),
-        row(
-            "timeout",
-            format_duration(policy.timeout_ms),
-            origin("--timeout", given.timeout.is_some(), own.timeout_ms.is_some()),
-        ),
-        row(
-            "idle_timeout",
-            format_duration(policy.idle_timeout_ms),
-            origin("--idle-timeout", given.idle_timeout.is_some(), own.idle_timeout_ms.is_some()),
-        ),
-        row(
-            "on_exhausted",
-            word(serde_json::json!(policy.on_exhausted)),
-            origin("--on-exhausted", given.on_exhausted.is_some(), own.on_exhausted.is_some()),
-        ),
+        row("restart", restart, given.restart.is_some(), own.restart.is_some()),
+        row("max_restarts", restarts, given.max_restarts.is_some(), own.max_restarts.is_some()),
+        row("backoff", backoff, given.backoff.is_some(), own.backoff_min_ms.is_some()),
+        row("timeout", timeout, given.timeout.is_some(), own.timeout_ms.is_some()),
+        row("idle_timeout", idle, given.idle_timeout.is_some(), own.idle_timeout_ms.is_some()),
+        row("on_exhausted", on_exhausted, given.on_exhausted.is_some(), own.on_exhausted.is_some()),
     ]
 }
 

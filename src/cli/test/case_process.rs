@@ -36,6 +36,7 @@ use crate::process::child::{
 use crate::process::command::EnvironmentMarker;
 use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
 use crate::process::worker_process::StopLevel;
+use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::error::NO_CHECK_ADVICE;
 use crate::runtime::trust::examine;
 use crate::runtime::{OTHER_SCRIPT, Workflow, directories, settings_of};
@@ -241,7 +242,8 @@ pub(super) fn is_trusted(loaded: &LoadedCase, given: &TrustSwitches) -> Result<b
     let workflow = Workflow::open(&loaded.entry_path())?;
     let root = RunsRoot::new(std::env::temp_dir().join("raymond-test"));
     let settings = settings_of(&workflow);
-    let examined = examine(&root, &workflow, &settings, &GraphVocabulary::default(), None)?;
+    let files = CapturedWorkflow::read(&root, workflow)?;
+    let examined = examine(&files, &settings, &GraphVocabulary::default())?;
     Ok(match examined.trust(&directories::user_state()?)? {
         FolderTrust::Trusted => true,
         FolderTrust::Reworded(_) => is_person_at_terminal(),

@@ -20,7 +20,6 @@ use crate::domain::observed_run::ObservedRun;
 use crate::domain::printable::printable_line;
 use crate::language::cases::{CaseMismatch, PathDifference};
 use crate::language::coverage::PlacesCoverage;
-use crate::language::places::WorkflowPlaces;
 
 /// The most states of a path that are shown before its difference.
 const MAX_BEFORE: usize = 12;
@@ -267,12 +266,7 @@ impl WorkflowCoverage {
     }
 
     fn of(workflow: String, reports: &[&CaseReport]) -> Self {
-        let mut places = WorkflowPlaces::default();
-        for report in reports {
-            if let Ok(Ok(own)) = validation::places(&report.loaded) {
-                places.extend(own);
-            }
-        }
+        let places = validation::all_places(reports.iter().map(|report| &report.loaded));
         let runs: Vec<&ObservedRun> = reports.iter().map(|report| &report.run).collect();
         Self { workflow, places: PlacesCoverage::of(&places, &runs) }
     }

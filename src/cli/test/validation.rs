@@ -3,7 +3,8 @@
 //!
 //! The answers to the prompts of a case: a script, or a cassette beside the case.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -26,19 +27,22 @@ use crate::world::scripted_files::folder_below;
 ///
 /// # Errors
 /// [`Error`] if the workflow cannot be opened.
-pub(super) fn mistakes(loaded: &LoadedCase) -> Result<Vec<Diagnostic>, Error> {
+pub(super) fn mistakes(
+    loaded: &LoadedCase,
+    workflows: &mut MappedWorkflows,
+) -> Result<Vec<Diagnostic>, Error> {
     if let Some(mistake) = unknown_entry(loaded) {
         return Ok(vec![diagnostic(&loaded.file, mistake)]);
     }
     let settings = loaded.case.settings.iter();
     let mut found: Vec<CaseMistake> =
         settings.filter_map(|one| Some((one.at, refused_option(one)?))).collect();
-    match places(loaded)? {
+    match workflows.places(loaded)? {
         Err(why) => found.push((loaded.case.at, format!("this case has no workflow: {why}"))),
         Ok(places) => {
             found.extend(reply_mistakes(loaded));
-            found.extend(unknown_keys(loaded, &places));
-            found.extend(unknown_states(loaded, &places));
+            found.extend(unknown_keys(loaded, places));
+            found.extend(unknown_states(loaded, places));
         }
     }
     Ok(found.into_iter().map(|mistake| diagnostic(&loaded.file, mistake)).collect())
@@ -82,12 +86,38 @@ fn unknown_states(loaded: &LoadedCase, places: &WorkflowPlaces) -> Vec<CaseMista
     unknown.map(mistake).collect()
 }
 
-/// Returns the places of a case's workflow, or the reason why there is none.
-///
-/// # Errors
-/// [`Error`] if its folder cannot be opened.
-pub(super) fn places(loaded: &LoadedCase) -> Result<Result<WorkflowPlaces, String>, Error> {
-    let subject = InspectedWorkflow::open(&loaded.entry_path())?;
+/// The workflows of cases by their paths, each read and mapped once: its places, or the reason why there is none.
+#[derive(Default)]
+pub(super) struct MappedWorkflows(BTreeMap<PathBuf, Result<WorkflowPlaces, String>>);
+
+impl MappedWorkflows {
+    /// Returns the places of a case's workflow.
+    ///
+    /// # Errors
+    /// [`Error`] if its folder cannot be opened.
+    fn places(&mut self, loaded: &LoadedCase) -> Result<&Result<WorkflowPlaces, String>, Error> {
+        Ok(match self.0.entry(loaded.entry_path()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let places = places(new.key())?;
+                new.insert(places)
+            }
+        })
+    }
+}
+
+/// Returns the places of all workflows of some cases, as far as they can be read.
+pub(super) fn all_places<'case>(cases: impl Iterator<Item = &'case LoadedCase>) -> WorkflowPlaces {
+    let paths: BTreeSet<PathBuf> = cases.map(LoadedCase::entry_path).collect();
+    let mut all = WorkflowPlaces::default();
+    for own in paths.iter().filter_map(|path| places(path).ok()?.ok()) {
+        all.extend(own);
+    }
+    all
+}
+
+fn places(workflow: &Path) -> Result<Result<WorkflowPlaces, String>, Error> {
+    let subject = InspectedWorkflow::open(workflow)?;
     let entry = match beginning(&subject.scope, subject.entry.as_ref()) {
         Ok(entry) => entry,
         Err(found) => {
@@ -162,17 +192,12 @@ pub(super) fn script(loaded: &LoadedCase) -> Result<Option<String>, String> {
             read.map(Some).map_err(|error| format!("{}: cannot read it: {error}", path.display()))
         }
         CaseReplies::Keys(keys) => {
-            let own = own_replies(loaded);
-            let mut lines = Vec::new();
-            for (key, list) in own {
-                if !keys.iter().any(|(_, other, _)| *other == key) {
-                    lines.push((key, list));
-                }
-            }
-            lines.extend(keys.iter().map(|(_, key, list)| (key.clone(), list.clone())));
+            let mut own = own_replies(loaded);
+            own.retain(|own, _| !keys.iter().any(|(_, key, _)| key == own));
+            let keys = keys.iter().map(|(_, key, list)| (key, list));
             let line =
-                |(key, list): &(String, String)| format!("{}: {list}\n", serde_json::json!(key));
-            Ok(Some(lines.iter().map(line).collect()))
+                |(key, list): (&String, &String)| format!("{}: {list}\n", serde_json::json!(key));
+            Ok(Some(own.iter().chain(keys).map(line).collect()))
         }
     }
 }

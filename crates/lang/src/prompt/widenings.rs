@@ -129,14 +129,35 @@ pub fn in_program(
 /// The maximum number of states examined.
 pub const MAX_SURVEYED_STATES: usize = 1000;
 
-/// Returns the problems of the states that policies lead to from `entry`, one text each.
-pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
-    let reach =
-        WorkflowMapOptions { by_text: false, max_states: MAX_SURVEYED_STATES, graphs: None };
-    let workflow_map = WorkflowMap::of(entry, source, reach);
-    let by_text = WorkflowMap::of(entry, source, WorkflowMapOptions { by_text: true, ..reach });
-    let found = check_reachable(&workflow_map, &by_text, source);
-    found.iter().map(Diagnostic::without_severity).collect()
+/// The states that a run can come to from its first one, as far as prompts and scripts lead.
+#[derive(Debug)]
+pub struct SurveyedStates {
+    /// Those that policies lead to.
+    pub certain: WorkflowMap,
+    /// Those, and the ones that only texts name.
+    pub possible: WorkflowMap,
+}
+
+impl SurveyedStates {
+    /// Surveys the states from `entry` on.
+    pub fn of(entry: &StateName, source: &dyn WorkflowSource) -> Self {
+        let map = |by_text| {
+            let max_states = MAX_SURVEYED_STATES;
+            WorkflowMap::of(entry, source, WorkflowMapOptions { by_text, max_states, graphs: None })
+        };
+        Self { certain: map(false), possible: map(true) }
+    }
+
+    /// Returns whether no state is left out because there are too many.
+    pub fn is_complete(&self) -> bool {
+        self.possible.states.len() < MAX_SURVEYED_STATES
+    }
+
+    /// Returns the problems of the states that policies lead to, one text each.
+    pub fn problems(&self, source: &dyn WorkflowSource) -> Vec<String> {
+        let found = check_reachable(&self.certain, &self.possible, source);
+        found.iter().map(Diagnostic::without_severity).collect()
+    }
 }
 
 #[cfg(test)]
@@ -148,7 +169,8 @@ mod survey_tests {
     fn warnings(files: &[(&str, &str)]) -> Vec<String> {
         let files: BTreeMap<String, String> =
             files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
-        survey(&StateName::parse("START.md").expect("a state"), &files)
+        let entry = StateName::parse("START.md").expect("a state");
+        SurveyedStates::of(&entry, &files).problems(&files)
     }
 
     #[test]

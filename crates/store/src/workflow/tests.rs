@@ -96,3 +96,33 @@ fn document_of_plugin_is_read_between_scope_and_workspace() {
     let none = opened.document("lib/c.md").expect_err("there is none").to_string();
     assert_eq!(none.matches(", nor in ").count(), 2, "{none}");
 }
+
+#[test]
+fn captured_files_are_not_read_again_and_others_are_read_once() {
+    let place = tempfile::tempdir().expect("a directory");
+    let root = place.path().join("root");
+    std::fs::create_dir_all(root.join("sub")).expect("made");
+    let write = |name: &str, text: &str| std::fs::write(root.join(name), text).expect("written");
+    for name in ["A.md", "sub/B.md", "RUN.sh"] {
+        write(name, "captured");
+    }
+    let capture = Arc::new(WorkflowCapture::of(&root, Path::new("/nowhere")).expect("captured"));
+    write("LATER.md", "first");
+    let directory = WorkflowDir::open(&root).expect("opened").captured(&capture);
+    let below = directory.below(&Folder::parse("sub").expect("a folder")).expect("below");
+    assert_eq!(directory.read(&state("LATER.md")), Ok("first".into()));
+    for name in ["A.md", "sub/B.md", "LATER.md"] {
+        write(name, "changed");
+    }
+    std::fs::remove_file(root.join("RUN.sh")).expect("removed");
+
+    assert_eq!(directory.read(&state("A.md")), Ok("captured".into()));
+    assert_eq!(below.read(&state("B.md")), Ok("captured".into()));
+    assert_eq!(directory.read_path("sub/B.md"), Ok("captured".into()));
+    assert_eq!(directory.read(&state("LATER.md")), Ok("first".into()));
+    assert_eq!(directory.check(&state("RUN.sh")), Ok(()));
+    assert!(!directory.is_executable(&state("RUN.sh")));
+    assert!(matches!(directory.read(&state("GONE.md")), Err(Error::Missing { .. })));
+    let fresh = WorkflowDir::open(&root).expect("opened");
+    assert_eq!(fresh.read(&state("A.md")), Ok("changed".into()));
+}

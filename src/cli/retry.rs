@@ -1,5 +1,6 @@
 //! `raymond retry`: failed agents of a run live again, in this process or in the one that holds the run.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::NewRunArgs;
@@ -12,7 +13,7 @@ use crate::cli::run_choice::RunAccess;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::retry::{
-    ContinuedParent, PlannedRetry, RetryError, RetryPlan, RetryReason, RetrySelection, plan_retry,
+    ContinuedParent, PlannedRetry, RetryError, RetryPlan, RetrySelection, plan_retry,
 };
 use crate::domain::run::Run;
 use crate::runtime::command_name::next_command_name;
@@ -173,12 +174,12 @@ fn as_text(id: &RunId, plan: &RetryPlan) -> String {
 }
 
 fn planned_line(planned: &PlannedRetry) -> String {
-    let PlannedRetry { id, place, cause, reason } = planned;
+    let PlannedRetry { id, place, cause, needed_by } = planned;
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-    let reason = match reason {
-        RetryReason::Chosen => String::new(),
-        RetryReason::NeededBy(other) => format!(", because the retry of {other} needs it"),
-    };
+    let reason = needed_by
+        .as_ref()
+        .map(|other| format!(", because the retry of {other} needs it"))
+        .unwrap_or_default();
     format!("{id} continues at {place}{cause}{reason}")
 }
 
@@ -193,36 +194,16 @@ fn continued_line(continued: &ContinuedParent) -> String {
     )
 }
 
-fn as_json(id: &RunId, plan: &RetryPlan, edited: Option<&[String]>) -> Value {
-    let agents: Vec<Value> = plan
-        .agents
-        .iter()
-        .map(|planned| {
-            let needed_by = match &planned.reason {
-                RetryReason::Chosen => None,
-                RetryReason::NeededBy(other) => Some(other),
-            };
-            json!({
-                "agent": planned.id,
-                "state": planned.place,
-                "cause": planned.cause,
-                "needed_by": needed_by,
-            })
-        })
-        .collect();
-    let continued: Vec<Value> = plan
-        .continued
-        .iter()
-        .map(|one| json!({ "parent": one.parent, "child": one.child, "state": one.place }))
-        .collect();
-    let mut json = json!({
-        "run": id,
-        "agents": agents,
-        "continued": continued,
-        "estimated_cost_usd": plan.estimated_cost,
-    });
-    if let Some(edited) = edited {
-        json["edited"] = json!(edited);
-    }
-    json
+/// A retry as it is printed before it happens.
+#[derive(Serialize)]
+struct RetryView<'plan> {
+    run: &'plan RunId,
+    #[serde(flatten)]
+    plan: &'plan RetryPlan,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited: Option<&'plan [String]>,
+}
+
+fn as_json(run: &RunId, plan: &RetryPlan, edited: Option<&[String]>) -> Value {
+    json!(RetryView { run, plan, edited })
 }

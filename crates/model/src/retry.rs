@@ -40,46 +40,41 @@ pub struct RetriedAgent {
 }
 
 /// The outcome of a retry, before it happens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetryPlan {
     /// The agents that live again, parents before their children.
     pub agents: Vec<PlannedRetry>,
     /// The agents that were told of a failure and continued without the result.
     pub continued: Vec<ContinuedParent>,
     /// The estimated cost of the turns that are due then: the most that turns in these states have cost.
+    #[serde(rename = "estimated_cost_usd")]
     pub estimated_cost: Usd,
 }
 
 /// An agent that is to live again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedRetry {
     /// The agent.
+    #[serde(rename = "agent")]
     pub id: AgentId,
     /// The place where it continues, as people see it.
+    #[serde(rename = "state")]
     pub place: StateName,
     /// The kind of failure; `None` for a role that had ended with its program.
     pub cause: Option<FailureCause>,
-    /// The reason why it lives again.
-    pub reason: RetryReason,
-}
-
-/// The reason why an agent lives again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RetryReason {
-    /// It was chosen.
-    Chosen,
-    /// The retry of that agent needs it.
-    NeededBy(AgentId),
+    /// The agent whose retry needs it; `None` if it was chosen.
+    pub needed_by: Option<AgentId>,
 }
 
 /// An agent that continued after the failure of one it waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContinuedParent {
     /// The agent that continued.
     pub parent: AgentId,
     /// The child whose new result it does not see.
     pub child: AgentId,
     /// The place where it is by now; `None` if it has ended.
+    #[serde(rename = "state")]
     pub place: Option<StateName>,
 }
 
@@ -148,19 +143,19 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
         return Err(RetryError::NothingChosen(names.join(", ")));
     }
     let ended = EndedAgentsById::of(run);
-    let reasons = ended.with_needed(run, &chosen);
-    let mut ids: Vec<&AgentId> = reasons.keys().copied().collect();
+    let needs = ended.with_needed(run, &chosen);
+    let mut ids: Vec<&AgentId> = needs.keys().copied().collect();
     ids.sort_by(|one, other| one.cmp_by_number(other));
     let agents: Vec<PlannedRetry> = ids
         .iter()
         .filter_map(|id| {
             let (ended, agent) = ended.retryable(id)?;
             let (place, cause) = (agent.place(), ended.cause.filter(|_| ended.has_failed()));
-            let reason = reasons.get(id)?.clone();
-            Some(PlannedRetry { id: (*id).clone(), place, cause, reason })
+            let needed_by = needs.get(id)?.cloned();
+            Some(PlannedRetry { id: (*id).clone(), place, cause, needed_by })
         })
         .collect();
-    let continued = ids.iter().filter_map(|id| ended.continued_parent(run, id, &reasons)).collect();
+    let continued = ids.iter().filter_map(|id| ended.continued_parent(run, id, &needs)).collect();
     let mut estimated_cost = Usd::ZERO;
     for agent in ids.iter().filter_map(|id| Some(ended.retryable(id)?.1)) {
         if !agent.waits() && !agent.advances_itself() {
@@ -206,24 +201,24 @@ impl<'run> EndedAgentsById<'run> {
         Some((ended, ended.retryable.as_deref()?))
     }
 
-    /// Returns the chosen agents and all that their retries need, each with its reason.
+    /// Returns the chosen agents and all that their retries need, each with the one whose retry needs it.
     fn with_needed(
         &self,
         run: &'run Run,
         chosen: &[&'run AgentId],
-    ) -> HashMap<&'run AgentId, RetryReason> {
-        let mut reasons: HashMap<&AgentId, RetryReason> =
-            chosen.iter().map(|id| (*id, RetryReason::Chosen)).collect();
+    ) -> HashMap<&'run AgentId, Option<&'run AgentId>> {
+        let mut needs: HashMap<&AgentId, Option<&AgentId>> =
+            chosen.iter().map(|id| (*id, None)).collect();
         let mut open: VecDeque<&AgentId> = chosen.iter().copied().collect();
         while let Some(id) = open.pop_front() {
             for needed in self.needed_by(run, id) {
-                if !reasons.contains_key(needed) {
-                    reasons.insert(needed, RetryReason::NeededBy(id.clone()));
+                if !needs.contains_key(needed) {
+                    needs.insert(needed, Some(id));
                     open.push_back(needed);
                 }
             }
         }
-        reasons
+        needs
     }
 
     /// Returns the ended agents that the retry of an agent needs at once.
@@ -262,7 +257,7 @@ impl<'run> EndedAgentsById<'run> {
         &self,
         run: &Run,
         id: &AgentId,
-        retried: &HashMap<&AgentId, RetryReason>,
+        retried: &HashMap<&AgentId, Option<&AgentId>>,
     ) -> Option<ContinuedParent> {
         let ended = self.0.get(id)?;
         let parent = AgentId::parse(id.parent()?).ok()?;

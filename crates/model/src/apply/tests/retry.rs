@@ -3,9 +3,7 @@
 use super::*;
 use crate::event::{AgentFailed, JoinFinished};
 use crate::join::{JoinCondition, JoinOutcome, JoinTally};
-use crate::retry::{
-    ContinuedParent, RetriedAgent, RetryError, RetryReason, RetrySelection, plan_retry,
-};
+use crate::retry::{ContinuedParent, RetriedAgent, RetryError, RetrySelection, plan_retry};
 
 /// Returns a run whose `main` has forked two workers, and is in `N.md`.
 fn forked() -> Scene {
@@ -95,9 +93,8 @@ fn agent_that_failed_with_its_join_waits_again_and_counts_later_ends() {
     miss(&mut scene, 1);
     scene.take("main.2", result("two"));
     let plan = plan_retry(&scene.run, &chosen(&["main.1"])).expect("a plan");
-    let reasons: Vec<_> = plan.agents.iter().map(|one| (one.id.as_str(), &one.reason)).collect();
-    let needed = RetryReason::NeededBy(agent_id("main.1"));
-    assert_eq!(reasons, [("main", &needed), ("main.1", &RetryReason::Chosen)]);
+    let needs: Vec<_> = plan.agents.iter().map(|one| (one.id.as_str(), &one.needed_by)).collect();
+    assert_eq!(needs, [("main", &Some(agent_id("main.1"))), ("main.1", &None)]);
     assert!(plan.continued.is_empty());
     retry(&mut scene, &chosen(&["main.1"]));
     let main = scene.agent("main");

@@ -163,13 +163,7 @@ impl<'a> VisitedAgent<'a> {
         let is_earlier = |order: &RunCommand| match order {
             RunCommand::Edit(edit) => edit.turn.agent == self.agent,
             RunCommand::Attach(attached) => attached.turn.agent == self.agent,
-            RunCommand::Stop
-            | RunCommand::Answer(_)
-            | RunCommand::Retry(_)
-            | RunCommand::Tell(_)
-            | RunCommand::Hold(_)
-            | RunCommand::Release(_)
-            | RunCommand::StopAgent { .. } => false,
+            _ => false,
         };
         if waiting.iter().filter_map(|one| one.command.as_ref()).any(is_earlier) {
             let (run, agent) = (&self.run, &self.agent);

@@ -116,16 +116,7 @@ impl StepRunner for RemoteRunner {
                 HostAnswer::Stuck { why } => failed(FailureCause::Storage, &why),
                 HostAnswer::Lost { why } => failed(FailureCause::Lost, &why),
                 HostAnswer::Refused { why } => failed(FailureCause::Unavailable, &why),
-                HostAnswer::Activity { .. }
-                | HostAnswer::Text { .. }
-                | HostAnswer::Commit { .. }
-                | HostAnswer::Done { .. }
-                | HostAnswer::Exchanged { .. }
-                | HostAnswer::Snapshot { .. }
-                | HostAnswer::Transcript { .. }
-                | HostAnswer::Stored { .. } => {
-                    failed(FailureCause::Output, "its answer is not that of a turn")
-                }
+                _ => failed(FailureCause::Output, "its answer is not that of a turn"),
             }
         })
     }

@@ -52,22 +52,7 @@ pub enum CommandRole<'a> {
 pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
     match error {
         EngineError::TakenOver { .. } => store::Error::TakenOver { id: run.clone() },
-        EngineError::Address { .. }
-        | EngineError::NotBuilt { .. }
-        | EngineError::Unreachable { .. }
-        | EngineError::Refused { .. }
-        | EngineError::Unstorable { .. }
-        | EngineError::Version { .. }
-        | EngineError::NoSuchRun { .. }
-        | EngineError::RunExists { .. }
-        | EngineError::Supervised { .. }
-        | EngineError::HostFenced { .. }
-        | EngineError::HostLost { .. }
-        | EngineError::HostRelieved { .. }
-        | EngineError::HostRemoved { .. }
-        | EngineError::HostTaken { .. }
-        | EngineError::NoSuchHost { .. }
-        | EngineError::Damaged { .. } => store::Error::Engine(error.to_string()),
+        other => store::Error::Engine(other.to_string()),
     }
 }
 

@@ -6,6 +6,7 @@ mod example_runs;
 mod files;
 mod graphs;
 mod json;
+mod json_output;
 mod languages;
 mod options;
 mod page;

@@ -87,7 +87,7 @@ fn place() -> Test {
 /// background.
 pub(super) fn start() -> Test {
     let test = place();
-    test.run(&["START.md", "--debug", "--stagger", "0s"]).code(2);
+    test.run(&["START.md", "--debug", "--stagger", "0s", "--max-procs", "1"]).code(2);
     test.raymond(&["run", "graph", "--id", "g"]).ok();
     test.raymond(&["workflow", "define", "talk.lisp"]).ok();
     test.raymond(&["run", "talk.lisp", "--id", "p", "--on-wait", "exit"]).code(2);

@@ -144,7 +144,7 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
             "crates/agents/src/attach.rs",
             // The browser is no part of a run, and `raymond start` leaves by itself what it starts.
             "src/cli/serve/browser_page.rs",
-            "src/cli/serve/actions/start.rs",
+            "src/cli/serve/actions.rs",
         ],
     ),
     // A failpoint kills this process itself.

@@ -5,8 +5,6 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
 use super::age;
 use crate::actor::context::now;
 use crate::domain::agent::Agent;
@@ -20,10 +18,10 @@ use crate::process::transcript::TurnFiles;
 use crate::store;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
+use crate::store::view::RunView;
 
 /// An hour in milliseconds.
 const HOUR: u64 = 3_600_000;
-use crate::store::view::RunView;
 
 /// The source of the status of a run's live agents.
 pub struct AgentStatuses<'run> {
@@ -122,55 +120,4 @@ pub fn of_many(status: &AgentStatus) -> &'static str {
         AgentStatus::Running => "running",
         AgentStatus::Waiting(reason) => waits_of_many(reason),
     }
-}
-
-/// Adds the status of a live agent to its JSON, its host if it has one, and what it waits for.
-pub fn add_status(value: &mut Value, agent: &Agent, status: &AgentStatus) {
-    if let Some(host) = &agent.spec.working_dir.home.host {
-        value["host"] = json!(host);
-    }
-    value["status"] = json!(status.name());
-    if let Some(reason) = status.wait_reason() {
-        value["waits_for"] = as_json(reason);
-    }
-}
-
-/// Returns a wait reason as JSON.
-fn as_json(reason: &WaitReason) -> Value {
-    let mut value = json!({ "kind": reason.name() });
-    match reason {
-        WaitReason::Backoff(until) | WaitReason::Stagger(until) | WaitReason::UsageLimit(until) => {
-            value["until"] = json!(until);
-        }
-        WaitReason::Plugin { by, until } => {
-            value["by"] = json!(by);
-            value["until"] = json!(until);
-        }
-        WaitReason::Person(reason) => value["reason"] = json!(reason),
-        WaitReason::Answer { node, question } => {
-            value["node"] = json!(node);
-            value["question"] = json!(question);
-        }
-        WaitReason::Approval { name, tool } => {
-            value["approval"] = json!(name);
-            value["tool"] = json!(tool);
-        }
-        WaitReason::Agent(other) => value["agent"] = json!(other),
-        WaitReason::Join { more, of, done, failed, until } => {
-            value["more"] = json!(more);
-            value["of"] = json!(of);
-            value["done"] = json!(done);
-            value["failed"] = json!(failed);
-            value["until"] = json!(until);
-        }
-        WaitReason::Program(awaiting) => value["awaiting"] = json!(awaiting),
-        WaitReason::Host(label) => value["label"] = json!(label),
-        WaitReason::Permit
-        | WaitReason::Held
-        | WaitReason::Budget
-        | WaitReason::Request
-        | WaitReason::RunPaused
-        | WaitReason::RunInterrupted => {}
-    }
-    value
 }

@@ -5,7 +5,8 @@
 
 use std::io::Read;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
@@ -16,18 +17,19 @@ use crate::cli::settings::agent_and_node;
 use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::decide::{AnswerError, answer as decide};
 use crate::domain::event::RunCommand;
-use crate::domain::id::RunId;
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
+use crate::domain::views::QuestionRow;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
 use crate::runtime::command_name::{CommandNames, next_command_name};
 use crate::runtime::directories;
 use crate::runtime::observing::inbox_view::{InboxItem, apply_event, apply_inbox};
+use crate::store;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view};
-use crate::{domain, store};
 
 /// Runs `raymond answer`.
 ///
@@ -44,7 +46,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     let commands = answers.iter().map(|(name, text)| given(name, text));
     let outcome = AnswerOutcome::of(&root, &id, &key, commands)?;
     if args.json {
-        return output::print_json(&outcome.as_json());
+        return output::print_json(&outcome.document());
     }
     let AnswerOutcome { run, held, waiting, answered, open } = &outcome;
     output::print(&as_text(run, *held, waiting, answered, open))
@@ -54,9 +56,30 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
 ///
 /// # Errors
 /// As [`answer`].
-pub(super) fn give(root: &RunsRoot, id: &RunId, given: AnswerCommand) -> Result<Value, Error> {
+pub(super) fn give(
+    root: &RunsRoot,
+    id: &RunId,
+    given: AnswerCommand,
+) -> Result<AnswersDocument, Error> {
     let key = directories::user_state()?.key()?;
-    Ok(AnswerOutcome::of(root, id, &key, std::iter::once(Ok(given)))?.as_json())
+    Ok(AnswerOutcome::of(root, id, &key, std::iter::once(Ok(given)))?.document())
+}
+
+/// The answers that were given to a run, and its questions that are still open, for programs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AnswersDocument {
+    run: RunId,
+    locked: bool,
+    answered: Vec<GivenAnswerRow>,
+    questions: Vec<QuestionRow>,
+}
+
+/// An answer that was given.
+#[derive(Debug, Serialize, JsonSchema)]
+struct GivenAnswerRow {
+    agent: AgentId,
+    node: String,
+    id: String,
 }
 
 /// A run after some of its questions were answered.
@@ -104,8 +127,18 @@ impl AnswerOutcome {
         Ok(Self { run, held, waiting, answered, open })
     }
 
-    fn as_json(&self) -> Value {
-        as_json(&self.run.workflow_id, self.held, &self.answered, &self.open)
+    fn document(&self) -> AnswersDocument {
+        let answered = self.answered.iter().map(|(_, event)| GivenAnswerRow {
+            agent: event.turn().agent.clone(),
+            node: event.name(),
+            id: event.id().to_owned(),
+        });
+        AnswersDocument {
+            run: self.run.workflow_id.clone(),
+            locked: self.held,
+            answered: answered.collect(),
+            questions: self.open.iter().map(OpenQuestion::row).collect(),
+        }
     }
 }
 
@@ -200,7 +233,7 @@ fn nobody_asks(
     given: &AnswerCommand,
 ) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
-    let whose = |agent: &domain::id::AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
+    let whose = |agent: &AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
     let before = waiting.iter().find(|one| one.name() == *node && whose(&one.turn().agent));
     if let Some(answer) = before {
         let used = if held {
@@ -229,21 +262,6 @@ fn nobody_asks(
     let shown = format!("; open questions: {}", all.join(", "));
     let of_agent = given.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
     format!("{id} has no open question {node}{of_agent}{}", meant.unwrap_or(shown))
-}
-
-fn as_json(
-    run: &RunId,
-    held: bool,
-    answered: &[(AnswerCommand, AcceptedAnswer)],
-    open: &[OpenQuestion],
-) -> Value {
-    let answered: Vec<Value> = answered
-        .iter()
-        .map(|(_, event)| {
-            json!({ "agent": event.turn().agent, "node": event.name(), "id": event.id() })
-        })
-        .collect();
-    json!({ "run": run, "locked": held, "answered": answered, "questions": questions::as_json(open) })
 }
 
 fn as_text(

@@ -5,16 +5,15 @@ mod cost_table;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
 use self::cost_table::{CostPart, CostTableForm};
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice, status, status_word, table};
+use super::{output, run_choice, status, table};
 use crate::domain::id::RunId;
 use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::settings::AnswererKind;
+use crate::domain::views::{RunCosts, most_expensive_first, unbilled_agents};
 use crate::plugin::styled::StyledLine;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, story};
@@ -24,15 +23,15 @@ use crate::store::view::{RunView, story};
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
-    let mut ledger = Ledger::default();
     let root = args.one.dir.root();
     let id = run_choice::chosen(&args.one.named, &root)?;
-    let view = story(&root, &id, |before, record| ledger.count(before, &record.event))?;
-    let costs = CostReport { view: &view, ledger: &ledger };
     if args.one.json {
-        return output::print_json(&costs.as_json());
+        return output::print_json(&document(&root, &id)?);
     }
-    let lines = costs.as_lines(&root, args.all, table::columns());
+    let mut ledger = Ledger::default();
+    let view = story(&root, &id, |before, record| ledger.count(before, &record.event))?;
+    let lines =
+        CostReport { view: &view, ledger: &ledger }.as_lines(&root, args.all, table::columns());
     table::print(lines)
 }
 
@@ -40,10 +39,10 @@ pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
-pub(super) fn document(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+pub(super) fn document(root: &RunsRoot, id: &RunId) -> Result<RunCosts, Error> {
     let mut ledger = Ledger::default();
     let view = story(root, id, |before, record| ledger.count(before, &record.event))?;
-    Ok(CostReport { view: &view, ledger: &ledger }.as_json())
+    Ok(RunCosts::of(&view.run, view.held, &ledger))
 }
 
 /// Adds up the lines of each model's variants: `claude-x-20251001` and `claude-x[1m]` are `claude-x`.
@@ -75,15 +74,6 @@ struct CostReport<'run> {
 impl CostReport<'_> {
     fn whole(&self) -> Usd {
         self.ledger.total.used.cost_usd
-    }
-
-    fn is_scripted(&self) -> bool {
-        !self.view.run.settings.answerer.calls_model()
-    }
-
-    /// Returns the number of agents that ended with the run, perhaps in the midst of a turn.
-    fn unbilled_agents(&self) -> usize {
-        self.view.run.finished.iter().filter(|ended| ended.unbilled_turn.is_some()).count()
     }
 
     /// Returns the report; if its tables are wider than that many columns, in a narrow form.
@@ -118,8 +108,8 @@ impl CostReport<'_> {
     /// Returns the notes on costs that the sums leave out.
     fn not_known(&self) -> String {
         let mut text = String::new();
-        let (unreported_turns, unbilled_agents) =
-            (self.ledger.total.unreported_turns, self.unbilled_agents());
+        let unreported_turns = self.ledger.total.unreported_turns;
+        let unbilled_agents = unbilled_agents(&self.view.run);
         if self.view.held && !self.view.run.agents.is_empty() {
             text.push_str("\nrunning turns are counted when they have ended\n");
         }
@@ -143,57 +133,4 @@ impl CostReport<'_> {
         }
         text
     }
-
-    fn as_json(&self) -> Value {
-        let run = &self.view.run;
-        let named = |what: &str, name: Value, line: &LedgerLine| {
-            let mut value = as_json(line, self.whole());
-            value[what] = name;
-            value
-        };
-        let ledger = self.ledger;
-        let states = most_expensive_first(&ledger.states).into_iter();
-        let models = most_expensive_first(&ledger.models).into_iter();
-        let mut agents = most_expensive_first(&ledger.agents);
-        agents.sort_by(|(one, cost), (other, other_cost)| {
-            let dearer = other_cost.used.cost_usd.cmp(&cost.used.cost_usd);
-            dearer.then_with(|| one.cmp_by_number(other))
-        });
-        let agents = agents.into_iter();
-        json!({
-            "run": run.workflow_id,
-            "status": status_word::word(self.view),
-            "total_cost_usd": run.total_cost_usd,
-            "budget_usd": run.settings.budget_usd,
-            "scripted": self.is_scripted(),
-            "unbilled_agents": self.unbilled_agents(),
-            "total": as_json(&ledger.total, self.whole()),
-            "states": states.map(|(name, line)| named("state", json!(name), line)).collect::<Vec<_>>(),
-            "models": models.map(|(name, line)| named("model", json!(name), line)).collect::<Vec<_>>(),
-            "agents": agents.map(|(name, line)| named("agent", json!(name), line)).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// Returns the lines, the most expensive first.
-fn most_expensive_first<N>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
-    let mut lines: Vec<_> = lines.iter().collect();
-    lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.used.cost_usd));
-    lines
-}
-
-fn as_json(line: &LedgerLine, whole: Usd) -> Value {
-    json!({
-        "turns": line.turns,
-        "failed": line.failed,
-        "reminders": line.reminders,
-        "unreported_turns": line.unreported_turns,
-        "estimated_usd": line.estimated,
-        "input_tokens": line.used.input_tokens,
-        "output_tokens": line.used.output_tokens,
-        "cache_read_tokens": line.used.cache_read_tokens,
-        "cache_write_tokens": line.used.cache_write_tokens,
-        "cost_usd": line.used.cost_usd,
-        "share": line.share(whole),
-    })
 }

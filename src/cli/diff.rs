@@ -5,6 +5,7 @@ mod json;
 mod shown;
 
 use self::first::FirstDifference;
+use self::json::DiffDocument;
 use self::shown::ShownDiff;
 use super::agent_selector::check_agent_exists;
 use super::exit::{CliExitCode, Error};
@@ -31,7 +32,7 @@ pub(super) fn diff(args: &DiffArgs) -> Result<CliExitCode, Error> {
     }
     let first = FirstDifference::of(&found, &root)?;
     if args.json {
-        output::print_json(&json::value(&found, args.agent.get(), first.as_ref()))?;
+        output::print_json(&DiffDocument::of(&found, args.agent.get(), first.as_ref()))?;
     } else {
         let shown = ShownDiff { found: &found, agent: args.agent.get(), first: first.as_ref() };
         table::print(shown.lines())?;

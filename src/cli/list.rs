@@ -4,7 +4,8 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
@@ -16,9 +17,9 @@ use crate::domain::id::RunId;
 use crate::domain::printable::flat;
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::time::Timestamp;
+use crate::domain::views::{RunRow, UnreadableRunRow};
 use crate::plugin::sentence::date;
 use crate::plugin::styled::TextTone;
-use crate::runtime::observing::run_standing::standing;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view, newest_first};
@@ -104,7 +105,7 @@ pub(super) fn show(
     none: &str,
 ) -> Result<CliExitCode, Error> {
     if args.json {
-        return output::print_json(&runs.iter().map(as_json).collect::<Vec<_>>());
+        return output::print_json(&runs.iter().map(ListedRow::of).collect::<Vec<_>>());
     }
     if runs.is_empty() {
         output::tell(none);
@@ -133,30 +134,30 @@ pub(super) fn show(
     shown
 }
 
-/// Returns a run as JSON.
-pub(super) fn as_json(listed: &ListedRun) -> Value {
-    match &listed.view {
-        Ok(view) => read_as_json(&view.run, view.held, listed.started),
-        Err(error) => json!({
-            "run": listed.id, "status": word(listed), "started_at": listed.started, "error": error.to_string(),
-        }),
-    }
+/// A run in the JSON of the list.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ListedRow {
+    /// A run that was read.
+    Read(RunRow),
+    /// A run that cannot be read.
+    Unreadable(UnreadableRunRow),
 }
 
-/// Returns a run that was read as JSON.
-pub(super) fn read_as_json(run: &Run, held: bool, started: Timestamp) -> Value {
-    let mut value = json!({
-        "run": run.workflow_id,
-        "status": standing(run, held),
-        "started_at": started,
-        "pause": run.pause,
-        "live": run.agents.len(),
-        "finished": run.finished.len(),
-        "total_cost_usd": run.total_cost_usd,
-        "scope_dir": run.scope_dir,
-    });
-    output::add_failures(&mut value, run);
-    value
+impl ListedRow {
+    /// Returns the row of a run.
+    pub(super) fn of(listed: &ListedRun) -> Self {
+        let ListedRun { id, started, view } = listed;
+        match view {
+            Ok(view) => Self::Read(RunRow::of(&view.run, view.held, *started)),
+            Err(error) => Self::Unreadable(UnreadableRunRow {
+                run: id.clone(),
+                status: word(listed),
+                started_at: *started,
+                error: error.to_string(),
+            }),
+        }
+    }
 }
 
 fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {

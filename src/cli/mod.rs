@@ -52,7 +52,7 @@ mod run_choice;
 mod runnable;
 mod runs_dir;
 pub mod schema;
-mod serve;
+pub mod serve;
 pub mod settings;
 pub mod show;
 pub mod signal;

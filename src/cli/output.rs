@@ -5,15 +5,11 @@ use std::io::{self, IsTerminal, Write};
 
 pub use super::diagnostics::{complain, tell, tell_lines, warn};
 use console::Term;
-use serde_json::{Value, json};
 
 use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
 use super::wrapping;
-use crate::domain::failures::AgentFailures;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
-use crate::domain::run::{AgentEnding, FinishedAgent, Run};
-use crate::domain::turn::FailureCause;
 
 /// The widest cell that widens its column, in characters.
 const MAX_CELL_WIDTH: usize = 80;
@@ -97,34 +93,6 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<CliExitCode, Error> {
         error: error.into(),
     })?;
     write(&(printable_json(&text) + "\n")).map(|_| CliExitCode::Success)
-}
-
-/// Adds an agent's ending to its JSON.
-pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
-    match &agent.ending {
-        AgentEnding::Result(payload) => {
-            value["status"] = json!("finished");
-            value["result"] = json!(payload);
-        }
-        AgentEnding::Error(error) => {
-            let is_unneeded = agent.cause == Some(FailureCause::Unneeded);
-            value["status"] = json!(if is_unneeded { "unneeded" } else { "failed" });
-            value["error"] = json!(error);
-            value["cause"] = json!(agent.cause);
-        }
-    }
-    if !agent.untold.is_empty() {
-        value["untold"] = json!(agent.untold);
-    }
-}
-
-/// Adds the failed agents of a run to its JSON.
-pub(super) fn add_failures(value: &mut Value, run: &Run) {
-    let failures = AgentFailures::of(run);
-    value["failed_agents"] = json!(failures.failed);
-    if !failures.is_empty() {
-        value["failures"] = json!(failures.groups);
-    }
 }
 
 /// Formats rows as columns of equal width.

@@ -1,7 +1,5 @@
 //! `raymond pending`: all that waits for a person, over all runs.
 
-use serde_json::{Value, json};
-
 use super::args::AllRunsArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::quoted;
@@ -12,6 +10,7 @@ use crate::domain::id::RunId;
 use crate::domain::person_wait::AwaitedSignal;
 use crate::domain::person_wait::{PersonWait, PersonWaitSubject, person_waits};
 use crate::domain::printable::{flat, one_line};
+use crate::domain::views::PersonWaitRow;
 use crate::plugin::styled::TextTone;
 use crate::runtime::observing::inbox_view::with_inbox;
 
@@ -37,7 +36,8 @@ pub(super) fn pending(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     }
     waits.sort_by_key(|(_, wait)| wait.since);
     if args.json {
-        let waits: Vec<Value> = waits.iter().map(|(run, wait)| document(run, wait)).collect();
+        let waits: Vec<PersonWaitRow> =
+            waits.iter().map(|(run, wait)| document(run, wait)).collect();
         return output::print_json(&waits);
     }
     if waits.is_empty() {
@@ -95,33 +95,7 @@ fn command(run: &RunId, PersonWait { agent, subject, .. }: &PersonWait) -> Strin
     }
 }
 
-/// Returns a wait as JSON.
-pub(super) fn document(run: &RunId, wait: &PersonWait) -> Value {
-    let PersonWait { agent, since, until, subject } = wait;
-    let mut value = json!({
-        "run": run,
-        "agent": agent,
-        "kind": subject.name(),
-        "since": since,
-        "until": until,
-        "command": command(run, wait),
-    });
-    match subject {
-        PersonWaitSubject::Answer { node, question } => {
-            value["node"] = json!(node);
-            value["question"] = json!(question);
-        }
-        PersonWaitSubject::Approval { name, call } => {
-            value["approval"] = json!(name);
-            value["call"] = json!(call);
-        }
-        PersonWaitSubject::Signal(AwaitedSignal { label, key, value: payload }) => {
-            value["label"] = json!(label);
-            value["key"] = json!(key);
-            value["value"] = json!(payload);
-        }
-        PersonWaitSubject::Held => {}
-        PersonWaitSubject::Parked { reason } => value["reason"] = json!(reason),
-    }
-    value
+/// Returns the row of a wait for programs.
+pub(super) fn document(run: &RunId, wait: &PersonWait) -> PersonWaitRow {
+    PersonWaitRow::of(run, wait, command(run, wait))
 }

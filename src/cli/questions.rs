@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::domain::agent::Agent;
 use crate::domain::approval::{ApprovalRequest, ApprovalVerdict};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::{printable_block, printable_json, printable_line};
-use crate::domain::question::{InvalidAnswer, Question, QuestionOption};
+use crate::domain::question::{InvalidAnswer, Question};
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
+use crate::domain::views::QuestionRow;
 use crate::plugin::sentence::date;
 
 /// A question that waits for an answer.
@@ -70,23 +70,12 @@ impl OpenQuestion {
         })
     }
 
-    fn shown(&self) -> QuestionJson<'_> {
-        let Question { node, text, header, options, free } = &self.question;
-        let option = |one: &'_ QuestionOption| QuestionOptionJson {
-            id: one.id.clone(),
-            label: one.label.clone(),
-            description: one.description.clone(),
-        };
-        QuestionJson {
-            agent: &self.agent,
-            node,
-            question: text,
-            header: header.as_deref(),
-            options: options.iter().map(option).collect(),
-            free: *free || options.is_empty(),
-            asked_at: self.since,
+    /// Returns the question for programs.
+    pub fn row(&self) -> QuestionRow {
+        QuestionRow {
             until: self.until,
-            approval: self.approval.as_deref(),
+            approval: self.approval.clone(),
+            ..QuestionRow::of(&self.agent, &self.question, self.since)
         }
     }
 
@@ -112,34 +101,11 @@ impl OpenQuestion {
     }
 }
 
-/// A question in the JSON output.
-#[derive(Serialize)]
-struct QuestionJson<'open> {
-    agent: &'open AgentId,
-    node: &'open str,
-    question: &'open str,
-    header: Option<&'open str>,
-    options: Vec<QuestionOptionJson>,
-    free: bool,
-    asked_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<&'open ApprovalRequest>,
-}
-
-#[derive(Serialize)]
-struct QuestionOptionJson {
-    id: String,
-    label: String,
-    description: String,
-}
-
 /// The last output of a run that is stopped for its questions.
 #[derive(Serialize)]
 struct QuestionDocument<'open> {
     run: &'open RunId,
-    questions: Vec<QuestionJson<'open>>,
+    questions: Vec<QuestionRow>,
 }
 
 /// Returns all open questions of a run.
@@ -151,9 +117,9 @@ pub fn open(run: &Run) -> Vec<OpenQuestion> {
     open
 }
 
-/// Returns the questions as JSON.
-pub fn as_json(open: &[OpenQuestion]) -> Value {
-    json!(open.iter().map(OpenQuestion::shown).collect::<Vec<_>>())
+/// Returns all open questions of a run for programs.
+pub fn rows(run: &Run) -> Vec<QuestionRow> {
+    open(run).iter().map(OpenQuestion::row).collect()
 }
 
 /// Returns the last line of a run that is stopped for its questions, as JSON; empty if it is not stopped for them.
@@ -161,9 +127,7 @@ pub fn document(run: &Run) -> String {
     if !matches!(run.pause, Some(PauseReason::Asking { .. })) {
         return String::new();
     }
-    let open = open(run);
-    let questions = open.iter().map(OpenQuestion::shown).collect();
-    let document = QuestionDocument { run: &run.workflow_id, questions };
+    let document = QuestionDocument { run: &run.workflow_id, questions: rows(run) };
     serde_json::to_string(&document).map(|line| printable_json(&line) + "\n").unwrap_or_default()
 }
 
@@ -206,7 +170,10 @@ pub(super) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::domain::question::QuestionOption;
 
     fn asks(agent: &str, options: &[&str]) -> OpenQuestion {
         let option = |id: &&str| QuestionOption {
@@ -237,7 +204,7 @@ mod tests {
             text,
             "main/kind asks: Which?\n  1  git  GIT: one\n  2  a    A: one\n  or a text of your own\n"
         );
-        let json = json!(asks("main", &[]).shown());
+        let json = json!(asks("main", &[]).row());
         assert_eq!(
             (&json["free"], json["options"].as_array().map(Vec::len)),
             (&json!(true), Some(0))

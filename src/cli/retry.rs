@@ -1,7 +1,6 @@
 //! `raymond retry`: failed agents of a run live again, in this process or in the one that holds the run.
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::args::NewRunArgs;
 use super::args::retry::RetryArgs;
@@ -49,7 +48,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
             edited = Some(seals::edited_files(&root, &run)?);
         }
         if args.options.json {
-            return output::print_json(&as_json(&id, &plan, edited.as_deref()));
+            return output::print_json(&RetryDocument { run: id, plan, edited });
         }
         return output::print(&(edits_text(edited.as_deref()) + &as_text(&id, &plan)));
     }
@@ -109,21 +108,21 @@ pub(super) fn retry_held(
     root: &RunsRoot,
     run: &Run,
     selection: RetrySelection,
-) -> Result<Value, Error> {
+) -> Result<RetryDocument, Error> {
     let id = &run.workflow_id;
     let plan = plan_retry(run, &selection).map_err(|error| refused(root, id, error))?;
     put(root, id, &RunCommand::Retry(selection))?;
-    Ok(as_json(id, &plan, None))
+    Ok(RetryDocument { run: id.clone(), plan, edited: None })
 }
 
 /// Returns what a retry would do, as `raymond retry --dry-run` does.
 ///
 /// # Errors
 /// [`Error::Usage`] if no failed agent is chosen.
-pub(super) fn planned(run: &Run, selection: &RetrySelection) -> Result<Value, Error> {
+pub(super) fn planned(run: &Run, selection: &RetrySelection) -> Result<RetryDocument, Error> {
     let id = &run.workflow_id;
     let plan = plan_retry(run, selection).map_err(|error| usage(id, &error))?;
-    Ok(as_json(id, &plan, None))
+    Ok(RetryDocument { run: id.clone(), plan, edited: None })
 }
 
 /// Puts a command into the inbox of a run; it is durable when this returns.
@@ -143,7 +142,8 @@ fn ask_holder(
 ) -> Result<CliExitCode, Error> {
     put(root, id, command)?;
     if json {
-        return output::print_json(&as_json(id, plan, None));
+        let (run, plan) = (id.clone(), plan.clone());
+        return output::print_json(&RetryDocument { run, plan, edited: None });
     }
     let plan = as_text(id, plan);
     output::print(&format!("{plan}{id} is running, and retries them: raymond log {id} --follow\n"))
@@ -194,16 +194,12 @@ fn continued_line(continued: &ContinuedParent) -> String {
     )
 }
 
-/// A retry as it is printed before it happens.
-#[derive(Serialize)]
-struct RetryView<'plan> {
-    run: &'plan RunId,
+/// A retry for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct RetryDocument {
+    run: RunId,
     #[serde(flatten)]
-    plan: &'plan RetryPlan,
+    plan: RetryPlan,
     #[serde(skip_serializing_if = "Option::is_none")]
-    edited: Option<&'plan [String]>,
-}
-
-fn as_json(run: &RunId, plan: &RetryPlan, edited: Option<&[String]>) -> Value {
-    json!(RetryView { run, plan, edited })
+    edited: Option<Vec<String>>,
 }

@@ -1,12 +1,13 @@
 //! `raymond rules`: the rules that were given with answers to approvals of a run.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::args::OneRunArgs;
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
 use crate::domain::approval::{GrantedRule, PendingApproval, RuleScope};
 use crate::domain::printable::one_line;
+use crate::domain::views::ApprovalRuleRow;
 use crate::store::view::load_view;
 
 /// Runs `raymond rules`.
@@ -18,7 +19,7 @@ pub fn rules(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let id = run_choice::chosen(&args.named, &root)?;
     let run = load_view(&root, &id)?.run;
     if args.json {
-        let rules: Vec<Value> = run.approval_rules.iter().map(as_json).collect();
+        let rules: Vec<_> = run.approval_rules.iter().map(ApprovalRuleRow::from).collect();
         return output::print_json(&json!({ "run": run.workflow_id, "rules": rules }));
     }
     if run.approval_rules.is_empty() {
@@ -44,19 +45,4 @@ fn as_row(granted: &GrantedRule) -> Vec<String> {
         PendingApproval::name_of(granted.approval),
         granted.by.clone().unwrap_or_else(|| "a person".to_owned()),
     ]
-}
-
-fn as_json(granted: &GrantedRule) -> Value {
-    let state = match &granted.scope {
-        RuleScope::State(state) => Some(state),
-        RuleScope::Run => None,
-    };
-    json!({
-        "rule": granted.rule.to_string(),
-        "tool": granted.rule.tool,
-        "content": granted.rule.content,
-        "state": state,
-        "approval": PendingApproval::name_of(granted.approval),
-        "by": granted.by,
-    })
 }

@@ -3,6 +3,7 @@
 mod actions;
 mod browser_page;
 mod command_backend;
+pub mod openapi;
 mod run_documents;
 
 use std::sync::Arc;

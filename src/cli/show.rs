@@ -8,8 +8,6 @@ mod tools;
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use self::choose::NamedAgent;
 use self::elsewhere::KeptSessions;
 use self::elsewhere::TextsElsewhere;
@@ -29,6 +27,7 @@ use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::tool_call::ToolCall;
 use crate::domain::usage::ModelUse;
+use crate::domain::views::AgentDetail;
 use crate::plugin::sentence::{date, sentence_without_refusals};
 use crate::plugin::styled::TextTone;
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
@@ -85,7 +84,7 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
     let (agent, view) = (&agent, &view);
     let shown = AgentDetails { view, dir, agent, elsewhere, sessions, whole, has_texts: true };
     if args.json {
-        return output::print_json(&shown.as_json(&steps)?);
+        return output::print_json(&shown.document(&steps)?);
     }
     let mut text = shown.head();
     for step in &steps {
@@ -102,7 +101,7 @@ pub(super) fn document_without_texts(
     root: &RunsRoot,
     id: &RunId,
     agent: &AgentId,
-) -> Result<(RunView, Value), Error> {
+) -> Result<(RunView, AgentDetail), Error> {
     let mut history = AgentHistory::of(agent.clone());
     let view = story(root, id, |before, record| history.see(before, record))?;
     check_agent_exists(&view.run, agent)?;
@@ -111,8 +110,8 @@ pub(super) fn document_without_texts(
     let sessions = KeptSessions::of(&view.run, &steps);
     let (whole, has_texts) = (false, false);
     let shown = AgentDetails { view: &view, dir, agent, elsewhere, sessions, whole, has_texts };
-    let value = shown.as_json(&steps)?;
-    Ok((view, value))
+    let document = shown.document(&steps)?;
+    Ok((view, document))
 }
 
 /// Returns the text with the tones of its lines: steps stand out, what is only around the texts does not.

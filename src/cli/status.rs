@@ -17,11 +17,13 @@ use crate::cli::table::{self, TableCell};
 use crate::cli::{
     agent_statuses, arrived, hosts, list, output, questions, run_choice, status_word, summary,
 };
+use crate::domain::failures::AgentFailures;
 use crate::domain::id::RunId;
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::supervision::RestartPolicy;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentTree, TreeMember};
+use crate::domain::views::{AgentStatusView, object};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::child::orphans;
@@ -72,18 +74,16 @@ fn as_json(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> Value {
         keys.insert("run".to_owned(), id);
     }
     value["status"] = json!(status_word::word(view));
-    output::add_failures(&mut value, &view.run);
-    let open = questions::open(asked);
-    if !open.is_empty() {
-        value["questions"] = questions::as_json(&open);
+    let open = questions::rows(asked);
+    if let Some(keys) = value.as_object_mut() {
+        keys.extend(object(&AgentFailures::of(&view.run)));
+        keys.extend((!open.is_empty()).then(|| ("questions".to_owned(), json!(open))));
     }
     let agents = value["agents"].as_array_mut().into_iter().flatten();
     for (agent, live) in agents.zip(view.run.agents.values()) {
-        agent_statuses::add_status(agent, live, &statuses.status(live));
-        if let Some(folder) = live.folder() {
-            agent["folder"] = json!(folder);
-        }
         if let Some(agent) = agent.as_object_mut() {
+            agent.extend(object(&AgentStatusView::of(live, &statuses.status(live))));
+            agent.extend(live.folder().map(|folder| ("folder".to_owned(), json!(folder))));
             agent.shift_remove("scope");
         }
         for frame in agent["stack"].as_array_mut().into_iter().flatten() {

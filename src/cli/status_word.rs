@@ -1,12 +1,12 @@
 //! The word for the status of a run, as people and programs read it.
 
+use crate::domain::views::run_standing;
 use crate::plugin::styled::TextTone;
-use crate::runtime::observing::run_standing::standing;
 use crate::store::view::RunView;
 
 /// Returns the status for people: a running run that no process has locked is interrupted.
 pub fn word(view: &RunView) -> &'static str {
-    standing(&view.run, view.held)
+    run_standing(&view.run, view.held)
 }
 
 /// Returns the tone of such a word.

@@ -1,17 +1,16 @@
 //! `raymond tree`: the agents of a run, their parents and what they wait for.
 
-use serde_json::{Value, json};
-
-use super::agent_statuses::{self, AgentStatuses};
+use super::agent_statuses::AgentStatuses;
 use super::agent_table::AgentTable;
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
 use super::{arrived, output, run_choice, status, status_word};
 use crate::cli::hosts;
-use crate::domain::agent_status::AgentStatus;
+use crate::domain::failures::AgentFailures;
 use crate::domain::tree::fold::TreeRow;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
+use crate::domain::views::{RunTree, TreeAgentRow};
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::store::view::{RunView, load_view};
 
@@ -29,7 +28,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let statuses = AgentStatuses::of(&view, &root.run(&id))?;
     let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
     if args.one.json {
-        return output::print_json(&as_json(&view, &table));
+        return output::print_json(&document(&view, &table));
     }
     let head = ["agent", "state", "step", "cost", "total", ""];
     let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
@@ -67,38 +66,12 @@ fn step(node: &AgentNode<'_>) -> String {
     }
 }
 
-fn as_json(view: &RunView, table: &AgentTable<'_>) -> Value {
-    let mut value = json!({
-        "run": view.run.workflow_id,
-        "status": status_word::word(view),
-        "total_cost_usd": view.run.total_cost_usd,
-        "agents": table.each().map(node_json).collect::<Vec<_>>(),
-    });
-    output::add_failures(&mut value, &view.run);
-    value
-}
-
-fn node_json((node, status): (&AgentNode<'_>, Option<&AgentStatus>)) -> Value {
-    let mut value = json!({
-        "id": node.id,
-        "parent": node.id.parent(),
-        "live": matches!(node.member, TreeMember::Live(_)),
-        "cost_usd": node.cost,
-        "cost_with_descendants_usd": node.total_cost,
-        "descendants": node.descendants,
-    });
-    match node.member {
-        TreeMember::Live(agent) => {
-            value["state"] = json!(agent.current_state);
-            value["step"] = json!(agent.step);
-            if let Some(folder) = agent.folder() {
-                value["folder"] = json!(folder);
-            }
-            if let Some(status) = status {
-                agent_statuses::add_status(&mut value, agent, status);
-            }
-        }
-        TreeMember::Ended(agent) => output::add_ending(&mut value, agent),
+fn document(view: &RunView, table: &AgentTable<'_>) -> RunTree {
+    RunTree {
+        run: view.run.workflow_id.clone(),
+        status: status_word::word(view),
+        total_cost_usd: view.run.total_cost_usd,
+        agents: table.each().map(|(node, status)| TreeAgentRow::of(node, status)).collect(),
+        failures: AgentFailures::of(&view.run),
     }
-    value
 }

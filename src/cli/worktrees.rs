@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::exit::{CliExitCode, Error};
 use super::{output, run_choice};
@@ -79,6 +80,68 @@ struct PrunedWorktree {
     outcome: Result<RemovedWorktree, RemovalRefusal>,
 }
 
+/// A worktree for programs.
+#[derive(Serialize)]
+struct WorktreeDocument<'seen> {
+    agent: &'seen AgentId,
+    live: bool,
+    branch: &'seen str,
+    directory: PathBuf,
+    base: &'seen str,
+    snapshot: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'seen String>,
+    #[serde(flatten)]
+    inspection: Option<InspectionView<'seen>>,
+}
+
+/// What was seen of a worktree.
+#[derive(Serialize)]
+struct InspectionView<'seen> {
+    head: Option<&'seen str>,
+    #[serde(flatten)]
+    numbers: &'seen WorktreeStatus,
+    condition: &'static str,
+    #[serde(flatten)]
+    merge: Option<MergeView<'seen>>,
+}
+
+/// Where the commits of a worktree's branch are.
+#[derive(Serialize)]
+struct MergeView<'seen> {
+    merged: bool,
+    merged_into: Option<&'seen str>,
+}
+
+/// The removal of a worktree for programs.
+#[derive(Serialize)]
+struct RemovalRow<'seen> {
+    agent: &'seen AgentId,
+    branch: &'seen str,
+    directory: PathBuf,
+    removed: bool,
+    kept: Option<&'seen String>,
+    branch_kept: bool,
+    why: Option<String>,
+}
+
+impl<'seen> InspectionView<'seen> {
+    fn of(seen: &'seen WorktreeInspection) -> Self {
+        let WorktreeInspection { condition, head, merged_into, .. } = seen;
+        let has_branch =
+            matches!(condition, WorktreeStatus::Missing { .. } | WorktreeStatus::Present { .. });
+        Self {
+            head: head.as_deref(),
+            numbers: condition,
+            condition: condition.into(),
+            merge: has_branch.then(|| MergeView {
+                merged: merged_into.is_some(),
+                merged_into: merged_into.as_deref(),
+            }),
+        }
+    }
+}
+
 impl RunWorktrees<'_> {
     fn is_live(&self, agent: &AgentId) -> bool {
         !self.unused.contains(agent)
@@ -96,9 +159,8 @@ impl RunWorktrees<'_> {
             CliExitCode::Io
         };
         if self.args.one.json {
-            let worktrees: Vec<Value> =
-                trees.iter().map(|(record, seen)| self.as_json(record, seen)).collect();
-            self.print_json(&worktrees)?;
+            let worktrees = trees.iter().map(|(record, seen)| self.document(record, seen));
+            self.print_json(worktrees.collect::<Vec<_>>())?;
             return Ok(exit);
         }
         if trees.is_empty() {
@@ -140,8 +202,7 @@ impl RunWorktrees<'_> {
             pruned.push(one);
         }
         if self.args.one.json {
-            let worktrees: Vec<Value> = pruned.iter().map(|one| self.pruned_as_json(one)).collect();
-            self.print_json(&worktrees)?;
+            self.print_json(pruned.iter().map(|one| self.removal(one)).collect::<Vec<_>>())?;
         } else if pruned.is_empty() {
             self.tell_of_none();
         }
@@ -201,60 +262,35 @@ impl RunWorktrees<'_> {
         row
     }
 
-    fn as_json(&self, record: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Value {
+    fn document<'seen>(
+        &self,
+        record: &'seen WorktreeRecord,
+        seen: &'seen Result<WorktreeInspection, String>,
+    ) -> WorktreeDocument<'seen> {
         let snapshot = self.view.run.worktrees.get(&record.agent).and_then(SnapshotOutcome::taken);
-        let mut value = json!({
-            "agent": record.agent,
-            "live": self.is_live(&record.agent),
-            "branch": record.branch,
-            "directory": self.directory(&record.agent),
-            "base": record.base,
-            "snapshot": snapshot.map(|taken| &taken.commit),
-        });
-        let sight = match seen {
-            Ok(sight) => sight,
-            Err(why) => {
-                value["error"] = json!(why);
-                return value;
-            }
-        };
-        value["head"] = json!(sight.head);
-        value["condition"] = json!(match &sight.condition {
-            WorktreeStatus::Incomplete => "incomplete",
-            WorktreeStatus::RemovalBegun => "removal_begun",
-            WorktreeStatus::Missing { unmerged } => {
-                value["unmerged"] = json!(unmerged);
-                "missing"
-            }
-            WorktreeStatus::Present { ahead, unmerged, uncommitted, locked } => {
-                value["ahead"] = json!(ahead);
-                value["unmerged"] = json!(unmerged);
-                value["uncommitted"] = json!(uncommitted);
-                value["locked"] = json!(locked);
-                "present"
-            }
-        });
-        if matches!(
-            sight.condition,
-            WorktreeStatus::Missing { .. } | WorktreeStatus::Present { .. }
-        ) {
-            value["merged"] = json!(sight.merged_into.is_some());
-            value["merged_into"] = json!(sight.merged_into);
+        WorktreeDocument {
+            agent: &record.agent,
+            live: self.is_live(&record.agent),
+            branch: &record.branch,
+            directory: self.directory(&record.agent),
+            base: &record.base,
+            snapshot: snapshot.map(|taken| taken.commit.clone()),
+            error: seen.as_ref().err(),
+            inspection: seen.as_ref().ok().map(InspectionView::of),
         }
-        value
     }
 
-    fn pruned_as_json(&self, one: &PrunedWorktree) -> Value {
+    fn removal<'seen>(&self, one: &'seen PrunedWorktree) -> RemovalRow<'seen> {
         let removed = one.outcome.as_ref().ok();
-        json!({
-            "agent": one.record.agent,
-            "branch": one.record.branch,
-            "directory": self.directory(&one.record.agent),
-            "removed": removed.is_some(),
-            "kept": removed.and_then(|removed| removed.kept.as_ref()),
-            "branch_kept": removed.is_none_or(|removed| removed.branch.is_some()),
-            "why": one.outcome.as_ref().err().map(ToString::to_string),
-        })
+        RemovalRow {
+            agent: &one.record.agent,
+            branch: &one.record.branch,
+            directory: self.directory(&one.record.agent),
+            removed: removed.is_some(),
+            kept: removed.and_then(|removed| removed.kept.as_ref()),
+            branch_kept: removed.is_none_or(|removed| removed.branch.is_some()),
+            why: one.outcome.as_ref().err().map(ToString::to_string),
+        }
     }
 
     /// Formats the outcome of a worktree's removal as a line.
@@ -276,7 +312,7 @@ impl RunWorktrees<'_> {
         }
     }
 
-    fn print_json(&self, worktrees: &[Value]) -> Result<CliExitCode, Error> {
+    fn print_json(&self, worktrees: impl Serialize) -> Result<CliExitCode, Error> {
         let id = &self.view.run.workflow_id;
         output::print_json(&json!({ "run": id, "worktrees": worktrees }))
     }

@@ -62,13 +62,13 @@ impl ActivityKind {
     /// Returns the kind of a wait.
     pub fn of_reason(reason: &WaitReason) -> Self {
         match reason {
-            WaitReason::Person(_)
+            WaitReason::Person { .. }
             | WaitReason::Held
             | WaitReason::Answer { .. }
             | WaitReason::Approval { .. } => Self::ForPerson,
-            WaitReason::Agent(_)
+            WaitReason::Agent { .. }
             | WaitReason::Join { .. }
-            | WaitReason::Program(_)
+            | WaitReason::Program { .. }
             | WaitReason::Request => Self::Waiting,
             _ => Self::Queued,
         }

@@ -239,7 +239,8 @@ fn agent_cells(
         AgentActivity::Executing(kind) => (execution_sentence(*kind), String::new()),
         AgentActivity::Waiting(reason) => {
             let limited = limit.filter(|_| *reason == WaitReason::Permit);
-            let reason = limited.map_or_else(|| reason.clone(), WaitReason::UsageLimit);
+            let reason =
+                limited.map_or_else(|| reason.clone(), |until| WaitReason::UsageLimit { until });
             let when = |until: Timestamp| format!("in {}", clock(until.since(now)));
             (wait_sentence(&reason, when), String::new())
         }

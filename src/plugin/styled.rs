@@ -6,12 +6,15 @@ use std::io::{ErrorKind, Write};
 
 use actix::{Actor, Context, Handler};
 use console::{Style, measure_text_width, truncate_str};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::printable::{printable_json, printable_line};
 
 /// The tone of a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TextTone {
     /// It needs attention.
     Bad,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::error::Error;
 use super::recording::TurnRecorder;
 use crate::domain::cassette::{RecordedEnding, RecordedTurn, reply_text};
@@ -45,11 +47,12 @@ pub struct ComparedRun {
 }
 
 /// A file of the workflow that differs between two runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkflowFileDifference {
     /// The path below the workflow's folder.
     pub path: String,
     /// The change from the first run to the second.
+    #[serde(rename = "change")]
     pub how: PinDifference,
     /// The changed lines; `None` if the file is too long.
     pub lines: Option<String>,

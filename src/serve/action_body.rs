@@ -69,7 +69,9 @@ pub fn check(action: &str, body: &Value) -> Result<(), BodyMisfit> {
 }
 
 fn check_type(name: &str, described: &Value, value: &Value) -> Result<(), BodyMisfit> {
-    let wanted = described["type"].as_str().unwrap_or_default();
+    // A field that may be left out may also be `null`.
+    let types = described["type"].as_array().and_then(|types| types.first());
+    let wanted = types.unwrap_or(&described["type"]).as_str().unwrap_or_default();
     let is_fitting = match value {
         // As if the field were not there.
         Value::Null => true,

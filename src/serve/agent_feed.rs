@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::id::AgentId;
@@ -188,26 +190,55 @@ pub fn conversation(steps: &Path, turn: &TurnId) -> TurnConversation {
     found
 }
 
+/// A page of a turn's conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConversationPage {
+    /// The place of its first entry
+    from: usize,
+    /// The number of all entries
+    all: usize,
+    /// The number of entries that were left out before the first one
+    left_out: usize,
+    /// The entries
+    entries: Vec<ConversationEntry>,
+}
+
 /// Returns a page of a turn's conversation.
-pub fn page(steps: &Path, turn: &TurnId, from: usize) -> Value {
+pub fn page(steps: &Path, turn: &TurnId, from: usize) -> ConversationPage {
     let found = conversation(steps, turn);
     let all = found.entries.len();
     let entries: Vec<ConversationEntry> =
         found.entries.into_iter().skip(from).take(PAGE_ENTRIES).collect();
-    json!({ "from": from, "all": all, "left_out": found.left_out, "entries": entries })
+    ConversationPage { from, all, left_out: found.left_out, entries }
+}
+
+/// A page of the agents of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentsPage {
+    /// The number of the last record
+    seq: u64,
+    /// The agents, parents before their children
+    agents: Vec<AgentRow>,
+    /// The number of further agents
+    more: usize,
 }
 
 /// Returns the agents after one of them, parents before their children.
 ///
 /// # Errors
 /// [`store::Error`].
-pub fn agents(dir: &RunDir, after: Option<&AgentId>, limit: usize) -> Result<Value, store::Error> {
+pub fn agents(
+    dir: &RunDir,
+    after: Option<&AgentId>,
+    limit: usize,
+) -> Result<AgentsPage, store::Error> {
     let watch = RunWatcher::open(dir.clone())?;
     let mut told = ToldRun::default();
     told.update(watch.known(), watch.expected(), None);
     let rows = told.rows();
     let is_later = |row: &&&AgentRow| after.is_none_or(|after| row.id.cmp_by_number(after).is_gt());
-    let later: Vec<&AgentRow> = rows.iter().filter(is_later).copied().collect();
+    let mut later: Vec<AgentRow> = rows.iter().filter(is_later).map(|row| (*row).clone()).collect();
     let more = later.len().saturating_sub(limit);
-    Ok(json!({ "seq": watch.known().run.seq, "agents": later[..later.len() - more], "more": more }))
+    later.truncate(limit);
+    Ok(AgentsPage { seq: watch.known().run.seq, agents: later, more })
 }

@@ -2,28 +2,28 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::actor::registry::item_of;
 use crate::domain::agent::Agent;
-use crate::domain::id::{AgentId, StateName};
+use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::printable::beginning;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::domain::views::run_standing;
 use crate::plugin::sentence::date;
 use crate::runtime::observing::activity_text::activity;
 use crate::runtime::observing::agent_entries::{
     AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, entries,
 };
-use crate::runtime::observing::run_standing::standing;
 
 /// The most bytes of an agent's activity.
 const MAX_ACTIVITY_BYTES: usize = 240;
 
 /// The kind of an agent's status, as the page counts and colours it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// It needs a person, or is silent.
@@ -41,7 +41,7 @@ pub enum RowKind {
 }
 
 /// An agent in the tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgentRow {
     /// Its id.
     pub id: AgentId,
@@ -73,11 +73,41 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The headline of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunHeadline {
+    run: RunId,
+    status: &'static str,
+    held: bool,
+    seq: u64,
+    started_at: Option<Timestamp>,
+    counts: KindCounts,
+    total_cost_usd: Usd,
+    budget_usd: Option<Usd>,
+    pause: Option<String>,
+    limited_until: Option<Timestamp>,
+    refused_tools: u32,
+    questions: usize,
+    parked: usize,
+    scope_dir: String,
+}
+
+/// The number of agents of each kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct KindCounts {
+    stuck: usize,
+    running: usize,
+    queued: usize,
+    waiting: usize,
+    failed: usize,
+    finished: usize,
+}
+
 /// The rows of a run and its headline, as they were told last.
 #[derive(Debug, Default)]
 pub struct ToldRun {
     rows: HashMap<AgentId, AgentRow>,
-    headline: Value,
+    headline: Option<RunHeadline>,
 }
 
 /// The parts of a run that have changed.
@@ -86,7 +116,7 @@ pub struct RunChanges {
     /// The rows of the agents that are new or different, parents before their children.
     pub rows: Vec<AgentRow>,
     /// The headline, if it is different.
-    pub headline: Option<Value>,
+    pub headline: Option<RunHeadline>,
 }
 
 impl ToldRun {
@@ -99,7 +129,7 @@ impl ToldRun {
         started: Option<Timestamp>,
     ) -> RunChanges {
         let all = entries(known);
-        let mut counts = [0_usize; 6];
+        let mut counts = [0; 6];
         let mut changes = RunChanges::default();
         for entry in &all {
             let row = row(known, entry);
@@ -111,8 +141,8 @@ impl ToldRun {
         }
         changes.rows.sort_by(|one, other| one.id.cmp_by_number(&other.id));
         let headline = headline((known, expected), counts, started);
-        if headline != self.headline {
-            self.headline.clone_from(&headline);
+        if self.headline.as_ref() != Some(&headline) {
+            self.headline = Some(headline.clone());
             changes.headline = Some(headline);
         }
         changes
@@ -126,8 +156,8 @@ impl ToldRun {
     }
 
     /// Returns the headline.
-    pub fn headline(&self) -> &Value {
-        &self.headline
+    pub fn headline(&self) -> Option<&RunHeadline> {
+        self.headline.as_ref()
     }
 }
 
@@ -161,30 +191,27 @@ fn headline(
     (known, expected): (MonitoredRun<'_>, &Run),
     counts: [usize; 6],
     started: Option<Timestamp>,
-) -> Value {
+) -> RunHeadline {
     let run = known.run;
     let [stuck, running, queued, waiting, failed, finished] = counts;
     let questions =
         |agent: &Agent| usize::from(agent.question().is_some()) + agent.open_approvals().count();
-    json!({
-        "run": run.workflow_id,
-        "status": standing(run, known.held),
-        "held": known.held,
-        "seq": run.seq,
-        "started_at": started,
-        "counts": {
-            "stuck": stuck, "running": running, "queued": queued, "waiting": waiting,
-            "failed": failed, "finished": finished,
-        },
-        "total_cost_usd": run.total_cost_usd,
-        "budget_usd": run.settings.budget_usd,
-        "pause": run.pause.as_ref().map(ToString::to_string),
-        "limited_until": run.limited(known.now),
-        "refused_tools": run.refused_tools.count(),
-        "questions": expected.agents.unordered().map(questions).sum::<usize>(),
-        "parked": run.agents.unordered().filter(|agent| agent.parked_reason().is_some()).count(),
-        "scope_dir": run.scope_dir,
-    })
+    RunHeadline {
+        run: run.workflow_id.clone(),
+        status: run_standing(run, known.held),
+        held: known.held,
+        seq: run.seq,
+        started_at: started,
+        counts: KindCounts { stuck, running, queued, waiting, failed, finished },
+        total_cost_usd: run.total_cost_usd,
+        budget_usd: run.settings.budget_usd,
+        pause: run.pause.as_ref().map(ToString::to_string),
+        limited_until: run.limited(known.now),
+        refused_tools: run.refused_tools.count(),
+        questions: expected.agents.unordered().map(questions).sum(),
+        parked: run.agents.unordered().filter(|agent| agent.parked_reason().is_some()).count(),
+        scope_dir: run.scope_dir.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -216,7 +243,7 @@ mod tests {
         let next = told.update(known(&scene, &seen), &scene.run, None);
         let [row] = next.rows.as_slice() else { panic!("one row: {next:?}") };
         assert_eq!((row.kind, row.text.as_str()), (RowKind::Finished, "<b>done</b>"));
-        assert_eq!(next.headline.map(|one| one["counts"]["finished"].clone()), Some(json!(1)));
+        assert_eq!(next.headline.map(|one| one.counts.finished), Some(1));
         assert_eq!(told.rows().len(), 2);
     }
 }

@@ -3,6 +3,7 @@
 //! A line that is not understood is left out. All texts are bounded, and so is their number: the beginning of a very long turn is
 //! left out and counted.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ const MAX_TEXT_BYTES: usize = 32 * 1024;
 const MAX_ENTRIES: usize = 3000;
 
 /// An entry of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ConversationEntry {
     /// The prompt.

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::actor::context::now;
 use crate::domain::event::Record;
@@ -158,14 +160,14 @@ impl PageHandler {
         }
     }
 
-    fn of_run(
+    fn of_run<T: Serialize>(
         &self,
         run: &RunId,
-        read: impl FnOnce(&RunDir) -> Result<Value, store::Error>,
+        read: impl FnOnce(&RunDir) -> Result<T, store::Error>,
     ) -> PageReply {
         let dir = self.root.run(run);
         if !dir.path().is_dir() {
-            return reply::read(Err(no_such_run(&self.root, run)));
+            return reply::unread(&no_such_run(&self.root, run));
         }
         reply::read(read(&dir))
     }
@@ -241,6 +243,28 @@ const MAX_NAMES: usize = 7;
 const UNKNOWN: &str = "not known";
 const OTHERS: &str = "others";
 
+/// The costs of a run over time.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CostTimes {
+    /// The beginning of the run
+    began: Timestamp,
+    /// The length of a span, in milliseconds
+    span_ms: u64,
+    /// The costs by state, the most expensive first
+    states: Vec<CostSeries>,
+    /// The costs by model
+    models: Vec<CostSeries>,
+}
+
+/// The costs of a state or a model in each span.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CostSeries {
+    /// Its name
+    name: String,
+    /// Its cost in each span, in US dollars
+    usd: Vec<f64>,
+}
+
 /// A charge of a time.
 #[derive(Debug, Clone, PartialEq)]
 struct TimedCharge {
@@ -288,15 +312,15 @@ impl ChargeFold {
         }
     }
 
-    fn finish(&self) -> Value {
+    fn finish(&self) -> CostTimes {
         let began = self.began.unwrap_or_default();
-        let span = self.last.since(began) / u64::from(SPANS) + 1;
-        json!({
-            "began": began,
-            "span_ms": span,
-            "states": series(&self.states, began, span),
-            "models": series(&self.models, began, span),
-        })
+        let span_ms = self.last.since(began) / u64::from(SPANS) + 1;
+        CostTimes {
+            began,
+            span_ms,
+            states: series(&self.states, began, span_ms),
+            models: series(&self.models, began, span_ms),
+        }
     }
 }
 
@@ -306,7 +330,7 @@ fn nothing() -> Vec<f64> {
 }
 
 /// Returns the sum of each span for each name, the most expensive first.
-fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Value {
+fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSeries> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for charge in charges {
         *sums.entry(&charge.name).or_default() += charge.dollars;
@@ -328,9 +352,9 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Value {
         }
     }
     let rounded = |dollars: &f64| (dollars * 1e6).round() / 1e6;
-    let one = |(name, sums): &(&str, Vec<f64>)| {
-        let sums: Vec<f64> = sums.iter().map(rounded).collect();
-        json!({ "name": name, "usd": sums })
+    let one = |(name, sums): &(&str, Vec<f64>)| CostSeries {
+        name: (*name).to_owned(),
+        usd: sums.iter().map(rounded).collect(),
     };
     all.iter().map(one).collect()
 }
@@ -339,7 +363,7 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Value {
 ///
 /// # Errors
 /// [`store::Error`].
-pub fn read(dir: &RunDir) -> Result<Value, store::Error> {
+pub fn read(dir: &RunDir) -> Result<CostTimes, store::Error> {
     let mut journal = JournalReader::open(&dir.journal())?;
     let mut fold = ChargeFold::default();
     while let Some((seq, line)) = journal.read()? {
@@ -363,10 +387,9 @@ mod cost_times_tests {
             .collect();
         charges.push(charge(2500, "s8", 0.5));
         let told = series(&charges, Timestamp(0), 1000);
-        let names: Vec<&str> =
-            told.as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
+        let names: Vec<&str> = told.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["s8", "s7", "s6", "s5", "s4", "s3", "s2", "others"]);
-        assert_eq!((&told[0]["usd"][0], &told[0]["usd"][2]), (&json!(9.0), &json!(0.5)));
-        assert_eq!(told[7]["usd"][0], json!(3.0), "the two cheapest");
+        assert!((told[0].usd[0] - 9.0).abs() < 1e-9 && (told[0].usd[2] - 0.5).abs() < 1e-9);
+        assert!((told[7].usd[0] - 3.0).abs() < 1e-9, "the two cheapest");
     }
 }

@@ -2,6 +2,7 @@
 
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::access::AccessRefusal;
@@ -49,7 +50,7 @@ pub fn asset(asset: &'static PageAsset) -> PageReply {
 }
 
 /// Returns a value as JSON.
-pub fn json_of(value: &Value) -> PageReply {
+pub fn json_of(value: &impl Serialize) -> PageReply {
     json_with(StatusCode::OK, value)
 }
 
@@ -58,8 +59,9 @@ pub fn json_text(text: &'static str) -> PageReply {
     reply(StatusCode::OK, "application/json", ReplyBody::whole(text))
 }
 
-fn json_with(status: StatusCode, value: &Value) -> PageReply {
-    reply(status, "application/json", ReplyBody::whole(value.to_string()))
+fn json_with(status: StatusCode, value: &impl Serialize) -> PageReply {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    reply(status, "application/json", ReplyBody::whole(text))
 }
 
 /// Returns a stream of events.
@@ -129,7 +131,7 @@ pub fn misfit(misfit: &BodyMisfit) -> PageReply {
 }
 
 /// Returns the reply for what was read of a run.
-pub fn read(answer: Result<Value, store::Error>) -> PageReply {
+pub fn read(answer: Result<impl Serialize, store::Error>) -> PageReply {
     answer.map_or_else(|failure| unread(&failure), |value| json_of(&value))
 }
 
@@ -144,7 +146,8 @@ pub fn feed(answer: Result<EventStream, FeedError>) -> PageReply {
     }
 }
 
-fn unread(failure: &store::Error) -> PageReply {
+/// Returns the reply for a run that cannot be read.
+pub fn unread(failure: &store::Error) -> PageReply {
     let status = match failure {
         store::Error::NoSuchRun { .. } => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::domain::event::Record;
 use crate::domain::id::AgentId;
@@ -124,7 +125,9 @@ impl FeedSource for RunFeedSource {
     }
 
     fn whole(&self, after: Option<u64>) -> Vec<FeedEvent> {
-        let mut events = vec![FeedEvent::of("run", self.told.headline())];
+        let headline = self.told.headline();
+        let mut events: Vec<FeedEvent> =
+            headline.map(|headline| FeedEvent::of("run", headline)).into_iter().collect();
         let rows = self.told.rows();
         events.extend(rows.chunks(ROWS).map(|rows| FeedEvent::of("agents", &rows)));
         let after = after.unwrap_or(0);
@@ -181,14 +184,14 @@ const MAX_LINE_BYTES: usize = 600;
 const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A record as the page lists it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PageLogLine {
     /// The number of the record.
     pub seq: u64,
     /// Its time.
     pub at: Timestamp,
     /// The tone of the line.
-    pub tone: &'static str,
+    pub tone: TextTone,
     /// The agent that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
@@ -206,19 +209,31 @@ impl PageLogLine {
         Self {
             seq: record.seq,
             at: record.at,
-            tone: match tone(&record.event) {
-                TextTone::Bad => "bad",
-                TextTone::Warning => "warning",
-                TextTone::Good => "good",
-                TextTone::Plain => "plain",
-                TextTone::Faint => "faint",
-                TextTone::Strong => "strong",
-            },
+            tone: tone(&record.event),
             agent: record.event.agent().cloned(),
             text: beginning(sentence(record), MAX_LINE_BYTES),
             shows: shows.iter().map(|text| beginning(text.clone(), MAX_LINE_BYTES)).collect(),
         }
     }
+}
+
+/// A page of the records of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LogPage {
+    /// The records
+    pub records: Vec<LoggedRecord>,
+    /// True if there are more
+    pub more: bool,
+}
+
+/// A record with its line.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedRecord {
+    /// Its line
+    pub line: PageLogLine,
+    /// The record, as `log --json` prints it: its schema is that of `raymond schema record`
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub record: Record,
 }
 
 /// The records that are asked for.
@@ -252,9 +267,9 @@ impl LogRange {
 ///
 /// # Errors
 /// [`store::Error`].
-pub fn read(dir: &RunDir, range: &LogRange) -> Result<Value, store::Error> {
+pub fn read(dir: &RunDir, range: &LogRange) -> Result<LogPage, store::Error> {
     let mut journal = JournalReader::open(&dir.journal())?;
-    let mut found: std::collections::VecDeque<(Value, usize)> = std::collections::VecDeque::new();
+    let mut found: VecDeque<(LoggedRecord, usize)> = VecDeque::new();
     let (mut bytes, mut is_cut) = (0, false);
     while let Some((seq, text)) = journal.read()? {
         if range.before.is_some_and(|before| seq >= before) {
@@ -268,9 +283,8 @@ pub fn read(dir: &RunDir, range: &LogRange) -> Result<Value, store::Error> {
         if !range.has(&line) || !range.has_text(&line) {
             continue;
         }
-        let value = json!({ "line": line, "record": record });
         bytes += text.len();
-        found.push_back((value, text.len()));
+        found.push_back((LoggedRecord { line, record }, text.len()));
         while found.len() > range.limit || (bytes > MAX_PAGE_BYTES && found.len() > 1) {
             is_cut = true;
             // After a place the first ones are wanted, else the last ones.
@@ -281,6 +295,5 @@ pub fn read(dir: &RunDir, range: &LogRange) -> Result<Value, store::Error> {
             break;
         }
     }
-    let records: Vec<Value> = found.into_iter().map(|(value, _)| value).collect();
-    Ok(json!({ "records": records, "more": is_cut }))
+    Ok(LogPage { records: found.into_iter().map(|(record, _)| record).collect(), more: is_cut })
 }

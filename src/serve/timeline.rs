@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::domain::event::Record;
 use crate::domain::id::{AgentId, StateName};
@@ -22,7 +22,7 @@ use crate::store::record;
 const MAX_TURNS: usize = 3000;
 
 /// A turn over time. It waits until it has begun, then its process starts, then the model and its tools work, in turns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TurnBar {
     /// The agent.
     pub agent: AgentId,
@@ -51,6 +51,17 @@ pub struct TurnBar {
     pub failed: bool,
     /// The cost.
     pub cost_usd: Usd,
+}
+
+/// The turns of a run over time.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunTimeline {
+    /// The beginning of the run
+    began: Timestamp,
+    /// The number of turns that are left out
+    left_out: usize,
+    /// The turns
+    turns: VecDeque<TurnBar>,
 }
 
 /// The fold over the records.
@@ -110,7 +121,7 @@ impl TimelineFold {
 ///
 /// # Errors
 /// [`store::Error`].
-pub fn read(dir: &RunDir) -> Result<Value, store::Error> {
+pub fn read(dir: &RunDir) -> Result<RunTimeline, store::Error> {
     let mut journal = JournalReader::open(&dir.journal())?;
     let mut fold = TimelineFold::default();
     while let Some((seq, line)) = journal.read()? {
@@ -123,7 +134,7 @@ pub fn read(dir: &RunDir) -> Result<Value, store::Error> {
     {
         (bar.begun, bar.model_ms) = (begun(&steps, bar, turn), model);
     }
-    Ok(json!({ "began": fold.began, "left_out": fold.left_out, "turns": fold.bars }))
+    Ok(RunTimeline { began: fold.began, left_out: fold.left_out, turns: fold.bars })
 }
 
 fn turn_of(bar: &TurnBar) -> TurnId {

@@ -45,6 +45,22 @@ fn printed_schemas_match_committed_files() {
 }
 
 #[test]
+fn description_of_the_page_is_the_kept_one() {
+    let kept = root().join("schema/openapi.json");
+    let made = serde_json::to_string_pretty(&raymond::cli::serve::openapi::document());
+    let made = made.expect("JSON") + "\n";
+    if std::env::var_os("RAYMOND_RENEW").is_some() {
+        fs::write(&kept, &made).expect("written");
+    }
+    let known = fs::read_to_string(&kept).unwrap_or_default();
+    assert!(
+        known == made,
+        "{} has changed; renew it: RAYMOND_RENEW=1 cargo test --test it schema",
+        kept.display()
+    );
+}
+
+#[test]
 fn plugin_schema_is_printed_by_default() {
     let default = Test::new().raymond(&["schema"]).ok().stdout.clone();
     assert_eq!(Test::new().raymond(&["schema", "plugin"]).ok().stdout, default);

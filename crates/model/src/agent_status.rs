@@ -50,7 +50,7 @@ impl AgentStatus {
         } else if let Some(hold) = hold {
             hold
         } else if let Some(until) = run.limited(seen.now) {
-            WaitReason::UsageLimit(until)
+            WaitReason::UsageLimit { until }
         } else {
             WaitReason::of_due_turn(agent, seen.is_shared)
         })
@@ -150,10 +150,10 @@ mod tests {
         let until = Timestamp(200_000);
         let agent = scene.agent("main").clone();
         scene.run.agents.insert(Agent { hold: Some(TurnHold::Stagger { until }), ..agent.clone() });
-        let stagger = AgentStatus::Waiting(WaitReason::Stagger(until));
+        let stagger = AgentStatus::Waiting(WaitReason::Stagger { until });
         assert_eq!(status(&scene, NOW, false), stagger);
         scene.run.agents.insert(Agent { hold: Some(TurnHold::Backoff { until }), ..agent });
-        let backoff = AgentStatus::Waiting(WaitReason::Backoff(until));
+        let backoff = AgentStatus::Waiting(WaitReason::Backoff { until });
         assert_eq!(status(&scene, NOW, false), backoff);
         let later = RunObservation { now: until, ..NOW };
         assert_eq!(status(&scene, later, false), AgentStatus::Waiting(WaitReason::Permit));
@@ -167,7 +167,8 @@ mod tests {
         let mut agent = scene.agent("main").clone();
         agent.spec.options.host = Some(HostLabel::parse("gpu").expect("a label"));
         scene.run.agents.insert(agent.clone());
-        let AgentStatus::Waiting(WaitReason::Host(Some(label))) = status(&scene, shared, false)
+        let AgentStatus::Waiting(WaitReason::Host { label: Some(label) }) =
+            status(&scene, shared, false)
         else {
             panic!("it waits for a host with its label")
         };

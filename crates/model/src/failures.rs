@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::id::StateName;
@@ -16,22 +17,27 @@ use super::turn::FailureCause;
 const MAX_SHOWN_GROUPS: usize = 12;
 
 /// The failed agents of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgentFailures {
     /// The number of agents that have ended, well or badly.
+    #[serde(skip)]
     pub ended: usize,
     /// The number of failed ones among them. An agent that was no longer needed has not failed.
+    #[serde(rename = "failed_agents")]
     pub failed: usize,
     /// The number of failed ones that a waiting agent was notified of.
+    #[serde(skip)]
     pub kept: usize,
     /// True if they fail the run: no waiting agent took one of them, or the run is strict.
+    #[serde(skip)]
     pub fails_run: bool,
     /// The failed ones by state and cause: the states by name, the most frequent cause of each first.
+    #[serde(rename = "failures", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<FailureGroup>,
 }
 
 /// The agents that failed in one state for one cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailureGroup {
     /// The state they failed in, if it is known.
     pub state: Option<StateName>,

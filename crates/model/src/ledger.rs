@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::agent::Agent;
 use super::event::Event;
 use super::id::{AgentId, StateName};
@@ -76,7 +79,7 @@ impl ChargeKind {
 }
 
 /// A line of the ledger.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LedgerLine {
     /// The turns that have ended, with or without success.
     pub turns: u64,
@@ -87,8 +90,10 @@ pub struct LedgerLine {
     /// The turns that ended before they reported their cost.
     pub unreported_turns: u64,
     /// The part of the cost that is only an estimate for those turns.
+    #[serde(rename = "estimated_usd")]
     pub estimated: Usd,
     /// The usage and its cost. The cost is that of the turns, not the sum over models.
+    #[serde(flatten)]
     pub used: ModelUse,
 }
 

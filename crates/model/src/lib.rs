@@ -85,6 +85,7 @@ pub mod turn_options;
 pub mod usage;
 pub mod value_path;
 pub mod variables;
+pub mod views;
 pub mod wait_reason;
 pub mod widening;
 pub mod workflow_pins;

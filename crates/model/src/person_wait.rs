@@ -5,6 +5,8 @@
 //! The description is the condition in the words of the program, with its values at the time: all that a reader of the
 //! run's record needs in order to tell which facts the wait is about.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use strum::{IntoStaticStr, VariantNames};
 
 use crate::agent::{Agent, TurnHold};
@@ -28,7 +30,8 @@ pub struct PersonWait {
 }
 
 /// The subject of such a wait.
-#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr, VariantNames)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr, VariantNames)]
+#[serde(untagged)]
 #[strum(serialize_all = "snake_case")]
 pub enum PersonWaitSubject {
     /// The answer to a question.
@@ -41,6 +44,7 @@ pub enum PersonWaitSubject {
     /// The approval of a tool call.
     Approval {
         /// The name of the approval.
+        #[serde(rename = "approval")]
         name: String,
         /// The call in short.
         call: String,
@@ -117,7 +121,7 @@ const SIGNAL: &str = "(signal ";
 const UNKNOWN: &str = "…";
 
 /// A signal that a program waits for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AwaitedSignal {
     /// The label.
     pub label: String,

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::id::{AgentId, StateName};
 use super::ledger::LedgerLine;
 use super::money::Usd;
@@ -14,7 +16,7 @@ use super::run_trace::{
 };
 
 /// The same of each of two runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RunPair<T> {
     /// Of the first run.
     pub a: T,
@@ -28,49 +30,93 @@ pub struct RunDiff {
     /// The number of records at the beginning that both share.
     pub shared: u64,
     /// The inputs that differ, by name.
-    pub inputs: BTreeMap<String, RunPair<Option<TracedText>>>,
+    pub inputs: Vec<InputDifference>,
     /// The earliest moment in which they differ.
     pub first: Option<MomentDifference>,
     /// The steps in which states, transitions or failures differ, of each agent in the order of their numbers.
     pub steps: Vec<StepDifference>,
     /// The endings that differ, in the order of the agents' numbers.
-    pub results: Vec<(AgentId, RunPair<Option<TracedEnding>>)>,
+    pub results: Vec<EndingDifference>,
     /// The whole costs, with those of the shared records.
-    pub cost: RunPair<Usd>,
+    pub cost: CostDifference,
     /// The costs by state, where they differ.
-    pub state_costs: Vec<(StateName, RunPair<Usd>)>,
+    pub state_costs: Vec<StateCostDifference>,
     /// The changed files that differ.
     pub files: Vec<FileDifference>,
 }
 
+/// An input that differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InputDifference {
+    /// Its name.
+    pub name: String,
+    /// Its values; `None` if a run was not given it.
+    #[serde(flatten)]
+    pub values: RunPair<Option<TracedText>>,
+}
+
+/// The endings of an agent that differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EndingDifference {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its endings; `None` if a run does not have it.
+    #[serde(flatten)]
+    pub endings: RunPair<Option<TracedEnding>>,
+}
+
+/// Costs of two runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CostDifference {
+    /// The costs.
+    #[serde(flatten)]
+    pub costs: RunPair<Usd>,
+    /// The cost of the second run less that of the first, in US dollars.
+    pub difference: f64,
+}
+
+/// The costs of a state that differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StateCostDifference {
+    /// Its costs.
+    #[serde(flatten)]
+    pub cost: CostDifference,
+    /// The state.
+    pub state: StateName,
+}
+
 /// A moment in which two runs differ.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MomentDifference {
     /// The agent.
     pub agent: AgentId,
     /// The step.
     pub step: u64,
     /// The moments; `None` if a run has none there.
+    #[serde(flatten)]
     pub moments: RunPair<Option<TracedMoment>>,
     /// The parts that differ, the cause before its consequence. Empty, if a run has no moment there.
+    #[serde(skip)]
     pub aspects: Vec<(TraceAspect, RunPair<Option<TracedText>>)>,
 }
 
 /// A step in which two runs went different ways.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepDifference {
     /// The agent.
     pub agent: AgentId,
     /// The step.
     pub step: u64,
     /// The ways; `None` if the agent did not come so far.
+    #[serde(flatten)]
     pub ways: RunPair<Option<StepWay>>,
 }
 
 /// The way that a step took.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepWay {
     /// The number of its first record.
+    #[serde(rename = "record")]
     pub seq: u64,
     /// The state.
     pub state: TracedText,
@@ -79,13 +125,15 @@ pub struct StepWay {
 }
 
 /// A file that was changed differently.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileDifference {
-    /// The owner of the worktree that has it, if it is not in the run's own directory.
-    pub tree: Option<AgentId>,
     /// The path.
     pub path: String,
+    /// The owner of the worktree that has it, if it is not in the run's own directory.
+    #[serde(rename = "worktree_of")]
+    pub tree: Option<AgentId>,
     /// The changes; `None` if a run did not change it.
+    #[serde(flatten)]
     pub files: RunPair<Option<TracedFile>>,
 }
 
@@ -98,6 +146,12 @@ impl<T> RunPair<T> {
     /// Returns the pair of references.
     pub fn as_ref(&self) -> RunPair<&T> {
         RunPair { a: &self.a, b: &self.b }
+    }
+}
+
+impl From<RunPair<Usd>> for CostDifference {
+    fn from(costs: RunPair<Usd>) -> Self {
+        Self { costs, difference: costs.b.dollars() - costs.a.dollars() }
     }
 }
 
@@ -128,14 +182,18 @@ pub fn compare(a: &RunHistory, b: &RunHistory, agent: Option<&AgentId>) -> RunDi
     firsts.sort_by_key(MomentDifference::rank);
     RunDiff {
         shared: a.lineage.shared_with(&b.lineage),
-        inputs: different(&a.inputs, &b.inputs).map(|(name, pair)| (name.clone(), pair)).collect(),
+        inputs: different(&a.inputs, &b.inputs)
+            .map(|(name, values)| InputDifference { name: name.clone(), values })
+            .collect(),
         first: firsts.into_iter().next(),
         steps,
         results: results(a, b, is_named),
-        cost: RunPair { a, b }.map(|run| match agent {
-            None => run.costs.total.used.cost_usd,
-            Some(agent) => cost_of(run.costs.agents.get(agent)),
-        }),
+        cost: RunPair { a, b }
+            .map(|run| match agent {
+                None => run.costs.total.used.cost_usd,
+                Some(agent) => cost_of(run.costs.agents.get(agent)),
+            })
+            .into(),
         state_costs: if agent.is_some() { Vec::new() } else { state_costs(a, b) },
         files: files(a, b, agent),
     }
@@ -247,10 +305,11 @@ fn results(
     a: &RunHistory,
     b: &RunHistory,
     is_named: impl Fn(&AgentId) -> bool,
-) -> Vec<(AgentId, RunPair<Option<TracedEnding>>)> {
+) -> Vec<EndingDifference> {
     let found = different(&a.endings, &b.endings).filter(|(id, _)| is_named(id));
-    let mut found: Vec<_> = found.map(|(id, pair)| (id.clone(), pair)).collect();
-    found.sort_by(|(one, _), (other, _)| one.cmp_by_number(other));
+    let mut found: Vec<EndingDifference> =
+        found.map(|(id, endings)| EndingDifference { agent: id.clone(), endings }).collect();
+    found.sort_by(|one, other| one.agent.cmp_by_number(&other.agent));
     found
 }
 
@@ -259,19 +318,23 @@ fn cost_of(line: Option<&LedgerLine>) -> Usd {
 }
 
 /// Returns the costs of the states that differ, the largest difference first.
-fn state_costs(a: &RunHistory, b: &RunHistory) -> Vec<(StateName, RunPair<Usd>)> {
+fn state_costs(a: &RunHistory, b: &RunHistory) -> Vec<StateCostDifference> {
     let costs = |run: &RunHistory| -> BTreeMap<StateName, Usd> {
         let lines = run.costs.states.iter();
         lines.map(|(state, line)| (state.clone(), line.used.cost_usd)).collect()
     };
     let (a, b) = (costs(a), costs(b));
     let pair = |(state, pair): (&StateName, RunPair<Option<Usd>>)| {
-        (state.clone(), pair.map(Option::unwrap_or_default))
+        let cost = pair.map(Option::unwrap_or_default).into();
+        StateCostDifference { state: state.clone(), cost }
     };
-    let mut found: Vec<_> =
-        different(&a, &b).map(pair).filter(|(_, pair)| pair.a != pair.b).collect();
-    found.sort_by_key(|(_, RunPair { a, b })| {
-        std::cmp::Reverse(a.saturating_sub(*b).saturating_add(b.saturating_sub(*a)))
+    let mut found: Vec<_> = different(&a, &b)
+        .map(pair)
+        .filter(|found| found.cost.costs.a != found.cost.costs.b)
+        .collect();
+    found.sort_by_key(|found| {
+        let RunPair { a, b } = found.cost.costs;
+        std::cmp::Reverse(a.saturating_sub(b).saturating_add(b.saturating_sub(a)))
     });
     found
 }

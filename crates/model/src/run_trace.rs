@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Serialize, Serializer};
+
 use crate::agent::Agent;
 use crate::event::{Event, Record};
 use crate::id::{AgentId, RunId, SessionId};
@@ -22,7 +24,7 @@ mod moment;
 
 /// A kind of what can differ in a moment, the cause before its consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[derive(serde::Serialize, strum::IntoStaticStr)]
+#[derive(Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TraceAspect {
@@ -88,7 +90,8 @@ impl TraceAspect {
 }
 
 /// A text of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(into = "String")]
 pub struct TracedText {
     /// The text, with marks in the place of what cannot be anything but the run's own paths and id.
     pub text: String,
@@ -108,6 +111,12 @@ impl From<&str> for TracedText {
     }
 }
 
+impl From<TracedText> for String {
+    fn from(traced: TracedText) -> Self {
+        traced.text
+    }
+}
+
 impl PartialEq for TracedText {
     /// Returns whether the texts are the same, or differ in nothing but the ids of their runs.
     fn eq(&self, other: &Self) -> bool {
@@ -116,25 +125,41 @@ impl PartialEq for TracedText {
 }
 
 /// Something that happened to an agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedMoment {
     /// The number of its record.
+    #[serde(rename = "record")]
     pub seq: u64,
     /// The turn.
+    #[serde(serialize_with = "as_number")]
     pub turn: TurnId,
     /// True if the record ended a turn of a model.
+    #[serde(skip)]
     pub ends_turn: bool,
     /// The parts that can be compared.
+    #[serde(skip)]
     pub aspects: BTreeMap<TraceAspect, TracedText>,
 }
 
+fn as_number<S: Serializer>(turn: &TurnId, serializer: S) -> Result<S::Ok, S::Error> {
+    turn.turn.serialize(serializer)
+}
+
 /// The end of an agent, or that it lives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
 pub enum TracedEnding {
-    /// It ended with this result.
-    Result(TracedText),
-    /// It ended with this error.
-    Failed(TracedText),
+    /// It ended with a result.
+    #[serde(rename = "finished")]
+    Result {
+        /// The result.
+        result: TracedText,
+    },
+    /// It ended with an error.
+    Failed {
+        /// The error.
+        error: TracedText,
+    },
     /// It was ended because nobody needed it.
     Unneeded,
     /// It lives.
@@ -290,11 +315,11 @@ fn begin(
 
 fn ending(ended: &FinishedAgent, traced: &dyn Fn(&str) -> TracedText) -> TracedEnding {
     match &ended.ending {
-        AgentEnding::Result(payload) => TracedEnding::Result(traced(payload)),
+        AgentEnding::Result(payload) => TracedEnding::Result { result: traced(payload) },
         AgentEnding::Error(_) if ended.cause == Some(FailureCause::Unneeded) => {
             TracedEnding::Unneeded
         }
-        AgentEnding::Error(error) => TracedEnding::Failed(traced(error)),
+        AgentEnding::Error(error) => TracedEnding::Failed { error: traced(error) },
     }
 }
 

@@ -1,5 +1,7 @@
 //! The reason why a live agent waits. `status`, `tree` and `top` take it from `AgentStatus::of`, the live view from `AgentActivity::of`.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use strum::{IntoStaticStr, VariantNames};
 
 use super::agent::{Agent, AgentWait, TurnHold};
@@ -9,19 +11,29 @@ use super::join::{JoinTally, PendingJoin};
 use super::time::Timestamp;
 
 /// The reason why an agent waits.
-#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr, VariantNames)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr, VariantNames)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum WaitReason {
     /// A permit. Only the turns before it are in the way.
     Permit,
-    /// A host, with this label if it asks for one.
-    Host(Option<HostLabel>),
+    /// A host.
+    Host {
+        /// The label that it asks for, if any.
+        label: Option<HostLabel>,
+    },
     /// The rest of a budget, which running turns have reserved.
     Budget,
-    /// The backoff before its next try, until this time.
-    Backoff(Timestamp),
-    /// The head start of the first of the agents it was forked with, until this time.
-    Stagger(Timestamp),
+    /// The backoff before its next try.
+    Backoff {
+        /// The end of the backoff.
+        until: Timestamp,
+    },
+    /// The head start of the first of the agents it was forked with.
+    Stagger {
+        /// The end of the head start.
+        until: Timestamp,
+    },
     /// A plug-in that holds its turn back.
     Plugin {
         /// The name of the plug-in, and its reason.
@@ -29,10 +41,16 @@ pub enum WaitReason {
         /// The end of the hold.
         until: Timestamp,
     },
-    /// The usage limit, until this time.
-    UsageLimit(Timestamp),
-    /// A person, for this reason.
-    Person(String),
+    /// The usage limit.
+    UsageLimit {
+        /// The time of its reset.
+        until: Timestamp,
+    },
+    /// A person.
+    Person {
+        /// The reason.
+        reason: String,
+    },
     /// A person who holds it.
     Held,
     /// The answer to a question.
@@ -45,12 +63,16 @@ pub enum WaitReason {
     /// The approval of a tool call.
     Approval {
         /// The name of the approval.
+        #[serde(rename = "approval")]
         name: String,
         /// The tool.
         tool: String,
     },
-    /// The end of this agent.
-    Agent(AgentId),
+    /// The end of another agent.
+    Agent {
+        /// The other agent.
+        agent: AgentId,
+    },
     /// The ends of agents it has forked.
     Join {
         /// The number of agents that still have to end.
@@ -64,8 +86,11 @@ pub enum WaitReason {
         /// The end of the wait, if there is a timeout.
         until: Option<Timestamp>,
     },
-    /// The thing its program waits for, in the words of the program.
-    Program(String),
+    /// The thing its program waits for.
+    Program {
+        /// It in the words of the program.
+        awaiting: String,
+    },
     /// A request. Its program has none for it at present.
     Request,
     /// The run, which is paused.
@@ -89,7 +114,7 @@ impl WaitReason {
     /// Returns the wait of an agent whose turn is due: for a permit, or in a run that `is_shared` first for a host.
     pub fn of_due_turn(agent: &Agent, is_shared: bool) -> Self {
         if is_shared && agent.spec.working_dir.home.is_here() {
-            Self::Host(agent.spec.options.host.clone())
+            Self::Host { label: agent.spec.options.host.clone() }
         } else {
             Self::Permit
         }
@@ -102,11 +127,11 @@ impl WaitReason {
                 let (node, text) = (&asked.question.node, &asked.question.text);
                 Some(Self::Answer { node: node.clone(), question: text.clone() })
             }
-            AgentWait::Agent(other) => Some(Self::Agent(other.clone())),
+            AgentWait::Agent(other) => Some(Self::Agent { agent: other.clone() }),
             AgentWait::Join(join) => Self::of_join(agent, join),
         };
         let own = agent.stage.wait().and_then(of_wait);
-        let program = || Some(Self::Program(agent.program_wait()?.awaiting.clone()));
+        let program = || Some(Self::Program { awaiting: agent.program_wait()?.awaiting.clone() });
         let request = || {
             let is_idle = agent.mailbox().is_some_and(|mailbox| mailbox.current.is_none());
             is_idle.then_some(Self::Request)
@@ -130,17 +155,17 @@ impl WaitReason {
     /// Returns the reason that lies in a hold on the agent's next turn.
     fn of_hold(hold: &TurnHold) -> Self {
         match hold {
-            TurnHold::Backoff { until } => Self::Backoff(*until),
-            TurnHold::Stagger { until } => Self::Stagger(*until),
+            TurnHold::Backoff { until } => Self::Backoff { until: *until },
+            TurnHold::Stagger { until } => Self::Stagger { until: *until },
             TurnHold::Plugin { by, until } => Self::Plugin { by: by.clone(), until: *until },
-            TurnHold::Person { reason } => Self::Person(reason.clone()),
+            TurnHold::Person { reason } => Self::Person { reason: reason.clone() },
         }
     }
 
     /// Returns the end of the hold that it names; `None` if it is no hold, or one that only a person ends.
     pub fn hold_end(&self) -> Option<Timestamp> {
         match self {
-            Self::Backoff(until) | Self::Stagger(until) | Self::Plugin { until, .. } => {
+            Self::Backoff { until } | Self::Stagger { until } | Self::Plugin { until, .. } => {
                 Some(*until)
             }
             _ => None,
@@ -149,7 +174,10 @@ impl WaitReason {
 
     /// Returns whether only a person ends the wait.
     pub fn is_for_person(&self) -> bool {
-        matches!(self, Self::Person(_) | Self::Held | Self::Answer { .. } | Self::Approval { .. })
+        matches!(
+            self,
+            Self::Person { .. } | Self::Held | Self::Answer { .. } | Self::Approval { .. }
+        )
     }
 
     /// Returns its name for programs.

@@ -36,7 +36,8 @@ pub struct WorkflowPins {
 }
 
 /// The way in which a file differs from its pin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum PinDifference {
     /// There was no such file.

@@ -5,6 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+use strum::IntoStaticStr;
+
 use super::id::{AgentId, RunId};
 use super::run::Run;
 
@@ -68,7 +71,9 @@ fn last(agent: &AgentId) -> String {
 }
 
 /// The state of a worktree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[serde(untagged)]
+#[strum(serialize_all = "snake_case")]
 pub enum WorktreeStatus {
     /// Its creation was not finished, and nobody has worked in it.
     Incomplete,

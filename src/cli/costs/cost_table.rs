@@ -12,6 +12,7 @@ use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
 use crate::domain::run::Run;
 use crate::domain::tree::fold::FAMILY_FOLD_SIZE;
+use crate::domain::views::agents_by_cost;
 use crate::plugin::styled::{StyledLine, TextTone};
 
 /// The lines of one kind: of states, models or agents.
@@ -124,11 +125,7 @@ pub(super) struct AgentCostRow {
 
 /// Returns the rows of all agents that have had a charge; with `all`, each in its own.
 pub(super) fn rows(run: &Run, ledger: &Ledger, all: bool) -> Vec<AgentCostRow> {
-    let mut agents: Vec<(&AgentId, &LedgerLine)> = ledger.agents.iter().collect();
-    agents.sort_by(|(one, cost), (other, other_cost)| {
-        let dearer = other_cost.used.cost_usd.cmp(&cost.used.cost_usd);
-        dearer.then_with(|| one.cmp_by_number(other))
-    });
+    let agents = agents_by_cost(ledger);
     if all || agents.len() < MIN_FOLDED_AGENTS {
         let max_rows = if all { usize::MAX } else { DEFAULT_ROWS };
         return cut(agents.into_iter().map(|one| row_of(&[one], "")).collect(), max_rows);

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::cli::exit::Error;
 use crate::domain::cassette::reply_text;
 use crate::domain::run_diff::{MomentDifference, RunPair};
@@ -11,14 +13,20 @@ use crate::runtime::comparison::{ComparedRun, RunComparison};
 use crate::store::layout::RunsRoot;
 
 /// The first difference of two runs.
+#[derive(Serialize)]
 pub(super) struct FirstDifference<'found> {
+    #[serde(flatten)]
     pub(super) moment: &'found MomentDifference,
+    #[serde(rename = "differs")]
     pub(super) parts: Vec<DifferentPart>,
 }
 
 /// A part of a moment that differs.
+#[derive(Serialize)]
 pub(super) struct DifferentPart {
+    #[serde(rename = "what")]
     pub(super) aspect: TraceAspect,
+    #[serde(flatten)]
     pub(super) texts: RunPair<Option<String>>,
     /// The lines that differ, if both texts are known and not too long.
     pub(super) lines: Option<String>,

@@ -40,18 +40,18 @@ impl ShownDiff<'_> {
         let mut lines = self.head();
         self.first(&mut lines);
         self.section(&mut lines, "transitions", &diff.steps, step);
-        self.section(&mut lines, "results", &diff.results, |(agent, pair)| {
-            sides(agent.as_str(), pair.as_ref().map(|ending| ending.as_ref().map(ending_text)))
+        self.section(&mut lines, "results", &diff.results, |found| {
+            let texts = found.endings.as_ref().map(|ending| ending.as_ref().map(ending_text));
+            sides(found.agent.as_str(), texts)
         });
         self.costs(&mut lines);
         self.section(&mut lines, "files", &diff.files, file);
         self.commands(&mut lines);
-        let inputs: Vec<_> = diff.inputs.iter().collect();
-        self.section(&mut lines, "inputs", &inputs, |(name, pair)| {
+        self.section(&mut lines, "inputs", &diff.inputs, |input| {
             let text = |text: &Option<TracedText>| {
                 text.as_ref().map(|text| flat(&text.text, MAX_TEXT_BYTES))
             };
-            sides(name, pair.as_ref().map(text))
+            sides(&input.name, input.values.as_ref().map(text))
         });
         self.section(&mut lines, "workflow", &self.found.workflow, workflow_file);
         lines
@@ -124,7 +124,8 @@ impl ShownDiff<'_> {
 
     fn costs(&self, lines: &mut Vec<StyledLine>) {
         let diff = &self.found.diff;
-        if diff.cost.a == diff.cost.b && diff.state_costs.is_empty() {
+        let costs = diff.cost.costs;
+        if costs.a == costs.b && diff.state_costs.is_empty() {
             return;
         }
         heading(lines, "cost");
@@ -132,9 +133,9 @@ impl ShownDiff<'_> {
             let text = format!("  {name}  - {}  + {}  {}", pair.a, pair.b, change(*pair));
             StyledLine::of(TextTone::Plain, &text)
         };
-        lines.push(row("in all", &diff.cost));
+        lines.push(row("in all", &costs));
         let states = diff.state_costs.iter().take(MAX_ENTRIES);
-        lines.extend(states.map(|(state, pair)| row(state.as_str(), pair)));
+        lines.extend(states.map(|found| row(found.state.as_str(), &found.cost.costs)));
         let notes =
             self.found.runs.as_ref().map(|run| run.view.run.settings.answerer.note_on_costs());
         for (sign, note) in [("-", notes.a), ("+", notes.b)] {
@@ -245,8 +246,8 @@ fn step(step: &StepDifference) -> Vec<StyledLine> {
 
 fn ending_text(ending: &TracedEnding) -> String {
     match ending {
-        TracedEnding::Result(payload) => flat(&payload.text, MAX_TEXT_BYTES),
-        TracedEnding::Failed(error) => format!("failed: {}", flat(&error.text, MAX_TEXT_BYTES)),
+        TracedEnding::Result { result } => flat(&result.text, MAX_TEXT_BYTES),
+        TracedEnding::Failed { error } => format!("failed: {}", flat(&error.text, MAX_TEXT_BYTES)),
         TracedEnding::Unneeded => "ended, because nobody needed it".to_owned(),
         TracedEnding::Live => "has not ended".to_owned(),
     }
@@ -263,8 +264,7 @@ fn file(file: &FileDifference) -> Vec<StyledLine> {
     let by = |side: &Option<TracedFile>| {
         let side = side.as_ref();
         side.map(|side| {
-            let by: Vec<String> =
-                side.by.iter().map(|turn| format!("{}#{}", turn.agent, turn.step)).collect();
+            let by: Vec<String> = side.steps().collect();
             format!("changed by {}", by.join(", "))
         })
         .or_else(|| Some("not changed".to_owned()))

@@ -11,6 +11,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::agent_selector::check_agent_exists;
@@ -20,8 +22,10 @@ use crate::cli::serve::actions;
 use crate::cli::serve::actions::LocalCommands;
 use crate::cli::serve::run_documents::{self, RunCache};
 use crate::cli::{agent_statuses, show, worktrees};
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, ReturnFrame};
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::views::{AgentDetail, AgentStatusView, FrameRow, LiveAgentDetail};
+use crate::language::manifest::FolderInput;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::runtime::observing::inbox_view::with_inbox;
 use crate::runtime::{Workflow, directories};
@@ -37,18 +41,20 @@ use crate::store::view::{RunView, load_view};
 impl LocalCommands {
     fn read(&self, query: &CommandQuery) -> Result<Value, Error> {
         let (root, cache) = (self.root(), self.cache());
-        match query {
+        Ok(match query {
             CommandQuery::Runs { offset, limit } => {
-                run_documents::runs(root, cache, *offset, *limit)
+                json!(run_documents::runs(root, cache, *offset, *limit)?)
             }
-            CommandQuery::Questions => run_documents::questions(root, cache),
-            CommandQuery::Workflows => workflows(root, cache),
-            CommandQuery::Run(run) => run_documents::run(root, run),
-            CommandQuery::Costs(run) => run_documents::costs(root, run),
-            CommandQuery::Graph(run) => run_documents::graph(root, run),
-            CommandQuery::Agent(run, agent) => agent_document(root, run, agent),
-            CommandQuery::AgentDiff(run, agent) => diff(root, run, agent),
-        }
+            CommandQuery::Questions => json!(run_documents::questions(root, cache)?),
+            CommandQuery::Workflows => json!(workflows(root, cache)?),
+            CommandQuery::Run(run) => run_documents::run(root, run)?,
+            CommandQuery::Costs(run) => json!(run_documents::costs(root, run)?),
+            CommandQuery::Graph(run) => json!(run_documents::graph(root, run)?),
+            CommandQuery::Agent(run, agent) => {
+                bounded(json!(agent_document(root, run, agent)?), MAX_TEXT_BYTES)
+            }
+            CommandQuery::AgentDiff(run, agent) => json!(diff(root, run, agent)?),
+        })
     }
 }
 
@@ -66,12 +72,12 @@ impl CommandBackend for LocalCommands {
     }
 
     fn act(&self, action: &str, body: &Value) -> Result<Value, CommandRefusal> {
-        let act = actions::named(action).ok_or_else(|| CommandRefusal {
+        let action = actions::named(action).ok_or_else(|| CommandRefusal {
             kind: RefusalKind::Absent,
             message: format!("unknown action {action}; the actions are {}", actions::names()),
             field: None,
         })?;
-        act(self, body).map_err(|error| refusal(&error))
+        (action.act)(self, body).map_err(|error| refusal(&error))
     }
 }
 
@@ -90,40 +96,68 @@ fn refusal(error: &Error) -> CommandRefusal {
 /// The most runs whose workflows are offered.
 const MAX_RUNS: usize = 200;
 
+/// The workflows that can be started.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct WorkflowsDocument {
+    /// The workflows
+    workflows: Vec<OfferedWorkflow>,
+}
+
+/// A workflow that can be started.
+#[derive(Serialize, JsonSchema)]
+struct OfferedWorkflow {
+    /// Its folder
+    folder: String,
+    /// Its name
+    name: Option<String>,
+    /// Its description
+    description: Option<String>,
+    /// The inputs that it declares
+    inputs: Vec<OfferedInput>,
+}
+
+/// An input of a workflow.
+#[derive(Serialize, JsonSchema)]
+struct OfferedInput {
+    /// Its name
+    name: String,
+    /// Its meaning
+    description: String,
+    /// True if it has to be given
+    required: bool,
+    /// The value that it has otherwise
+    default: Option<String>,
+}
+
 /// Returns the workflows with the inputs that they declare.
-pub(super) fn workflows(root: &RunsRoot, cache: &RunCache) -> Result<Value, Error> {
+pub(super) fn workflows(root: &RunsRoot, cache: &RunCache) -> Result<WorkflowsDocument, Error> {
     let folders = folders(root, cache)?;
-    let offered = folders.iter().filter_map(|folder| workflow(folder));
-    Ok(json!({ "workflows": offered.collect::<Vec<_>>() }))
+    Ok(WorkflowsDocument { workflows: folders.iter().filter_map(|one| workflow(one)).collect() })
 }
 
 /// Returns the folders of these workflows.
 pub(super) fn folders(root: &RunsRoot, cache: &RunCache) -> Result<BTreeSet<String>, Error> {
     let (trusted, _) = trust::list(&directories::user_state()?)?;
     let runs = run_documents::runs(root, cache, 0, MAX_RUNS)?;
-    let of_runs = runs["runs"].as_array().into_iter().flatten();
-    let of_runs = of_runs.filter_map(|run| run["scope_dir"].as_str().map(str::to_owned));
+    let of_runs = runs.runs.iter().filter_map(|run| run.scope_dir().map(str::to_owned));
     Ok(trusted.into_iter().map(|one| one.folder).chain(of_runs).collect())
 }
 
 /// Returns a workflow with its inputs; `None` if there is none in the folder now.
-fn workflow(folder: &str) -> Option<Value> {
-    let workflow = Workflow::open(Path::new(folder)).ok()?;
-    let manifest = &workflow.manifest;
-    let inputs = manifest.inputs.iter().map(|input| {
-        json!({
-            "name": input.name,
-            "description": input.description,
-            "required": input.is_required,
-            "default": input.default,
-        })
-    });
-    Some(json!({
-        "folder": folder,
-        "name": manifest.name,
-        "description": manifest.description,
-        "inputs": inputs.collect::<Vec<_>>(),
-    }))
+fn workflow(folder: &str) -> Option<OfferedWorkflow> {
+    let manifest = Workflow::open(Path::new(folder)).ok()?.manifest;
+    let input = |input: FolderInput| OfferedInput {
+        name: input.name,
+        description: input.description,
+        required: input.is_required,
+        default: input.default,
+    };
+    Some(OfferedWorkflow {
+        folder: folder.to_owned(),
+        name: manifest.name,
+        description: manifest.description,
+        inputs: manifest.inputs.into_iter().map(input).collect(),
+    })
 }
 
 /// The most steps that are told: the last ones.
@@ -132,52 +166,72 @@ const MAX_STEPS: usize = 300;
 /// The most bytes of each text.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// Returns an agent.
-fn agent_document(root: &RunsRoot, id: &RunId, agent: &AgentId) -> Result<Value, Error> {
-    let (view, mut value) = show::document_without_texts(root, id, agent)?;
-    if let Some(steps) = value["steps"].as_array_mut() {
-        let earlier = steps.len().saturating_sub(MAX_STEPS);
-        steps.drain(..earlier);
-        value["earlier_steps"] = json!(earlier);
-    }
-    if let Some(live) = view.run.agents.get(agent) {
-        value["now"] = now(root, &view, live)?;
-    }
-    Ok(bounded(value, MAX_TEXT_BYTES))
+/// An agent with its last steps, and what it lives with.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PageAgent {
+    #[serde(flatten)]
+    detail: AgentDetail,
+    /// The number of steps that are left out
+    earlier_steps: usize,
+    /// What it lives with, if it lives
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<LiveAgentDetail>,
 }
 
-/// Returns the state of a live agent.
-fn now(root: &RunsRoot, view: &RunView, agent: &Agent) -> Result<Value, Error> {
+/// Returns an agent.
+fn agent_document(root: &RunsRoot, id: &RunId, agent: &AgentId) -> Result<PageAgent, Error> {
+    let (view, mut detail) = show::document_without_texts(root, id, agent)?;
+    let earlier_steps = detail.steps.len().saturating_sub(MAX_STEPS);
+    detail.steps.drain(..earlier_steps);
+    let now = view.run.agents.get(agent).map(|live| now(root, &view, live)).transpose()?;
+    Ok(PageAgent { detail, earlier_steps, now })
+}
+
+/// Returns what a live agent lives with.
+fn now(root: &RunsRoot, view: &RunView, agent: &Agent) -> Result<LiveAgentDetail, Error> {
     let id = &view.run.workflow_id;
-    let statuses = AgentStatuses::of(view, &root.run(id))?;
-    let status = statuses.status(agent);
+    let status = AgentStatuses::of(view, &root.run(id))?.status(agent);
     let later = with_inbox(&root.run(id), &view.run, view.held);
-    let stack = agent.stack.iter().rev();
-    let frames = stack.map(|frame| json!({ "state": frame.state, "session": frame.session }));
+    let frame = |frame: &ReturnFrame| FrameRow {
+        state: frame.state.clone(),
+        session: frame.session.clone(),
+    };
     let dirs = working_dirs(root, id, &view.run.settings);
     let directory = dirs.directory(&agent.spec.working_dir).ok();
-    let mut value = json!({
-        "state": agent.shown_place(),
-        "step": agent.step,
-        "turn": agent.turn,
-        "since": agent.since,
-        "session": agent.session.id,
-        "sentence": agent_statuses::sentence(agent, &status),
-        "variables": agent.variables,
-        "born_with": agent.spec.variables,
-        "stack": frames.collect::<Vec<_>>(),
-        "worktree": agent.spec.working_dir.tree,
-        "directory": directory,
-        "parked": agent.parked_reason(),
+    Ok(LiveAgentDetail {
+        state: agent.shown_place(),
+        step: agent.step,
+        turn: agent.turn,
+        since: agent.since,
+        session: agent.session.id.clone(),
+        sentence: agent_statuses::sentence(agent, &status),
+        variables: agent.variables.clone(),
+        born_with: agent.spec.variables.clone(),
+        stack: agent.stack.iter().rev().map(frame).collect(),
+        worktree: agent.spec.working_dir.tree.clone(),
+        directory: directory.map(|directory| directory.display().to_string()),
+        parked: agent.parked_reason().map(str::to_owned),
         // It may be let go by an order that lies in the inbox of a stopped run.
-        "held": later.agents.get(&agent.id).is_some_and(Agent::is_held),
-    });
-    agent_statuses::add_status(&mut value, agent, &status);
-    Ok(value)
+        held: later.agents.get(&agent.id).is_some_and(Agent::is_held),
+        status: AgentStatusView::of(agent, &status),
+    })
+}
+
+/// The changes in a worktree.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct WorktreeDiff {
+    /// The commit that it began at
+    base: String,
+    /// The changes
+    diff: String,
+    /// True if they are cut
+    cut: bool,
+    /// The files that git does not track
+    untracked: Vec<String>,
 }
 
 /// Returns the changes in the worktree of an agent.
-pub(super) fn diff(root: &RunsRoot, id: &RunId, agent: &AgentId) -> Result<Value, Error> {
+pub(super) fn diff(root: &RunsRoot, id: &RunId, agent: &AgentId) -> Result<WorktreeDiff, Error> {
     let view = load_view(root, id)?;
     check_agent_exists(&view.run, agent)?;
     let live = view.run.agents.get(agent);
@@ -187,10 +241,10 @@ pub(super) fn diff(root: &RunsRoot, id: &RunId, agent: &AgentId) -> Result<Value
     let changes = worktrees::done(runtime.block_on(world.tree_changes(owner)))?;
     let none = || Error::Usage(format!("{agent} does not have its own worktree"));
     let changes = changes.ok_or_else(none)?;
-    Ok(json!({
-        "base": changes.base,
-        "diff": changes.diff,
-        "cut": changes.is_cut,
-        "untracked": changes.untracked,
-    }))
+    Ok(WorktreeDiff {
+        base: changes.base,
+        diff: changes.diff,
+        cut: changes.is_cut,
+        untracked: changes.untracked,
+    })
 }

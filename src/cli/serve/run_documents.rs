@@ -5,14 +5,20 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
+use crate::cli::list::ListedRow;
+use crate::cli::questions::OpenQuestion;
 use crate::cli::{costs, graph, list, pending, questions, status};
 use crate::domain::id::RunId;
+use crate::domain::money::Usd;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
+use crate::domain::views::{PersonWaitRow, QuestionRow, RunCosts, RunRow};
 use crate::language::drawing::placed::PlacedDrawing;
 use crate::process::turn_tail::changed;
 use crate::runtime::observing::inbox_view::with_inbox;
@@ -32,12 +38,68 @@ const MAX_RUNS: usize = 500;
 /// The state that a run's document depends on: the length and the time of its journal, the time of its inbox, and whether it is held.
 type RunStamp = (u64, [Option<Timestamp>; 2], bool);
 
+/// A run in the list of runs, with what waits for a person in it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct PageRun {
+    #[serde(flatten)]
+    row: ListedRow,
+    #[serde(flatten)]
+    waits: Option<PageRunWaits>,
+}
+
+/// What waits for a person in a run.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct PageRunWaits {
+    /// The number of its open questions
+    questions_open: usize,
+    /// The first of them
+    questions: Vec<QuestionRow>,
+    /// The other waits that a person can end
+    waits: Vec<PersonWaitRow>,
+    /// The number of its parked agents
+    parked: usize,
+    /// Its budget
+    budget_usd: Option<Usd>,
+    /// The reason why it does not proceed, in short, or what its agents failed of
+    reason: String,
+}
+
+impl PageRun {
+    /// Returns its directory; `None` if it cannot be read.
+    pub(super) fn scope_dir(&self) -> Option<&str> {
+        match &self.row {
+            ListedRow::Read(row) => Some(&row.scope_dir),
+            ListedRow::Unreadable(_) => None,
+        }
+    }
+}
+
+/// A page of the list of runs.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RunsPage {
+    /// The runs, the newest first
+    pub(super) runs: Vec<PageRun>,
+    /// The number of older runs
+    more: usize,
+}
+
+/// The open questions of a run.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RunQuestions {
+    /// The run
+    run: RunId,
+    /// True if a raymond holds it
+    locked: bool,
+    /// The questions
+    questions: Vec<QuestionRow>,
+}
+
 /// The documents of runs that have not changed.
 #[derive(Default)]
 pub(super) struct RunCache {
-    read: Mutex<HashMap<RunId, (RunStamp, Value)>>,
+    read: Mutex<HashMap<RunId, (RunStamp, PageRun)>>,
     /// Those of the runs that a stream follows, which keeps them up to date.
-    followed: Mutex<HashMap<RunId, Value>>,
+    followed: Mutex<HashMap<RunId, PageRun>>,
 }
 
 impl RunCache {
@@ -57,7 +119,7 @@ impl RunCache {
     }
 
     /// Returns the document of a run, which is read if it has changed and no stream follows it.
-    fn of(&self, root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
+    fn of(&self, root: &RunsRoot, id: &RunId, started: Timestamp) -> PageRun {
         if let Some(followed) = locked(&self.followed).get(id) {
             return followed.clone();
         }
@@ -89,29 +151,32 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns a run as `list --json` prints it, with its questions.
-fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> Value {
+fn document(root: &RunsRoot, id: &RunId, started: Timestamp) -> PageRun {
     let listed = list::read(root, id, started);
-    let Ok(RunView { run, held, .. }) = &listed.view else { return list::as_json(&listed) };
+    let Ok(RunView { run, held, .. }) = &listed.view else {
+        return PageRun { row: ListedRow::of(&listed), waits: None };
+    };
     let expected = with_inbox(&root.run(id), run, *held);
     document_of(&FollowedRun { run, expected: &expected, held: *held, started })
 }
 
-fn document_of(followed: &FollowedRun<'_>) -> Value {
+fn document_of(followed: &FollowedRun<'_>) -> PageRun {
     let FollowedRun { run, expected, held, started } = *followed;
-    let mut value = list::read_as_json(run, held, started);
-    let mut open = questions::open(expected);
-    value["questions_open"] = json!(open.len());
-    open.truncate(MAX_QUESTIONS);
-    value["questions"] = questions::as_json(&open);
-    let waits = person_waits(expected).into_iter();
-    let others = waits.filter(|wait| !is_question(&wait.subject));
-    let others = others.take(MAX_QUESTIONS).map(|wait| pending::document(&run.workflow_id, &wait));
-    value["waits"] = others.collect();
+    let open = questions::open(expected);
+    let waits = person_waits(expected).into_iter().filter(|wait| !is_question(&wait.subject));
+    let waits = waits.take(MAX_QUESTIONS).map(|wait| pending::document(&run.workflow_id, &wait));
     let parked = run.agents.unordered().filter(|agent| agent.parked_reason().is_some());
-    value["parked"] = json!(parked.count());
-    value["budget_usd"] = json!(run.settings.budget_usd);
-    value["reason"] = json!(list::why(run));
-    value
+    PageRun {
+        row: ListedRow::Read(RunRow::of(run, held, started)),
+        waits: Some(PageRunWaits {
+            questions_open: open.len(),
+            questions: open.iter().take(MAX_QUESTIONS).map(OpenQuestion::row).collect(),
+            waits: waits.collect(),
+            parked: parked.count(),
+            budget_usd: run.settings.budget_usd,
+            reason: list::why(run),
+        }),
+    }
 }
 
 /// Returns whether a wait is told as a question.
@@ -130,22 +195,23 @@ pub(super) fn runs(
     cache: &RunCache,
     offset: usize,
     limit: usize,
-) -> Result<Value, Error> {
+) -> Result<RunsPage, Error> {
     let all = newest_first(root)?;
     cache.keep(&all);
     let shown = all.iter().skip(offset).take(limit);
-    let runs: Vec<Value> = shown.map(|(id, started)| cache.of(root, id, *started)).collect();
+    let runs: Vec<PageRun> = shown.map(|(id, started)| cache.of(root, id, *started)).collect();
     let more = all.len().saturating_sub(offset + runs.len());
-    Ok(json!({ "runs": runs, "more": more }))
+    Ok(RunsPage { runs, more })
 }
 
 /// Returns the open questions of all runs.
-pub(super) fn questions(root: &RunsRoot, cache: &RunCache) -> Result<Value, Error> {
+pub(super) fn questions(root: &RunsRoot, cache: &RunCache) -> Result<Vec<RunQuestions>, Error> {
     let all = newest_first(root)?;
     let with_questions = all.iter().take(MAX_RUNS).filter_map(|(id, started)| {
-        let run = cache.of(root, id, *started);
-        let questions = run["questions"].as_array().filter(|open| !open.is_empty())?;
-        Some(json!({ "run": id, "locked": run["status"] == "running", "questions": questions }))
+        let PageRun { row, waits } = cache.of(root, id, *started);
+        let questions = waits?.questions;
+        let locked = matches!(row, ListedRow::Read(row) if row.status == "running");
+        (!questions.is_empty()).then(|| RunQuestions { run: id.clone(), locked, questions })
     });
     Ok(with_questions.collect())
 }
@@ -165,21 +231,18 @@ pub(super) fn run(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
 }
 
 /// Returns a run's costs as `costs --json` prints them, with the most expensive agents.
-pub(super) fn costs(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
-    let mut value = costs::document(root, id)?;
-    if let Some(agents) = value["agents"].as_array_mut() {
-        let more = agents.len().saturating_sub(MAX_AGENTS);
-        agents.truncate(MAX_AGENTS);
-        value["more_agents"] = json!(more);
-    }
-    Ok(value)
+pub(super) fn costs(root: &RunsRoot, id: &RunId) -> Result<RunCosts, Error> {
+    let mut costs = costs::document(root, id)?;
+    costs.more_agents = Some(costs.agents.len().saturating_sub(MAX_AGENTS));
+    costs.agents.truncate(MAX_AGENTS);
+    Ok(costs)
 }
 
 /// The most nodes of a picture.
 const MAX_NODES: usize = 150;
 
 /// Returns the picture of a run's workflow, from its files as they were when the run began.
-pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<PlacedDrawing, Error> {
     let run = load_view(root, id)?.run;
     let mut folder = root.run(id).workflow();
     if let Some(below) = &run.folder {
@@ -198,5 +261,5 @@ pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
     let subject = InspectedWorkflow::open(&path)?;
     let drawing = graph::draw(&subject, id.as_str());
     let drawing = drawing.map_err(|reasons| Error::Usage(reasons.join("\n")))?;
-    Ok(json!(PlacedDrawing::of(&drawing.folded(MAX_NODES))))
+    Ok(PlacedDrawing::of(&drawing.folded(MAX_NODES)))
 }

@@ -109,7 +109,9 @@ fn each_wait_reason_of_an_agent_is_shown() {
     let (status, text) = why(&scene.run, true);
     assert_eq!(
         status,
-        TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::UsageLimit(now.plus(MINUTE))))
+        TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::UsageLimit {
+            until: now.plus(MINUTE)
+        }))
     );
     assert!(text.starts_with("waits for the usage limit until Jan 1"), "{text}");
     scene.run.limited_until = None;
@@ -125,7 +127,9 @@ fn each_wait_reason_of_an_agent_is_shown() {
     assert_eq!(
         why(&scene.run, true),
         (
-            TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Person("it crashed".to_owned()))),
+            TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Person {
+                reason: "it crashed".to_owned()
+            })),
             "waits for a person: it crashed".to_owned()
         )
     );

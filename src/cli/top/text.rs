@@ -10,6 +10,7 @@ use crate::cli::output::short_number;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::RunStatus;
 use crate::domain::tree::fold::{RowSubject, TreeRow};
+use crate::domain::views::run_standing;
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::TextTone;
@@ -17,7 +18,6 @@ use crate::runtime::observing::activity_text::activity;
 use crate::runtime::observing::agent_entries::{
     AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus,
 };
-use crate::runtime::observing::run_standing::standing;
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(super) fn headlines(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Vec<
     };
     let word = match (run.status, known.held) {
         (RunStatus::Paused, true) => "pausing",
-        (_, held) => standing(run, held),
+        (_, held) => run_standing(run, held),
     };
     let refused = match run.refused_tools.count() {
         0 => String::new(),

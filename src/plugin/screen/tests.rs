@@ -53,12 +53,12 @@ fn each_agent_row_shows_its_activity() {
     let mut views = vec![
         worker(1, turn(60_000)),
         waiting(12, WaitReason::Permit),
-        waiting(13, WaitReason::Backoff(Timestamp(67_000))),
-        waiting(14, WaitReason::Stagger(Timestamp(67_000))),
+        waiting(13, WaitReason::Backoff { until: Timestamp(67_000) }),
+        waiting(14, WaitReason::Stagger { until: Timestamp(67_000) }),
         waiting(15, join(3, 5)),
         waiting(16, join(1, 1)),
         worker(17, AgentActivity::Executing(StateKind::Graph)),
-        waiting(18, WaitReason::Person("it crashed".into())),
+        waiting(18, WaitReason::Person { reason: "it crashed".into() }),
     ];
     let ended = EndedTally { ended: 3, failed: 1, cost: Usd::ZERO };
     assert_eq!(
@@ -91,7 +91,8 @@ fn activity_stays_on_narrow_terminal_and_wide_one_cuts_nothing() {
         view
     };
     let why = "the reply has no tag that its policy allows";
-    let views = [long(AgentActivity::Waiting(WaitReason::Person(why.into()))), long(turn(0))];
+    let views =
+        [long(AgentActivity::Waiting(WaitReason::Person { reason: why.into() })), long(turn(0))];
     let rows = |width| drawn(&views, Vec::new(), 65_000, (24, width));
     assert_eq!(
         rows(80)[1..],

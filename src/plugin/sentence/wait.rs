@@ -34,18 +34,20 @@ pub fn execution_sentence(kind: StateKind) -> String {
 pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) -> String {
     match reason {
         WaitReason::Permit => "waits for a free process".to_owned(),
-        WaitReason::Host(None) => "waits for a host".to_owned(),
-        WaitReason::Host(Some(label)) => format!("waits for a host with the label {label}"),
+        WaitReason::Host { label: None } => "waits for a host".to_owned(),
+        WaitReason::Host { label: Some(label) } => {
+            format!("waits for a host with the label {label}")
+        }
         WaitReason::Budget => "waits for money that running turns have reserved".to_owned(),
-        WaitReason::Backoff(until) => format!("restarts {}", when(*until)),
-        WaitReason::Stagger(until) => format!("starts {}", when(*until)),
+        WaitReason::Backoff { until } => format!("restarts {}", when(*until)),
+        WaitReason::Stagger { until } => format!("starts {}", when(*until)),
         WaitReason::Plugin { by, until } => {
             format!("held until {} by the plug-in {}", date(*until), one_line(by))
         }
-        WaitReason::UsageLimit(until) => {
+        WaitReason::UsageLimit { until } => {
             format!("waits for the usage limit until {}", date(*until))
         }
-        WaitReason::Person(because) => {
+        WaitReason::Person { reason: because } => {
             format!("waits for a person: {}", flat(because, MAX_REASON_BYTES))
         }
         WaitReason::Held => "is held until a person releases it".to_owned(),
@@ -55,14 +57,14 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
         WaitReason::Approval { name, tool } => {
             format!("waits for approval of {}: {name}", one_line(tool))
         }
-        WaitReason::Agent(other) => format!("waits for {other}"),
+        WaitReason::Agent { agent: other } => format!("waits for {other}"),
         WaitReason::Join { more, of, failed, until, .. } => {
             let agents = if *of == 1 { "agent" } else { "agents" };
             let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
             let until = until.map(|until| format!(", until {}", date(until))).unwrap_or_default();
             format!("waits for {more} more of {of} {agents}{failed}{until}")
         }
-        WaitReason::Program(awaiting) => format!("waits for {}", one_line(awaiting)),
+        WaitReason::Program { awaiting } => format!("waits for {}", one_line(awaiting)),
         WaitReason::Request => "waits for a request of its program".to_owned(),
         WaitReason::RunPaused => "waits: the run is paused".to_owned(),
         WaitReason::RunInterrupted => "waits for the run to be resumed".to_owned(),
@@ -73,19 +75,19 @@ pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) ->
 pub fn waits_of_many(reason: &WaitReason) -> &'static str {
     match reason {
         WaitReason::Permit => "wait for a free process",
-        WaitReason::Host(_) => "wait for a host",
+        WaitReason::Host { .. } => "wait for a host",
         WaitReason::Budget => "wait for money that running turns have reserved",
-        WaitReason::Backoff(_) => "restart after a pause",
-        WaitReason::Stagger(_) => "start in a moment",
+        WaitReason::Backoff { .. } => "restart after a pause",
+        WaitReason::Stagger { .. } => "start in a moment",
         WaitReason::Plugin { .. } => "held by a plug-in",
-        WaitReason::UsageLimit(_) => "wait for the usage limit",
-        WaitReason::Person(_) => "wait for a person",
+        WaitReason::UsageLimit { .. } => "wait for the usage limit",
+        WaitReason::Person { .. } => "wait for a person",
         WaitReason::Held => "are held until a person releases them",
         WaitReason::Answer { .. } => "wait for an answer",
         WaitReason::Approval { .. } => "wait for an approval",
-        WaitReason::Agent(_) => "wait for another agent",
+        WaitReason::Agent { .. } => "wait for another agent",
         WaitReason::Join { .. } => "wait for agents they have forked",
-        WaitReason::Program(_) => "wait as their programs say",
+        WaitReason::Program { .. } => "wait as their programs say",
         WaitReason::Request => "wait for a request of their program",
         WaitReason::RunPaused => "wait: the run is paused",
         WaitReason::RunInterrupted => "wait for the run to be resumed",

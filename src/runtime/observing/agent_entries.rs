@@ -103,7 +103,7 @@ impl TopAgentStatus {
             Self::Live(AgentStatus::Waiting(reason)) if reason.is_for_person() => 0,
             Self::Live(AgentStatus::Running) => 1,
             Self::Live(AgentStatus::Waiting(
-                WaitReason::Backoff(_) | WaitReason::Plugin { .. },
+                WaitReason::Backoff { .. } | WaitReason::Plugin { .. },
             )) => 2,
             Self::Live(AgentStatus::Waiting(_)) => 3,
             Self::Failed => 4,

@@ -3,5 +3,4 @@
 pub mod activity_text;
 pub mod agent_entries;
 pub mod inbox_view;
-pub mod run_standing;
 pub mod run_watcher;

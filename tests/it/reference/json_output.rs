@@ -147,14 +147,14 @@ fn assert_kept(name: &str, text: &str) {
 fn output_of_each_command_is_the_kept_one() {
     let test = example_runs::start();
     let neutral = Neutral::of(&test);
-    let mut text = String::new();
+    let mut printed = String::new();
     for call in CALLS {
         let words: Vec<&str> = call.split(' ').chain(["--json"]).collect();
         let outcome = test.raymond(&words);
         outcome.code_in(&[0, 1, 64, 65]);
-        let _ = writeln!(text, "$ raymond {call} --json\n{}", neutral.text(&outcome.stdout));
+        let _ = writeln!(printed, "$ raymond {call} --json\n{}", neutral.text(&outcome.stdout));
     }
-    assert_kept("json-output.txt", &text);
+    assert_kept("json-output.txt", &printed);
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn documents_of_the_page_are_the_kept_ones() {
     let test = example_runs::start();
     let neutral = Neutral::of(&test);
     let page = test.serve(&[]);
-    let mut text = String::new();
+    let mut printed = String::new();
     for path in DOCUMENTS {
         let reply = page.client.get(path).json();
         let shown = serde_json::to_string_pretty(&reply).expect("JSON");
-        let _ = writeln!(text, "GET {path}\n{}\n", neutral.text(&shown));
+        let _ = writeln!(printed, "GET {path}\n{}\n", neutral.text(&shown));
     }
-    assert_kept("page-documents.txt", &text);
+    assert_kept("page-documents.txt", &printed);
 }

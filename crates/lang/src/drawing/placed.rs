@@ -1,5 +1,6 @@
 //! A picture with the places of its nodes and edges, for programs that draw it themselves.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::layout::{DrawingLayout, EdgeRoute, layout};
@@ -7,7 +8,7 @@ use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawi
 use super::svg::{MAX_LABEL_CHARS, classes, curve_of, head, layout_input, loop_of, shape};
 
 /// A picture whose parts have their places.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedDrawing {
     /// The width.
     pub width: f64,
@@ -22,7 +23,7 @@ pub struct PlacedDrawing {
 }
 
 /// A node with its place.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedNode {
     /// The id: the name of a state.
     pub id: String,
@@ -41,7 +42,7 @@ pub struct PlacedNode {
 }
 
 /// An edge with its place.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedEdge {
     /// The line, as the path of an SVG.
     pub path: String,

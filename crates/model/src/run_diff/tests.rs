@@ -96,7 +96,7 @@ fn run_that_did_not_come_so_far_differs_at_its_end() {
     let found = compare(&a, &b, None);
     let first = found.first.expect("one");
     assert_eq!((first.step, first.moments.a.is_some(), first.moments.b), (2, true, None));
-    assert_eq!(found.results[0].1.b, Some(TracedEnding::Live));
+    assert_eq!(found.results[0].endings.b, Some(TracedEnding::Live));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
+
 use crate::cassette::{FilePatch, RecordedChange, TextEdit};
 use crate::id::AgentId;
 use crate::turn::TurnId;
@@ -18,21 +20,40 @@ pub struct FileTrace {
 }
 
 /// A file that turns changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TracedFile {
-    /// The result of the changes.
-    pub content: TracedContent,
     /// The turns that changed it, in order.
+    #[serde(serialize_with = "as_steps")]
     pub by: Vec<TurnId>,
+    /// The result of the changes.
+    #[serde(flatten)]
+    pub content: TracedContent,
 }
 
 /// The result of the changes of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum TracedContent {
     /// The whole text.
+    #[serde(rename = "content")]
     Known(String),
     /// Edits of a text that is not known.
+    #[serde(rename = "edits")]
     Edited(Vec<TextEdit>),
+}
+
+impl TracedFile {
+    /// Returns the steps that changed it, in order: `main.1#2`.
+    pub fn steps(&self) -> impl Iterator<Item = String> {
+        steps_of(&self.by)
+    }
+}
+
+fn steps_of(turns: &[TurnId]) -> impl Iterator<Item = String> {
+    turns.iter().map(|turn| format!("{}#{}", turn.agent, turn.step))
+}
+
+fn as_steps<S: Serializer>(turns: &[TurnId], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(steps_of(turns))
 }
 
 impl FileTrace {

@@ -121,4 +121,4 @@ pub use actor::message::{Consult, Published};
 pub use domain::consult::{ConsultVerdict, Consultation, StopScope};
 pub use domain::operation::{OperationResult, RecoveryClass};
 pub use runtime::Runtime;
-pub use world::config::OwnType;
+pub use world::own_types::OwnType;

@@ -178,6 +178,28 @@ fn no_file_has_a_todo_marker() {
     assert_none(&later, "what is left for later is not written down here");
 }
 
+/// Words that only packs know, with the crates that only they use.
+const WORDS_OF_PACKS: [&str; 6] =
+    ["hiivmind", "marketplace", "3vl", "corpora", "serde_yaml", "yaml_edit"];
+
+#[test]
+fn only_packs_know_their_words() {
+    let others = offences(|source| {
+        if source.path.contains("/corpus") {
+            return Vec::new();
+        }
+        let lines = source.text.lines().zip(1..);
+        let lines = lines.filter(|&(_, number)| source.kind(number) != LineKind::Test);
+        let found = lines.filter_map(|(line, number)| {
+            let line = line.to_lowercase();
+            let word = WORDS_OF_PACKS.into_iter().find(|word| line.contains(word))?;
+            Some((number, format!("`{word}`")))
+        });
+        found.collect()
+    });
+    assert_none(&others, "the words of one project stay in its pack");
+}
+
 /// Tests of the scanner: its code, imports and lines of tests.
 mod scanner {
     use super::*;

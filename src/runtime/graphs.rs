@@ -27,8 +27,8 @@ use crate::runtime::local_executor::{ProgramStarter, RunLauncher};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
-use crate::world::config::{OwnType, OwnTypeRegistry};
 use crate::world::gate::NameLookup;
+use crate::world::own_types::{OwnType, OwnTypeRegistry};
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::workspace::Workspace;
 

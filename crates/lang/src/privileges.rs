@@ -19,8 +19,9 @@ use super::position::SourcePlace;
 use super::program;
 use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use super::prompt::workflow_map::FolderPrompt;
+use raymond_model::graph_types::operation_facts;
 use raymond_model::id::{StateKind, StateName};
-use raymond_model::privilege::{PRIVILEGED, Privilege};
+use raymond_model::privilege::Privilege;
 use raymond_model::settings::PlugIn;
 use raymond_model::widening::PermissionCeiling;
 
@@ -198,7 +199,7 @@ fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> SourcePlace {
 fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
     let found = unreadable::operations(text);
     let request = |(at, kind, content): (SourcePlace, String, String)| {
-        let (_, privilege) = PRIVILEGED.into_iter().find(|(name, _)| *name == kind)?;
+        let privilege = operation_facts(&kind)?.privilege?;
         Some(request(privilege, at, &format!("{kind}: {content}")))
     };
     found.into_iter().filter_map(request).collect()

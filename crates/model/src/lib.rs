@@ -36,6 +36,7 @@ pub mod failures;
 pub mod git_config;
 pub mod git_exchange;
 pub mod graph_execution;
+pub mod graph_types;
 pub mod history;
 pub mod host;
 pub mod host_work;

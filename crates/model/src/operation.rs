@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::{IntoStaticStr, VariantNames};
 
+use crate::graph_types::{ChangedPath, OperationFacts, operation_facts, operation_of_pack};
 use crate::id::Folder;
+use crate::privilege::Privilege;
 
 /// A deterministic operation. A precondition's answer is a boolean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +24,6 @@ use crate::id::Folder;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Operation {
-    /// Checks whether `data/config.yaml` exists.
-    ConfigExists,
-    /// Checks whether `data/index.md` exists.
-    IndexExists,
-    /// Checks whether `data/index.md` is the one that a new corpus begins with.
-    IndexIsPlaceholder,
     /// Checks whether a file exists.
     FileExists {
         /// The path below the workspace root.
@@ -37,21 +33,6 @@ pub enum Operation {
     DirectoryExists {
         /// The path below the workspace root.
         path: String,
-    },
-    /// Checks whether the configuration has a source.
-    SourceExists {
-        /// The source's id.
-        id: String,
-    },
-    /// Checks whether the clone of a source exists.
-    SourceCloned {
-        /// The source's id.
-        id: String,
-    },
-    /// Checks whether the upstream of a source's clone has updates.
-    SourceHasUpdates {
-        /// The source's id.
-        id: String,
     },
     /// Checks whether a program is on the PATH.
     ToolAvailable {
@@ -73,23 +54,6 @@ pub enum Operation {
         /// The pattern, below the workspace root.
         pattern: String,
     },
-    /// Lists the plug-ins in the workspace: `{name, path, status, description, keywords}`.
-    DiscoverPlugins {
-        /// The pattern of the names of their directories.
-        pattern: String,
-    },
-    /// Lists the plug-ins in the workspace and those that a person has installed.
-    DiscoverUserPlugins {
-        /// The pattern of the names of their directories.
-        pattern: String,
-        /// The person's home directory.
-        home: String,
-        /// False if only the workspace counts after all.
-        #[serde(default = "yes")]
-        user: bool,
-    },
-    /// Reads the configuration, as data.
-    ReadConfig,
     /// Reads the text of a file.
     ReadFile {
         /// The path below the workspace root.
@@ -147,60 +111,10 @@ pub enum Operation {
         /// The path below the workspace root.
         dest: String,
     },
-    /// Sets an entry of the configuration.
-    WriteConfigEntry {
-        /// The keys of the entry, with dots between them.
-        path: String,
-        /// The new value.
-        value: Value,
-    },
-    /// Changes a source of the configuration.
-    UpdateSource {
-        /// The source's id.
-        id: String,
-        /// The fields that change.
-        fields: Map<String, Value>,
-    },
-    /// Replaces the configuration; without a new one it only checks that there is one that can be read.
-    WriteConfig {
-        /// The new configuration.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        config: Option<Map<String, Value>>,
-    },
-    /// Sets fields of the entry `index` of the configuration.
-    UpdateConfigIndexMetadata {
-        /// The fields that change.
-        fields: Map<String, Value>,
-    },
-    /// Enters a plug-in into the list of a marketplace.
-    UpdateMarketplaceJson {
-        /// The path of the list, below the workspace root.
-        marketplace_path: String,
-        /// The name of the plug-in.
-        plugin_name: String,
-        /// The path of the plug-in, as the list has it.
-        plugin_path: String,
-    },
-    /// Removes old log files; the answer is the number of files that were removed.
-    ApplyLogRetention {
-        /// The path of the directory of the log files, below the workspace root.
-        location: String,
-        /// The date from which files are kept, such as `2026-01-15`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        since: Option<String>,
-        /// The number of files that are kept, the newest ones.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        count: Option<u32>,
-    },
     /// Brings a repository up to its upstream, fast-forward only.
     GitPull {
         /// The path below the workspace root.
         repo_path: String,
-    },
-    /// Adds a source to the configuration.
-    AddSource {
-        /// The source; it has an `id`.
-        spec: Map<String, Value>,
     },
     /// Clones a repository.
     CloneRepo {
@@ -249,14 +163,51 @@ pub enum Operation {
         /// The recovery class of the operation.
         class: RecoveryClass,
     },
+    /// An operation of a pack.
+    #[serde(untagged)]
+    Pack(PackOperation),
+}
+
+/// An operation of a pack, whose parameters only the pack reads: `{"type": …}` and the parameters beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
+#[schemars(with = "Map<String, Value>")]
+pub struct PackOperation {
+    /// Its type, one of a pack.
+    name: String,
+    /// Its parameters.
+    parameters: Map<String, Value>,
+}
+
+impl PackOperation {
+    /// Returns its type.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl TryFrom<Map<String, Value>> for PackOperation {
+    type Error = String;
+
+    fn try_from(mut given: Map<String, Value>) -> Result<Self, String> {
+        let kind = given.shift_remove("type").unwrap_or_default();
+        let known = kind.as_str().and_then(operation_of_pack);
+        let known = known.ok_or_else(|| format!("unknown operation {kind}"))?;
+        let place = |name: &str| known.parameters.iter().position(|known| known.name == name);
+        let mut parameters: Vec<(String, Value)> = given.into_iter().collect();
+        parameters.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+        Ok(Self { name: known.name.to_owned(), parameters: parameters.into_iter().collect() })
+    }
+}
+
+impl From<PackOperation> for Map<String, Value> {
+    fn from(PackOperation { name, parameters }: PackOperation) -> Self {
+        [("type".to_owned(), name.into())].into_iter().chain(parameters).collect()
+    }
 }
 
 fn one() -> u32 {
     1
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// The result of an operation: a value, or the reason why there is none.
@@ -267,6 +218,7 @@ impl Operation {
     pub fn name(&self) -> &str {
         match self {
             Self::Own { name, .. } => name,
+            Self::Pack(operation) => operation.name(),
             known => known.into(),
         }
     }
@@ -274,45 +226,41 @@ impl Operation {
     /// Returns the recovery class of the operation.
     pub fn class(&self) -> RecoveryClass {
         match self {
-            Self::ConfigExists
-            | Self::IndexExists
-            | Self::IndexIsPlaceholder
-            | Self::FileExists { .. }
-            | Self::DirectoryExists { .. }
-            | Self::SourceExists { .. }
-            | Self::SourceCloned { .. }
-            | Self::SourceHasUpdates { .. }
-            | Self::ToolAvailable { .. }
-            | Self::PythonModuleAvailable { .. }
-            | Self::AnyFileExists { .. }
-            | Self::GlobExists { .. }
-            | Self::DiscoverPlugins { .. }
-            | Self::DiscoverUserPlugins { .. }
-            | Self::ReadConfig
-            | Self::ReadFile { .. }
-            | Self::GlobFiles { .. }
-            | Self::GlobCount { .. }
-            | Self::GetSha { .. }
-            | Self::GitFetch { .. }
-            | Self::WebFetch { .. } => RecoveryClass::Read,
-            Self::WriteFile { .. }
-            | Self::CreateDirectory { .. }
-            | Self::DeleteFile { .. }
-            | Self::CacheWebContent { .. }
-            | Self::WriteConfigEntry { .. }
-            | Self::UpdateSource { .. }
-            | Self::WriteConfig { .. }
-            | Self::UpdateConfigIndexMetadata { .. }
-            | Self::UpdateMarketplaceJson { .. }
-            | Self::ApplyLogRetention { .. }
-            | Self::GitPull { .. }
-            | Self::BashCheck { .. } => RecoveryClass::Converges,
-            Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
-                RecoveryClass::Guarded
-            }
             Self::BashExec(command) => command.class(),
-            Self::RunScript { .. } => RecoveryClass::Uncertain,
             Self::Own { class, .. } => *class,
+            known => known.facts().map_or(RecoveryClass::Uncertain, |facts| facts.class),
+        }
+    }
+
+    /// Returns the privilege that it needs. Types that a program using the library has added need none.
+    pub fn privilege(&self) -> Option<Privilege> {
+        match self {
+            Self::Own { .. } => None,
+            known => Privilege::of_operation_type(known.name()),
+        }
+    }
+
+    /// Returns the path that it changes, if the graph names it.
+    pub fn changed_path(&self) -> Option<(&str, ChangedPath)> {
+        let changed = self.facts()?.changes?;
+        let path = match self {
+            Self::WriteFile { path, .. }
+            | Self::AppendToFile { path, .. }
+            | Self::CreateDirectory { path }
+            | Self::DeleteFile { path }
+            | Self::CacheWebContent { dest: path, .. }
+            | Self::CloneRepo { dest: path, .. }
+            | Self::GitPull { repo_path: path } => path,
+            Self::Pack(operation) => operation.parameters.get(changed.parameter)?.as_str()?,
+            _ => return None,
+        };
+        Some((path, changed))
+    }
+
+    fn facts(&self) -> Option<&'static OperationFacts> {
+        match self {
+            Self::Own { .. } => None,
+            known => operation_facts(known.name()),
         }
     }
 }
@@ -389,13 +337,65 @@ pub enum RecoveryClass {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use strum::VariantNames;
+
     use super::*;
+    use crate::graph_types::all_types;
 
     #[test]
     fn clone_repo_parses_with_default_depth_and_is_guarded() {
-        let json = serde_json::json!({"type": "clone_repo", "url": "u", "dest": "d"});
+        let json = json!({"type": "clone_repo", "url": "u", "dest": "d"});
         let clone: Operation = serde_json::from_value(json).expect("an operation");
         assert!(matches!(&clone, Operation::CloneRepo { depth: 1, branch: None, .. }));
         assert_eq!(clone.class(), RecoveryClass::Guarded);
+    }
+
+    /// Returns an operation of a type with all parameters that any type has.
+    fn operation(name: &str) -> Operation {
+        let keys = "path content dest id location marketplace_path pattern plugin_name plugin_path \
+                    repo_path tool url command module file home";
+        let mut all = json!({"type": name, "spec": {}, "fields": {}, "value": {}, "paths": []});
+        for key in keys.split_whitespace() {
+            all[key] = json!("x");
+        }
+        let script = json!({"interpreter": [], "environment": {}, "timeout_ms": 1});
+        all.as_object_mut().expect("a map").extend(script.as_object().cloned().expect("a map"));
+        serde_json::from_value(all).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    #[test]
+    fn every_operation_has_facts_and_names_the_path_that_it_changes() {
+        let typed = Operation::VARIANTS.iter().filter(|name| !["own", "pack"].contains(name));
+        let packed =
+            all_types().map(|known| &known.name).filter(|name| operation_of_pack(name).is_some());
+        assert_eq!((typed.clone().count(), packed.clone().count()), (22, 16));
+        for name in typed.chain(packed) {
+            let operation = operation(name);
+            assert_eq!(operation.name(), *name);
+            let facts = operation.facts().unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(operation.privilege(), facts.privilege, "{name}");
+            let changed = facts.changes.map(|changed| ("x", changed));
+            assert_eq!(operation.changed_path(), changed, "{name}");
+        }
+        // `run_command` is `bash_exec` in later graphs.
+        let with_facts = all_types().filter(|known| known.operation.is_some()).count();
+        assert_eq!(with_facts, 22 + 16 + 1);
+    }
+
+    #[test]
+    fn operation_of_a_pack_is_stored_as_any_other_and_an_unknown_one_is_refused() {
+        let stored = json!({"type": "source_exists", "id": "a"});
+        let operation: Operation = serde_json::from_value(stored.clone()).expect("an operation");
+        assert_eq!((operation.name(), operation.class()), ("source_exists", RecoveryClass::Read));
+        assert_eq!(serde_json::to_value(&operation).expect("JSON"), stored);
+        for refused in [
+            json!({"type": "sources_exist", "id": "a"}),
+            json!({"type": "write_file", "path": "a"}),
+            json!({"type": "set_flag"}),
+            json!({"id": "a"}),
+        ] {
+            assert!(serde_json::from_value::<Operation>(refused.clone()).is_err(), "{refused}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use strum::IntoStaticStr;
 
-use crate::operation::Operation;
+use crate::graph_types::operation_facts;
 
 /// A kind of action that goes beyond a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
@@ -35,72 +35,11 @@ pub enum Privilege {
     ToolFiles,
 }
 
-/// The operations that stay within the workspace and run nothing.
-const CONFINED: [&str; 28] = [
-    "add_source",
-    "any_file_exists",
-    "append_to_file",
-    "apply_log_retention",
-    "cache_web_content",
-    "config_exists",
-    "create_directory",
-    "delete_file",
-    "directory_exists",
-    "discover_plugins",
-    "file_exists",
-    "get_sha",
-    "glob_count",
-    "glob_exists",
-    "glob_files",
-    "index_exists",
-    "index_is_placeholder",
-    "read_config",
-    "read_file",
-    "source_cloned",
-    "source_exists",
-    "tool_available",
-    "update_config_index_metadata",
-    "update_marketplace_json",
-    "update_source",
-    "write_config",
-    "write_config_entry",
-    "write_file",
-];
-
-/// Those of them that change the file or directory that the graph names.
-const WRITES: [&str; 6] = [
-    "append_to_file",
-    "apply_log_retention",
-    "cache_web_content",
-    "create_directory",
-    "delete_file",
-    "write_file",
-];
-
-/// The types that graphs give the operations which take a privilege.
-pub const PRIVILEGED: [(&str, Privilege); 11] = [
-    ("bash_check", Privilege::Commands),
-    ("bash_exec", Privilege::Commands),
-    ("clone_repo", Privilege::Network),
-    ("discover_user_plugins", Privilege::Outside),
-    ("git_fetch", Privilege::Network),
-    ("git_pull", Privilege::Network),
-    ("python_module_available", Privilege::Commands),
-    ("run_command", Privilege::Commands),
-    ("run_script", Privilege::Commands),
-    ("source_has_updates", Privilege::Network),
-    ("web_fetch", Privilege::Network),
-];
-
 impl Privilege {
     /// Returns the privilege that an operation takes, by its type. A type that is not known counts as one that runs
     /// commands.
     pub fn of_operation_type(name: &str) -> Option<Self> {
-        if CONFINED.contains(&name) {
-            return None;
-        }
-        let known = PRIVILEGED.into_iter().find(|(privileged, _)| *privileged == name);
-        Some(known.map_or(Self::Commands, |(_, privilege)| privilege))
+        operation_facts(name).map_or(Some(Self::Commands), |facts| facts.privilege)
     }
 
     /// Returns the privilege that an operation of this type takes if it is about this path, as it is written.
@@ -108,7 +47,8 @@ impl Privilege {
         let path = Path::new(path);
         // What is refused with trust, too, need not be trusted.
         let needs = obeyed_name(path).is_some() && refused_name(path).is_none();
-        (needs && WRITES.contains(&name)).then_some(Self::ToolFiles)
+        let changed = operation_facts(name)?.changes?;
+        (needs && changed.harmless.is_none()).then_some(Self::ToolFiles)
     }
 
     /// Returns its name in JSON.
@@ -126,16 +66,6 @@ impl Privilege {
             Self::Permissions => "widens what Claude Code may do",
             Self::ToolFiles => "writes files that other programs obey",
             Self::ClaudeSettings => "brings settings of Claude Code, which may run hooks",
-        }
-    }
-}
-
-impl Operation {
-    /// Returns the privilege that it needs. Types that a program using the library has added need none.
-    pub fn privilege(&self) -> Option<Privilege> {
-        match self {
-            Self::Own { .. } => None,
-            known => Privilege::of_operation_type(known.name()),
         }
     }
 }
@@ -200,18 +130,10 @@ pub fn refused_name(path: &Path) -> Option<&OsStr> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
-    use strum::VariantNames;
 
     use super::*;
-    use crate::operation::RecoveryClass;
-
-    #[test]
-    fn each_operation_is_either_confined_or_privileged() {
-        for name in Operation::VARIANTS.iter().filter(|name| **name != "own") {
-            let is_privileged = PRIVILEGED.iter().any(|(privileged, _)| privileged == name);
-            assert_ne!(CONFINED.contains(name), is_privileged, "{name}");
-        }
-    }
+    use crate::graph_types::all_types;
+    use crate::operation::{Operation, RecoveryClass};
 
     #[test]
     fn writing_a_file_that_programs_obey_requires_privilege() {
@@ -221,7 +143,8 @@ mod tests {
         }
         assert_eq!((of("read_file", ".vimrc"), of("write_file", "notes.md")), (None, None));
         assert_eq!(of("write_file", "a/.git/config"), None, "it is refused in any case");
-        assert!(WRITES.iter().all(|name| CONFINED.contains(name)));
+        let list = ".claude-plugin/marketplace.json";
+        assert_eq!(of("update_marketplace_json", list), None, "an entry starts nothing");
     }
 
     #[test]
@@ -237,27 +160,26 @@ mod tests {
         let own =
             Operation::Own { name: "x".into(), parameters: Map::new(), class: RecoveryClass::Read };
         assert_eq!(own.privilege(), None);
-        for name in CONFINED {
-            let keys = [
-                "path",
-                "content",
-                "dest",
-                "id",
-                "location",
-                "marketplace_path",
-                "pattern",
-                "plugin_name",
-                "plugin_path",
-                "repo_path",
-                "tool",
-                "url",
-            ];
-            let mut all = json!({"type": name, "spec": {}, "fields": {}, "value": {}, "paths": []});
-            for key in keys {
-                all[key] = json!("x");
-            }
-            assert_eq!(operation(all).privilege(), None, "{name} is an operation");
-        }
+        let privileged =
+            all_types().filter_map(|known| Some((known.name, known.operation?.privilege?)));
+        let privileged: Vec<_> = privileged.map(|(name, privilege)| (privilege, name)).collect();
+        let of = |wanted| -> Vec<&str> {
+            privileged
+                .iter()
+                .filter(|(privilege, _)| *privilege == wanted)
+                .map(|(_, name)| *name)
+                .collect()
+        };
+        assert_eq!(
+            of(Privilege::Commands),
+            ["python_module_available", "bash_exec", "run_command", "bash_check", "run_script"]
+        );
+        assert_eq!(
+            of(Privilege::Network),
+            ["clone_repo", "git_fetch", "git_pull", "web_fetch", "source_has_updates"]
+        );
+        assert_eq!(of(Privilege::Outside), ["discover_user_plugins"]);
+        assert_eq!(privileged.len(), 11, "all others stay within the workspace and run nothing");
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) fn write(
 }
 
 /// Returns the error for a file that could not be written.
-pub(super) fn unwritten(root: &Path, given: &str, error: &std::io::Error) -> OperationError {
+fn unwritten(root: &Path, given: &str, error: &std::io::Error) -> OperationError {
     let why = format!("cannot write `{given}` in {}: {error}", root.display());
     OperationError::unwritten(why, error)
 }

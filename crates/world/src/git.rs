@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::config::clone_of;
 use super::context::{OperationContext, OperationProgram, blocking, complaint};
 pub(super) use super::git_place::{CEILING, common, link};
 use super::git_place::{FoundRepository, GitGround, GitJudgement, GitPlace, directory};
@@ -452,11 +451,10 @@ impl<'op> Git<'op> {
         Ok(Value::String(git.text("rev-parse HEAD", NO_WORDS).await?))
     }
 
-    /// Returns whether the upstream of a source's clone has new commits.
-    pub(super) async fn has_updates(self, id: &str) -> Result<Value, OperationError> {
-        let given = clone_of(id)?;
-        self.fetch(&given).await?;
-        let git = self.only_at(&self.repository(&given)?);
+    /// Fetches, and returns whether the upstream of a repository has another commit.
+    pub(super) async fn has_updates(self, given: &str) -> Result<Value, OperationError> {
+        self.fetch(given).await?;
+        let git = self.only_at(&self.repository(given)?);
         let output = git.text("rev-parse HEAD @{u}", NO_WORDS).await?;
         let mut commits = output.lines();
         Ok(Value::Bool(commits.next() != commits.next()))

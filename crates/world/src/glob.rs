@@ -19,6 +19,7 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
+pub(super) use raymond_model::graph_types::FileAccess;
 use raymond_model::privilege::refused_name;
 
 /// The maximum number of files that are found.
@@ -201,17 +202,6 @@ const RUNS_DIRECTORY: &str = ".raymond";
 
 /// The directory in it that workflows may write, such as the list of a fan-out; git ignores it with the rest.
 const SCRATCH: &str = ".raymond/tmp";
-
-/// The purpose of an access to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileAccess {
-    /// To look at what is there.
-    Read,
-    /// To write there: a broken link is refused.
-    Write,
-    /// To remove the entry of this name, even a link.
-    Remove,
-}
 
 /// Resolves `given` below `root`, which is canonical.
 pub(super) fn resolve(root: &Path, given: &str, wanted: FileAccess) -> Result<PathBuf, String> {

@@ -12,9 +12,7 @@
 
 mod append;
 mod changes_since_start;
-pub mod config;
 mod context;
-mod edit;
 pub mod exchange;
 pub mod files;
 pub mod gate;
@@ -25,6 +23,8 @@ mod glob;
 mod note;
 mod on_disk;
 pub mod outcome;
+pub mod own_types;
+mod packs;
 pub mod perform;
 mod protected_paths;
 pub mod recorded_files;

@@ -24,13 +24,13 @@ use crate::context::{OperationContext, OperationProgram, blocking};
 use crate::git::{Git, NO_WORDS};
 use crate::glob::{FileAccess, resolve};
 use crate::note::OperationNotes;
-use crate::on_disk::{on_disk, perform_inline};
+use crate::on_disk::{has_module, on_disk, perform_inline, perform_on_disk};
 use crate::outcome::{InspectionOutcome, OperationError, OperationOutcome};
 use crate::protected_paths::check_protected_paths;
 use crate::shell::{MAX_OUTPUT_BYTES, check, complaints, run_at_most_once, shell};
 use crate::web::{GetError, check_branch, check_remote, check_url, client, get, masked};
 use crate::workspace::Workspace;
-use crate::{append, changes_since_start, config, files, on_disk};
+use crate::{append, changes_since_start, files, packs};
 use raymond_agents::child::group::ProcessExit;
 use raymond_agents::child::orphans;
 use raymond_agents::working_dirs::WorkingDirs;
@@ -205,10 +205,7 @@ impl WorkspaceExecutor {
         let shared = &self.0;
         let git = Git { shared, stem };
         match operation {
-            Operation::PythonModuleAvailable { module } => {
-                on_disk::has_module(shared, stem, module).await
-            }
-            Operation::SourceHasUpdates { id } => git.has_updates(id).await,
+            Operation::PythonModuleAvailable { module } => has_module(shared, stem, module).await,
             Operation::GetSha { repo_path } => git.sha(repo_path).await,
             Operation::GitFetch { repo_path } => git.fetch(repo_path).await,
             Operation::GitPull { repo_path } => git.pull(repo_path, again).await,
@@ -248,21 +245,14 @@ impl WorkspaceExecutor {
                 };
                 blocking(shared, work).await?
             }
-            Operation::AddSource { .. }
-            | Operation::UpdateSource { .. }
-            | Operation::WriteConfig { .. }
-            | Operation::UpdateConfigIndexMetadata { .. }
-            | Operation::WriteConfigEntry { .. } => {
-                let config = shared.root().join(config::path(shared.root()));
-                let lock = shared.lock_path(&config).await?;
-                on_disk(shared, stem, operation, Some(lock)).await
+            Operation::Pack(operation) => packs::perform(shared, stem, operation).await,
+            operation => {
+                let operation = operation.clone();
+                let work = move |shared: &OperationContext, stem: &str| {
+                    perform_on_disk(shared, stem, operation)
+                };
+                on_disk(shared, stem, None, work).await
             }
-            Operation::UpdateMarketplaceJson { marketplace_path, .. } => {
-                let path = resolve(shared.root(), marketplace_path, FileAccess::Write)?;
-                let lock = shared.lock_path(&path).await?;
-                on_disk(shared, stem, operation, Some(lock)).await
-            }
-            _ => on_disk(shared, stem, operation, None).await,
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use crate::glob::{FileAccess, resolve};
+use crate::glob::resolve;
+use raymond_model::graph_types::FileAccess;
 use raymond_model::operation::Operation;
 use raymond_model::privilege::obeyed_name;
 
@@ -24,13 +25,12 @@ pub(super) fn check_protected_paths(
     operation: &Operation,
     is_trusted: bool,
 ) -> Result<(), String> {
-    let Some((given, wanted)) = changes(operation) else { return Ok(()) };
+    let Some((given, changed)) = operation.changed_path() else { return Ok(()) };
+    let wanted = changed.access;
     let path = resolve(root, given, wanted)?;
-    // An entry in this list starts nothing, and the operation writes nothing else.
-    let is_list = matches!(operation, Operation::UpdateMarketplaceJson { .. })
-        && path.ends_with(".claude-plugin/marketplace.json");
+    let is_harmless = changed.harmless.is_some_and(|end| path.ends_with(end));
     let below = path.strip_prefix(root).unwrap_or(&path);
-    if let Some(name) = obeyed_name(below).filter(|_| !is_trusted && !is_list) {
+    if let Some(name) = obeyed_name(below).filter(|_| !is_trusted && !is_harmless) {
         return Err(format!(
             "the path `{given}` has the name {}, and programs obey hidden files and those with such names: write elsewhere, or trust the workflow's folder with --trust",
             name.display()
@@ -50,57 +50,10 @@ pub(super) fn check_protected_paths(
     Ok(())
 }
 
-/// Returns the path that an operation changes, if the graph names it.
-fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
-    match operation {
-        Operation::WriteFile { path, .. }
-        | Operation::AppendToFile { path, .. }
-        | Operation::CacheWebContent { dest: path, .. }
-        | Operation::UpdateMarketplaceJson { marketplace_path: path, .. }
-        | Operation::CloneRepo { dest: path, .. } => Some((path, FileAccess::Write)),
-        Operation::DeleteFile { path } => Some((path, FileAccess::Remove)),
-        Operation::CreateDirectory { path }
-        | Operation::ApplyLogRetention { location: path, .. }
-        | Operation::GitPull { repo_path: path } => {
-            Some((path, FileAccess::Read))
-        }
-        // These operations only read, or change the configuration, whose path no graph names.
-        Operation::ConfigExists
-        | Operation::IndexExists
-        | Operation::IndexIsPlaceholder
-        | Operation::FileExists { .. }
-        | Operation::DirectoryExists { .. }
-        | Operation::SourceExists { .. }
-        | Operation::SourceCloned { .. }
-        | Operation::SourceHasUpdates { .. }
-        | Operation::ToolAvailable { .. }
-        | Operation::PythonModuleAvailable { .. }
-        | Operation::AnyFileExists { .. }
-        | Operation::GlobExists { .. }
-        | Operation::DiscoverPlugins { .. }
-        | Operation::DiscoverUserPlugins { .. }
-        | Operation::WriteConfig { .. }
-        | Operation::UpdateConfigIndexMetadata { .. }
-        | Operation::BashCheck { .. }
-        | Operation::ReadConfig
-        | Operation::ReadFile { .. }
-        | Operation::GlobFiles { .. }
-        | Operation::GlobCount { .. }
-        | Operation::GetSha { .. }
-        | Operation::GitFetch { .. }
-        | Operation::WebFetch { .. }
-        | Operation::AddSource { .. }
-        | Operation::UpdateSource { .. }
-        | Operation::WriteConfigEntry { .. }
-        // These operations need trust, or belong to the program that uses the library.
-        | Operation::BashExec(_)
-        | Operation::RunScript { .. }
-        | Operation::Own { .. } => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn write(path: &str) -> Operation {
@@ -119,7 +72,15 @@ mod tests {
         assert_eq!(write("minerals/x"), Ok(()));
         let delete = Operation::DeleteFile { path: "mine/runs/z/state.json".into() };
         assert!(check_protected_paths(&root, &mine, &delete, false).is_err());
-        assert_eq!(check_protected_paths(&root, &mine, &Operation::ConfigExists, false), Ok(()));
+        assert_eq!(
+            check_protected_paths(
+                &root,
+                &mine,
+                &Operation::FileExists { path: "mine/runs".into() },
+                false
+            ),
+            Ok(())
+        );
     }
 
     #[test]
@@ -138,12 +99,16 @@ mod tests {
         }
         assert!(check(".git/config", true).is_err(), "only a command may");
         assert_eq!(check("notes/a.md", false), Ok(()));
-        let list = Operation::UpdateMarketplaceJson {
-            marketplace_path: ".claude-plugin/marketplace.json".into(),
-            plugin_name: "a".into(),
-            plugin_path: "./a".into(),
+        let list = |path: &str| {
+            let plugin = json!({
+                "type": "update_marketplace_json", "marketplace_path": path,
+                "plugin_name": "a", "plugin_path": "./a",
+            });
+            let operation = serde_json::from_value(plugin).expect("an operation");
+            check_protected_paths(&root, &root.join("mine"), &operation, false)
         };
-        assert_eq!(check_protected_paths(&root, &root.join("mine"), &list, false), Ok(()));
+        assert_eq!(list(".claude-plugin/marketplace.json"), Ok(()));
+        assert!(list(".vimrc").is_err(), "only that list needs no trust");
     }
 
     #[test]

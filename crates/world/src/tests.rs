@@ -23,7 +23,7 @@ use super::git_place::note_repository;
 use super::outcome::OperationOutcome;
 use super::perform::WorkspaceExecutor;
 use super::workspace::Workspace;
-use crate::config::OwnTypeRegistry;
+use crate::own_types::OwnTypeRegistry;
 use raymond_agents::command::EnvironmentMarker;
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::id::RunId;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::gate::NameLookup;
-use crate::config::OwnTypeRegistry;
+use crate::own_types::OwnTypeRegistry;
 use raymond_agents::command::EnvironmentMarker;
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::allowed_address::AllowedAddress;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::checked_graph::{ActionKind, GraphAction, LogEntryKind, OperationTemplate};
 use super::conditions::work;
+use super::packs;
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
@@ -71,16 +72,7 @@ impl GraphReader<'_> {
                 sets: keyword_sets(given.node("keyword_sets")?)?,
                 store: self.store(given)??,
             },
-            "init_log"
-            | "log_node"
-            | "log_event"
-            | "log_entry"
-            | "log_warning"
-            | "log_error"
-            | "log_source_status"
-            | "log_source_changes"
-            | "log_index_update"
-            | "log_session_snapshot"
+            "init_log" | "log_node" | "log_event" | "log_entry" | "log_warning" | "log_error"
             | "finalize_log" => self.log(given)?,
             "write_log" => {
                 self.variables.write("computed.log_file_path");
@@ -92,25 +84,8 @@ impl GraphReader<'_> {
             | "any_file_exists_check"
             | "glob_check"
             | "bash_check" => self.checked(given)?,
-            "apply_log_retention" => {
-                self.check_paths(given)?;
-                ActionKind::LogRetention { parameters: given.all_but(&[])? }
-            }
-            "output_ci_summary" => ActionKind::CiSummary { format: given.template("format")? },
-            "parse_intent_flags" => ActionKind::IntentFlags {
-                input: given.template("input")?,
-                definitions: given.template("flag_definitions")?,
-                store: self.store(given)??,
-            },
-            "match_3vl_rules" => ActionKind::IntentRules {
-                flags: given.template("flags")?,
-                rules: given.template("rules")?,
-                store: self.store(given)??,
-            },
             "dynamic_route" => self.dynamic_route(given)?,
             "display" => self.display(given)?,
-            "discover_plugins" | "discover_installed_corpora" => self.discovered(given)?,
-            "update_config_index_metadata" => self.index_metadata(given)?,
             "compute_hash" => self.hashed(given)?,
             "foreach" => ActionKind::ForEach {
                 items: given.template("items")?,
@@ -122,7 +97,10 @@ impl GraphReader<'_> {
             "spawn_agents_parallel" => self.parallel_agents(given)?,
             "set_flag" | "set_state" | "append_state" | "clear_state" | "merge_state"
             | "mutate_state" => self.state(given)?,
-            _ => self.world(given)?,
+            kind => match packs::reader(kind) {
+                Some(read) => read(self, given)?,
+                None => self.world(given)?,
+            },
         })
     }
 
@@ -131,15 +109,11 @@ impl GraphReader<'_> {
         self.variables.write("computed.log");
         let entry = match given.kind {
             "init_log" => LogEntryKind::Begin,
-            "log_node" => LogEntryKind::Node,
-            "log_event" => LogEntryKind::Event,
-            "log_entry" => LogEntryKind::Entry,
-            "log_warning" => LogEntryKind::Warning,
-            "log_error" => LogEntryKind::Error,
-            "log_source_status" => LogEntryKind::SourceStatus,
-            "log_source_changes" => LogEntryKind::SourceChanges,
-            "log_index_update" => LogEntryKind::IndexUpdate,
-            "log_session_snapshot" => LogEntryKind::Snapshot,
+            "log_node" => LogEntryKind::In("node_history"),
+            "log_event" => LogEntryKind::In("events"),
+            "log_warning" => LogEntryKind::In("warnings"),
+            "log_error" => LogEntryKind::In("errors"),
+            "log_entry" => LogEntryKind::ByLevel,
             _ => LogEntryKind::End,
         };
         if given.node("store_as").is_some() {
@@ -205,7 +179,6 @@ impl GraphReader<'_> {
         let work = match kind {
             "cache_web_content" => self.cached(given)?,
             "run_command" => self.command(given)?,
-            "update_source_metadata" => work(given, "update_source", &[])?,
             "web_fetch" => {
                 prompt = given.template("prompt");
                 work(given, kind, &["store_as", "prompt"])?

@@ -18,7 +18,8 @@ use crate::turn_options::OptionPlaces;
 use raymond_model::model::ModelName;
 use raymond_model::turn_options::TurnOptions;
 
-pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, SpawnTask};
+pub(super) use self::act::PackPerform;
+pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, PackAct, SpawnTask};
 pub use self::condition::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 pub use self::parallel::{ParallelAgents, ParallelBranch, ParallelNode};
 

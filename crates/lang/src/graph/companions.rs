@@ -2,20 +2,16 @@
 //!
 //! A section of a document: from its heading to the next one of the same or a higher level.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::expression::ValueTemplate;
-use crate::graph::checked_graph::{ActionKind, OperationTemplate};
+use crate::graph::checked_graph::ActionKind;
 use crate::graph::conditions::work;
 use crate::graph::parameters::GivenParameters;
 use crate::graph::reader::GraphReader;
-use crate::yaml::content::YamlValue;
 
 /// The parameters of which a check has one.
 const FLAG_OR_STORE: [&str; 2] = ["set_flag", "store_as"];
-
-/// The pattern of `discover_installed_corpora`.
-const CORPUS_PATTERN: &str = "hiivmind-corpus-*";
 
 impl GraphReader<'_> {
     /// Reads `evaluate`: it sets a flag to the truth of a value, or stores the value.
@@ -95,47 +91,6 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Reads `discover_plugins`, and `discover_installed_corpora`, which is the same with a pattern of its own. The plug-ins
-    /// outside of the workspace count only if the graph says so, because reading there takes a privilege.
-    pub(super) fn discovered(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        let pattern = match given.node("pattern") {
-            Some(node) => node.json(),
-            None => CORPUS_PATTERN.into(),
-        };
-        let mut parameters = json!({ "pattern": pattern });
-        let kind = match given.written_boolean("user") {
-            Some(false) => "discover_plugins",
-            // A value that is known only at run time takes the privilege, too.
-            user => {
-                parameters["home"] = "${HOME}".into();
-                if user.is_none() {
-                    parameters["user"] = given.node("user")?.json();
-                }
-                "discover_user_plugins"
-            }
-        };
-        let work = derived(given, kind, &parameters)?;
-        Some(ActionKind::World { work, store: self.store(given)?, prompt: None })
-    }
-
-    /// Reads `update_config_index_metadata`.
-    pub(super) fn index_metadata(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        let mut fields = match given.node("fields").map(YamlValue::json) {
-            None => Map::new(),
-            Some(Value::Object(fields)) => fields,
-            Some(_) => {
-                let message = "`fields` of `update_config_index_metadata` is written out";
-                self.report.error(given.at, "WF303", message);
-                return None;
-            }
-        };
-        for name in ["last_updated_at", "format"] {
-            fields.extend(given.node(name).map(|node| (name.to_owned(), node.json())));
-        }
-        let work = derived(given, given.kind, &json!({ "fields": fields }))?;
-        Some(ActionKind::World { work, store: None, prompt: None })
-    }
-
     /// Checks that exactly one of two parameters is given.
     pub(super) fn has_one(&mut self, given: &GivenParameters<'_>, names: [&str; 2]) -> Option<()> {
         let [first, second] = names;
@@ -150,22 +105,6 @@ impl GraphReader<'_> {
         self.report.error(at, "WF303", message);
         None
     }
-}
-
-/// Returns an operation with other parameters than those that are written.
-fn derived(
-    given: &GivenParameters<'_>,
-    kind: &str,
-    parameters: &Value,
-) -> Option<OperationTemplate> {
-    Some(OperationTemplate {
-        kind: kind.to_owned(),
-        own: None,
-        parameters: ValueTemplate::parse(parameters).ok()?,
-        at: given.at,
-        subject: given.subject(),
-        path: given.path(),
-    })
 }
 
 /// A heading of a document.

@@ -5,23 +5,24 @@
 
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
+use super::vocabulary::parameter_kind;
 use crate::position::SourcePlace;
 use crate::report::quoted;
 use crate::yaml::content::{YamlContent, YamlValue};
-
-/// The parameters that are paths of files or directories.
-const FILE_PATHS: [&str; 6] =
-    ["path", "dest", "repo_path", "pattern", "marketplace_path", "location"];
+use raymond_model::graph_types::{PACKS, ParameterKind};
 
 /// The directory of log files, if none is given.
-const LOGS: &str = "data/logs";
+pub(super) const LOGS: &str = "data/logs";
 
 impl GraphReader<'_> {
     /// Checks that no path of a file that is written out leads out of the workspace.
     pub(super) fn check_paths(&mut self, given: &GivenParameters<'_>) -> Option<()> {
         let mut sound = true;
         let kind = given.kind;
-        for name in FILE_PATHS.iter().filter(|_| kind != "write_config_entry") {
+        for name in PACKS.iter().flat_map(|pack| pack.paths) {
+            if parameter_kind(kind, name) == Some(ParameterKind::Path) {
+                continue;
+            }
             let Some((at, path)) = given.node(name).and_then(written) else { continue };
             sound &= self.check_path((kind, name), at, path, path);
         }

@@ -14,7 +14,6 @@ mod endings;
 mod kept_result;
 mod leave;
 mod log;
-mod log_ends;
 mod nodes;
 mod operations;
 mod parallel;
@@ -34,6 +33,8 @@ use serde_json::{Map, Value, json};
 
 use self::conditions::ConditionOutcome;
 use self::leave::HISTORY;
+pub(super) use self::operations::number;
+pub(super) use self::results::ActionOutcome;
 use self::scope::ROOTS;
 pub use self::suspended::SuspendedWalk;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
@@ -88,13 +89,13 @@ pub struct GraphInterpreter<'graph> {
     migrated: Option<Arc<str>>,
     visits: Vec<NodeExecution>,
     changes: Vec<GraphStateChange>,
-    shown: Vec<String>,
+    pub(super) shown: Vec<String>,
     wait_result: Option<WaitResult>,
     answers: Vec<OperationResult>,
     fuel: AdvanceFuel,
-    now: Timestamp,
+    pub(super) now: Timestamp,
     /// The same as text, as expressions read it.
-    now_text: Value,
+    pub(super) now_text: Value,
     /// The result that the walk begins with cost something or changed the world, so that it must not be lost.
     keeps_result: bool,
     /// The advance is cut as soon as that result is taken.
@@ -280,7 +281,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
+    pub(super) fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
         if let GraphStateChange::Set(_, value) | GraphStateChange::Push(_, value) = &change {
             self.fuel.store(value).map_err(|why| format!("WF403 {why}"))?;
         }
@@ -290,7 +291,7 @@ impl<'graph> GraphInterpreter<'graph> {
         Ok(())
     }
 
-    fn fill(&mut self, template: &ValueTemplate) -> Result<Value, String> {
+    pub(super) fn fill(&mut self, template: &ValueTemplate) -> Result<Value, String> {
         let mut fuel = Fuel::default();
         let before = fuel.steps;
         let filled = template.fill(&self.scope(), &mut fuel);
@@ -299,7 +300,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Fills a template to text; a value that is no text is written as JSON.
-    fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
+    pub(super) fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
         Ok(match self.fill(template)? {
             Value::String(text) => text,
             other => expression::text(&other).into_owned(),

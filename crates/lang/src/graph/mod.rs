@@ -16,6 +16,7 @@ mod imports;
 pub mod interpreter;
 pub mod keys;
 mod nodes;
+mod packs;
 mod parallel;
 mod parameters;
 pub mod profile;

@@ -6,16 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::expression::{Expression, ValueTemplate};
 use crate::graph::checked_graph::{GraphAction, GraphCondition};
-use crate::graph::parameters::expected::expected;
 use crate::graph::reader::{GraphReader, MAX_DEPTH};
-use crate::graph::vocabulary::{ParameterKind, TypeParameter, TypeRole};
+use crate::graph::vocabulary::TypeRole;
 use crate::position::SourcePlace;
 use crate::report::quoted;
 use crate::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
+use raymond_model::graph_types::{ParameterKind, TypeParameter};
 use raymond_model::operation::RecoveryClass;
 use raymond_model::value_path::ValuePath;
-
-mod expected;
 
 /// The parameters that name the subject of an operation, the most specific first.
 const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
@@ -340,4 +338,46 @@ impl GraphReader<'_> {
 pub(super) fn is_comment(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
     lines.peek().is_some() && lines.all(|line| line.starts_with('#'))
+}
+
+/// Returns a description of the values that a parameter takes, if this one is of another kind.
+fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
+    let filled = |text: &YamlScalar| !text.text.trim().is_empty();
+    let text = node.text();
+    let stands_for = text.is_some_and(|text| text.text.contains("${"));
+    let (right, expected) = match takes {
+        ParameterKind::Any => (true, ""),
+        ParameterKind::Text => (text.is_some(), "a text; put quotes around it"),
+        ParameterKind::Filled | ParameterKind::Path => (text.is_some_and(filled), "a text"),
+        ParameterKind::Expression => (text.is_some_and(filled), "an expression in quotes"),
+        ParameterKind::Boolean => (
+            stands_for
+                || matches!(node.value, YamlContent::Bool(_))
+                || text.is_some_and(|text| ["true", "false"].contains(&text.text.trim())),
+            "`true`, `false` or a `${…}`",
+        ),
+        ParameterKind::Number => {
+            let written =
+                |text: &YamlScalar| text.text.trim().parse::<serde_json::Number>().is_ok();
+            let is_number = matches!(node.value, YamlContent::Number(_));
+            (stands_for || is_number || text.is_some_and(written), "a number or a `${…}`")
+        }
+        ParameterKind::List => {
+            (stands_for || matches!(node.value, YamlContent::List(_)), "a list or a `${…}`")
+        }
+        ParameterKind::Map => {
+            (stands_for || matches!(node.value, YamlContent::Map(_)), "a mapping or a `${…}`")
+        }
+        ParameterKind::Conditions => {
+            (matches!(node.value, YamlContent::List(_)), "a list of preconditions")
+        }
+        ParameterKind::Actions => {
+            (matches!(node.value, YamlContent::List(_)), "a list of consequences")
+        }
+        ParameterKind::Word => {
+            let named = matches!(node.value, YamlContent::Bool(_) | YamlContent::Null);
+            (text.is_some_and(filled) || named, "a word")
+        }
+    };
+    (!right).then_some(expected)
 }

@@ -24,13 +24,11 @@ use crate::source::checksum;
 use crate::turn_options::model_hint;
 use crate::yaml::content::{YamlContent, YamlEntry, YamlValue};
 use crate::yaml::tree::{self, YamlFileKind};
+use raymond_model::graph_types::PACKS;
 use raymond_model::model::ModelName;
 
 /// The largest number of nodes, and of endings, in a graph.
 const MAX_ENTRIES: usize = 10_000;
-
-/// The beginning of the directories of skills whose graphs are named without it.
-const SKILL_PREFIX: &str = "hiivmind-corpus-";
 
 /// The default limit of the nodes that a graph may execute.
 const DEFAULT_MAX_STEPS: u64 = 10_000;
@@ -197,8 +195,9 @@ impl GraphReader<'_> {
             longer.strip_suffix(shorter).is_some_and(|prefix| prefix.ends_with('-'))
         };
         let same = |directory: &str| {
-            directory.strip_prefix(SKILL_PREFIX).unwrap_or(directory) == name
-                || directory == name
+            let bare = |prefix| directory.strip_prefix(prefix) == Some(&*name);
+            directory == name
+                || PACKS.iter().filter_map(|pack| pack.skill_prefix).any(bare)
                 || !strict && (ends(directory, &name) || ends(&name, directory))
         };
         if let Some(directory) = directory.filter(|directory| !same(directory)) {

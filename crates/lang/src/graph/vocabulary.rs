@@ -1,84 +1,15 @@
 //! The types of conditions and actions that a graph may use.
 //!
-//! These are the built-in types, their other names, and the types that a program using the library adds.
+//! These are the types of the [table](raymond_model::graph_types), and those that a program using the library adds.
 
 use std::collections::BTreeMap;
 
+use raymond_model::graph_types::{
+    GraphType, ParameterKind, TypeParameter, all_types, graph_type, parameter_doc,
+};
 use raymond_model::operation::RecoveryClass;
 
-mod conditions;
-mod consequences;
-pub(crate) mod docs;
-mod groups;
-
-/// The kind of value that a parameter takes. A text may have `${…}` in it; for any other value, a text
-/// that is one `${…}` may stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParameterKind {
-    Text,
-    /// A text that is not empty: a path, an address, an id, a name.
-    Filled,
-    Boolean,
-    /// The path of a value, not empty.
-    Path,
-    Number,
-    List,
-    /// A mapping.
-    Map,
-    /// Any value.
-    Any,
-    Expression,
-    /// Preconditions.
-    Conditions,
-    /// Consequences.
-    Actions,
-    /// A word that is written out.
-    Word,
-}
-
-/// A parameter.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct BuiltinParameter {
-    pub(super) name: &'static str,
-    pub(super) takes: ParameterKind,
-    pub(super) required: bool,
-}
-
-/// A built-in type.
-#[derive(Debug)]
-pub(super) struct BuiltinType {
-    pub(super) name: &'static str,
-    pub(super) parameters: &'static [BuiltinParameter],
-}
-
-const fn need(name: &'static str, takes: ParameterKind) -> BuiltinParameter {
-    BuiltinParameter { name, takes, required: true }
-}
-
-const fn may(name: &'static str, takes: ParameterKind) -> BuiltinParameter {
-    BuiltinParameter { name, takes, required: false }
-}
-
-const fn of(name: &'static str, parameters: &'static [BuiltinParameter]) -> BuiltinType {
-    BuiltinType { name, parameters }
-}
-
-/// The role of a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TypeRole {
-    /// A type that holds or not, and changes nothing.
-    Precondition,
-    /// A type that does something.
-    Consequence,
-}
-
-/// A parameter of a type, built-in or added.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TypeParameter<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) takes: ParameterKind,
-    pub(crate) required: bool,
-}
+pub use raymond_model::graph_types::TypeRole;
 
 /// A type that a program using the library adds. Its parameters may be any values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,8 +66,7 @@ impl GraphVocabulary {
     /// # Errors
     /// [`TypeNameTaken`] if there is such a type already.
     pub fn add(&mut self, name: &str, own: OwnTypeSpec) -> Result<(), TypeNameTaken> {
-        let known = [TypeRole::Precondition, TypeRole::Consequence];
-        let known = known.into_iter().any(|role| builtin_type(role, name).is_some());
+        let known = graph_type(name).is_some_and(|known| known.role.is_some());
         if known || self.own.contains_key(name) {
             return Err(TypeNameTaken { name: name.to_owned() });
         }
@@ -151,26 +81,27 @@ impl GraphVocabulary {
 
     /// Returns the parameters of a type; None if there is no such type.
     pub(crate) fn parameters(&self, role: TypeRole, name: &str) -> Option<Vec<TypeParameter<'_>>> {
-        let built_in = |&BuiltinParameter { name, takes, required }: &BuiltinParameter| {
-            TypeParameter { name, takes, required }
-        };
-        match builtin_type(role, name) {
-            Some(known) => Some(known.parameters.iter().map(built_in).collect()),
+        match all_types().find(|known| known.role == Some(role) && known.name == name) {
+            Some(known) => Some(known.parameters.to_vec()),
             None => self.own(role, name).map(OwnTypeSpec::parameters),
         }
     }
 
     /// Returns the names of all types by their kind, for an error.
     pub fn listed(&self, role: TypeRole) -> String {
-        let groups = groups::GROUPS.iter().filter(|(of, ..)| *of == role);
-        let mut listed: Vec<String> =
-            groups.map(|(_, kind, names)| format!("{kind}: {}", names.join(", "))).collect();
-        let own = self.own.iter().filter(|(_, own)| own.role == role);
-        let own: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
-        if !own.is_empty() {
-            listed.push(format!("of this program: {}", own.join(", ")));
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for GraphType { group, name, .. } in all_types().filter(|known| known.role == Some(role)) {
+            match groups.iter_mut().find(|(known, _)| known == group) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((group, vec![name])),
+            }
         }
-        listed.join("; ")
+        let own: Vec<&str> = self.own_names(role).collect();
+        if !own.is_empty() {
+            groups.push(("of this program", own));
+        }
+        let groups = groups.iter().map(|(group, names)| format!("{group}: {}", names.join(", ")));
+        groups.collect::<Vec<_>>().join("; ")
     }
 
     /// Returns the role of a type that has another role than this one.
@@ -184,28 +115,30 @@ impl GraphVocabulary {
 
     /// Returns the names of all types.
     pub fn names(&self, role: TypeRole) -> Vec<&str> {
-        let own = self.own.iter().filter(|(_, own)| own.role == role);
-        table(role).iter().map(|known| known.name).chain(own.map(|(name, _)| &**name)).collect()
+        let known = all_types().filter(|known| known.role == Some(role)).map(|known| known.name);
+        known.chain(self.own_names(role)).collect()
+    }
+
+    fn own_names(&self, role: TypeRole) -> impl Iterator<Item = &str> {
+        self.own.iter().filter(move |(_, own)| own.role == role).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the sentence about a type; a type that a program adds has a general one.
+    pub(crate) fn type_doc(&self, name: &str) -> &'static str {
+        let known = graph_type(name).filter(|_| !self.own.contains_key(name));
+        known.map_or("A type of this program.", |known| known.doc)
+    }
+
+    /// Returns the sentence about a parameter.
+    pub(crate) fn parameter_doc(name: &str) -> &'static str {
+        parameter_doc(name).unwrap_or("A parameter of this program's type.")
     }
 }
 
-fn table(role: TypeRole) -> &'static [BuiltinType] {
-    match role {
-        TypeRole::Precondition => conditions::TABLE,
-        TypeRole::Consequence => consequences::TABLE,
-    }
-}
-
-/// Returns the kind of a parameter of a built-in type; `None` if there is no such parameter.
+/// Returns the kind of a parameter of a built-in type or operation; `None` if there is no such parameter.
 pub(crate) fn parameter_kind(name: &str, parameter: &str) -> Option<ParameterKind> {
-    let known = builtin_type(TypeRole::Consequence, name)
-        .or_else(|| builtin_type(TypeRole::Precondition, name))?;
+    let known = graph_type(name)?;
     known.parameters.iter().find(|one| one.name == parameter).map(|one| one.takes)
-}
-
-/// Returns a built-in type.
-fn builtin_type(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
-    table(role).iter().find(|known| known.name == name)
 }
 
 #[cfg(test)]
@@ -234,33 +167,20 @@ mod tests {
     }
 
     #[test]
-    fn every_type_and_parameter_is_documented() {
-        let all = || conditions::TABLE.iter().chain(consequences::TABLE);
-        let types: BTreeSet<&str> = all().map(|known| known.name).collect();
-        let parameters = all().flat_map(|known| known.parameters).map(|one| one.name);
-        let described = |table: &[(&'static str, &str)]| -> BTreeSet<&'static str> {
-            table.iter().map(|(name, _)| *name).collect()
-        };
-        assert_eq!(types, described(docs::TYPES));
-        assert_eq!(parameters.collect::<BTreeSet<_>>(), described(docs::PARAMETERS));
-    }
-
-    #[test]
-    fn every_type_is_in_one_group_of_its_role() {
+    fn types_are_listed_by_their_groups_each_once() {
         for role in [TypeRole::Precondition, TypeRole::Consequence] {
-            let groups = groups::GROUPS.iter().filter(|(of, ..)| *of == role);
-            let mut grouped: Vec<&str> = groups.flat_map(|(_, _, names)| *names).copied().collect();
-            let mut known: Vec<&str> = table(role).iter().map(|known| known.name).collect();
+            let vocabulary = GraphVocabulary::new();
+            let listed = vocabulary.listed(role);
+            let groups: Vec<(&str, &str)> =
+                listed.split("; ").map(|group| group.split_once(": ").expect("a group")).collect();
+            let kinds: BTreeSet<&str> = groups.iter().map(|(kind, _)| *kind).collect();
+            assert_eq!(kinds.len(), groups.len(), "{listed}");
+            let mut grouped: Vec<&str> =
+                groups.iter().flat_map(|(_, names)| names.split(", ")).collect();
+            let mut known = vocabulary.names(role);
             grouped.sort_unstable();
             known.sort_unstable();
             assert_eq!(grouped, known);
         }
-    }
-
-    #[test]
-    fn seed_has_24_preconditions_and_29_consequences() {
-        let later = conditions::LATER;
-        assert_eq!(conditions::TABLE.len(), 24 + later);
-        assert_eq!(consequences::TABLE.len(), 29 + consequences::LATER);
     }
 }

@@ -1,8 +1,9 @@
 //! The privileges that the operations of a graph ask for.
 
 use super::{PrivilegeRequest, request};
+use crate::graph::agents::acts;
 use crate::graph::checked_graph::{
-    ActionKind, ConditionTest, Graph, GraphAction, GraphCondition, GraphNode, OperationTemplate,
+    ActionKind, ConditionTest, Graph, GraphCondition, GraphNode, OperationTemplate,
 };
 use raymond_model::privilege::Privilege;
 
@@ -25,18 +26,19 @@ pub(super) fn operations(graph: &Graph) -> Vec<PrivilegeRequest> {
     graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
     for (name, node) in &graph.nodes {
         let mut add = |work: &OperationTemplate| add(Some(name), work);
-        match node {
-            GraphNode::Action { actions: list, .. } => actions(list, &mut add),
-            GraphNode::Conditional { condition, .. } => conditions(condition, &mut add),
-            GraphNode::UserPrompt(prompt) => {
-                prompt.responses.values().for_each(|one| actions(&one.consequence, &mut add));
+        for act in acts(node) {
+            if let ActionKind::World { work, .. } = act {
+                add(work);
             }
+        }
+        match node {
+            GraphNode::Conditional { condition, .. } => conditions(condition, &mut add),
             GraphNode::ValidationGate { validations, .. } => {
-                for one in validations {
-                    conditions(one, &mut add);
+                for condition in validations {
+                    conditions(condition, &mut add);
                 }
             }
-            GraphNode::Parallel(_) | GraphNode::Reference { .. } => {}
+            _ => {}
         }
     }
     requests
@@ -45,52 +47,11 @@ pub(super) fn operations(graph: &Graph) -> Vec<PrivilegeRequest> {
 fn conditions(condition: &GraphCondition, add: &mut dyn FnMut(&OperationTemplate)) {
     match &condition.test {
         ConditionTest::All(all) | ConditionTest::Any(all) | ConditionTest::None(all) => {
-            for one in all {
-                conditions(one, add);
+            for condition in all {
+                conditions(condition, add);
             }
         }
         ConditionTest::World(work) => add(work),
-        ConditionTest::Flag { .. }
-        | ConditionTest::Equals { .. }
-        | ConditionTest::Null { .. }
-        | ConditionTest::Count { .. }
-        | ConditionTest::FetchSucceeded { .. }
-        | ConditionTest::FetchReturnedContent { .. }
-        | ConditionTest::Expression(_) => {}
-    }
-}
-
-fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
-    for action in list {
-        match &action.act {
-            ActionKind::World { work, .. } => add(work),
-            ActionKind::ForEach { actions: inner, .. } => actions(inner, add),
-            ActionKind::SetFlag { .. }
-            | ActionKind::SetState { .. }
-            | ActionKind::AppendState { .. }
-            | ActionKind::ClearState { .. }
-            | ActionKind::MergeState { .. }
-            | ActionKind::Evaluate { .. }
-            | ActionKind::Compute { .. }
-            | ActionKind::Prose { .. }
-            | ActionKind::DisplayMessage { .. }
-            | ActionKind::DisplayTable { .. }
-            | ActionKind::CreateCheckpoint { .. }
-            | ActionKind::RollbackCheckpoint { .. }
-            | ActionKind::SetTimestamp { .. }
-            | ActionKind::Keywords { .. }
-            | ActionKind::Log { .. }
-            | ActionKind::WriteLog { .. }
-            | ActionKind::IntentFlags { .. }
-            | ActionKind::IntentRules { .. }
-            | ActionKind::CiSummary { .. }
-            | ActionKind::LogRetention { .. }
-            | ActionKind::Display { .. }
-            | ActionKind::HashValue { .. }
-            | ActionKind::ComputeHash { .. }
-            | ActionKind::Reference { .. }
-            | ActionKind::SpawnParallel(_)
-            | ActionKind::Spawn(_) => {}
-        }
+        _ => {}
     }
 }

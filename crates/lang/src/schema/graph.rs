@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use strum::VariantArray;
 
 use crate::graph::keys::{self, NODE_TYPES, NodeType};
-use crate::graph::vocabulary::docs::{parameter_doc, type_doc};
-use crate::graph::vocabulary::{GraphVocabulary, ParameterKind, TypeParameter, TypeRole};
+use crate::graph::vocabulary::{GraphVocabulary, TypeRole};
 use crate::schema::shape;
 use crate::turn_options::KEYS;
+use raymond_model::graph_types::{ParameterKind, TypeParameter};
 use raymond_model::turn_options::{
     ApprovalPolicy, BackgroundWork, EffortLevel, OnDenied, OnLostSession, PermissionMode,
     SettingSource, StartupMode, TurnOptions,
@@ -46,7 +46,7 @@ fn types(role: TypeRole, vocabulary: &GraphVocabulary) -> Value {
         for TypeParameter { name, takes, required: needed } in
             vocabulary.parameters(role, name).unwrap_or_default()
         {
-            let shape = shape::described(parameter_doc(name), parameter(takes));
+            let shape = shape::described(GraphVocabulary::parameter_doc(name), parameter(takes));
             properties.insert(name.to_owned(), shape);
             required.extend(needed.then_some(name));
         }
@@ -59,7 +59,7 @@ fn types(role: TypeRole, vocabulary: &GraphVocabulary) -> Value {
             "required": required,
             "additionalProperties": false,
         });
-        (name, shape::described(type_doc(name), shape))
+        (name, shape::described(vocabulary.type_doc(name), shape))
     }))
 }
 

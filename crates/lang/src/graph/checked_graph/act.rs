@@ -2,6 +2,7 @@
 
 use super::{OperationTemplate, ParallelAgents, ReferenceNode};
 use crate::expression::{Expression, ValueTemplate};
+use crate::graph::interpreter::{ActionOutcome, GraphInterpreter};
 
 /// A consequence.
 #[derive(Debug, Clone)]
@@ -123,34 +124,6 @@ pub enum ActionKind {
         /// Its parameters, a map.
         parameters: ValueTemplate,
     },
-    /// `parse_intent_flags`
-    IntentFlags {
-        /// The text.
-        input: ValueTemplate,
-        /// A map of flags, each with its keywords.
-        definitions: ValueTemplate,
-        /// The path of the flags.
-        store: ValueTemplate,
-    },
-    /// `match_3vl_rules`
-    IntentRules {
-        /// A map of flags.
-        flags: ValueTemplate,
-        /// A list of rules.
-        rules: ValueTemplate,
-        /// The path of the matches.
-        store: ValueTemplate,
-    },
-    /// `output_ci_summary`
-    CiSummary {
-        /// The format.
-        format: ValueTemplate,
-    },
-    /// `apply_log_retention`
-    LogRetention {
-        /// Its parameters, a map.
-        parameters: ValueTemplate,
-    },
     /// `display`, but for a table.
     Display {
         /// The title above it.
@@ -194,6 +167,8 @@ pub enum ActionKind {
         /// The actions for each item.
         actions: Vec<GraphAction>,
     },
+    /// A consequence of a pack.
+    Pack(PackAct),
     /// All others: an operation on the world.
     World {
         /// The operation.
@@ -210,27 +185,28 @@ pub enum ActionKind {
 pub enum LogEntryKind {
     /// `init_log`: the beginning.
     Begin,
-    /// `log_node`
-    Node,
-    /// `log_event`
-    Event,
+    /// `log_node` and its like: an entry of this list.
+    In(&'static str),
     /// `log_entry`: by its level a warning, an error or an event.
-    Entry,
-    /// `log_warning`
-    Warning,
-    /// `log_error`
-    Error,
-    /// `log_source_status`
-    SourceStatus,
-    /// `log_source_changes`
-    SourceChanges,
-    /// `log_index_update`
-    IndexUpdate,
-    /// `log_session_snapshot`
-    Snapshot,
+    ByLevel,
     /// `finalize_log`: the end.
     End,
 }
+
+/// A consequence that only its pack knows.
+#[derive(Debug, Clone)]
+pub struct PackAct {
+    /// The function that has it.
+    pub(in crate::graph) perform: PackPerform,
+    /// What it is performed on: its parameters, a map, or one of them.
+    pub(in crate::graph) given: ValueTemplate,
+    /// The path that its result is stored at.
+    pub(in crate::graph) store: Option<ValueTemplate>,
+}
+
+/// Performs a consequence of a pack.
+pub(in crate::graph) type PackPerform =
+    fn(&mut GraphInterpreter<'_>, &PackAct) -> Result<ActionOutcome, String>;
 
 /// A further agent.
 #[derive(Debug, Clone)]

@@ -11,13 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::expression::ValueTemplate;
 use crate::graph::checked_graph::LogEntryKind;
+use crate::graph::file_paths::LOGS;
 use crate::graph::interpreter::GraphInterpreter;
 use raymond_model::graph_execution::GraphStateChange;
 use raymond_model::operation::Operation;
 use raymond_model::time::Timestamp;
-
-/// The directory of log files, if none is given.
-const DEFAULT_LOCATION: &str = "data/logs";
 
 /// The key below `computed` of the keys of the log's place, if `init_log` has a `store_as`.
 const STORED_AT: &str = "log_stored_at";
@@ -56,28 +54,21 @@ impl GraphInterpreter<'_> {
         let Value::Object(given) = self.fill(parameters)? else {
             return Err("its parameters are not a map".to_owned());
         };
-        let (list, value) = match entry {
+        let list = match entry {
             LogEntryKind::Begin => {
                 let path = store.map(|store| self.store_path(store)).transpose()?;
                 let log = self.new_log(given);
                 return self.begin_log(path, log);
             }
             LogEntryKind::End => return self.end_log(&given),
-            LogEntryKind::SourceStatus
-            | LogEntryKind::SourceChanges
-            | LogEntryKind::IndexUpdate
-            | LogEntryKind::Snapshot => return self.log_about(entry, given),
-            LogEntryKind::Node => ("node_history", given),
-            LogEntryKind::Event => ("events", given),
-            LogEntryKind::Warning => ("warnings", given),
-            LogEntryKind::Error => ("errors", given),
-            LogEntryKind::Entry => match given.get("level").and_then(Value::as_str) {
-                Some("warning" | "warn") => ("warnings", given),
-                Some("error") => ("errors", given),
-                _ => ("events", given),
+            LogEntryKind::In(list) => list,
+            LogEntryKind::ByLevel => match given.get("level").and_then(Value::as_str) {
+                Some("warning" | "warn") => "warnings",
+                Some("error") => "errors",
+                _ => "events",
             },
         };
-        let mut entry = value;
+        let mut entry = given;
         entry.insert("timestamp".to_owned(), self.now_text.clone());
         self.change(GraphStateChange::Push(self.log_keys(&[list]), entry.into()))
     }
@@ -92,7 +83,7 @@ impl GraphInterpreter<'_> {
     }
 
     /// Returns the keys of a part of the log.
-    pub(super) fn log_keys(&self, below: &[&str]) -> Vec<String> {
+    pub(in crate::graph) fn log_keys(&self, below: &[&str]) -> Vec<String> {
         let noted = self.written(&keys(&[STORED_AT])).and_then(Value::as_array);
         let noted: Option<Vec<String>> =
             noted.map(|noted| noted.iter().filter_map(Value::as_str).map(str::to_owned).collect());
@@ -177,7 +168,7 @@ impl GraphInterpreter<'_> {
         if let Some(path) = text("path") {
             return Ok((path, format));
         }
-        let location = text("location").unwrap_or_else(|| DEFAULT_LOCATION.to_owned());
+        let location = text("location").unwrap_or_else(|| LOGS.to_owned());
         let begun = self.written(&self.log_keys(&["execution", "start_time"]));
         let begun = begun.and_then(Value::as_str).unwrap_or_default();
         let name = self.names.get("workflow_name").and_then(Value::as_str).unwrap_or("log");

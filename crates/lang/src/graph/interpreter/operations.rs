@@ -8,21 +8,9 @@ use serde_json::{Map, Number, Value};
 use super::GraphInterpreter;
 use crate::expression::{ValueTemplate, as_text, truth};
 use crate::graph::checked_graph::OperationTemplate;
-use crate::graph::vocabulary::{ParameterKind, parameter_kind};
+use crate::graph::vocabulary::parameter_kind;
+use raymond_model::graph_types::{PACKS, ParameterKind};
 use raymond_model::operation::Operation;
-
-/// The parameters that may not be empty.
-const FILLED: [&str; 9] = [
-    "path",
-    "url",
-    "id",
-    "dest",
-    "repo_path",
-    "pattern",
-    "command",
-    "marketplace_path",
-    "plugin_name",
-];
 
 /// The parameters of a command that say what a repetition of it means.
 const REPETITION: [&str; 3] = ["unless", "idempotent", "once"];
@@ -41,15 +29,11 @@ impl GraphInterpreter<'_> {
                 value.is_null() || as_text(value).is_some_and(|text| text.trim().is_empty())
             })
         };
-        if let Some(key) = FILLED.iter().find(empty) {
+        if let Some(key) = PACKS.iter().flat_map(|pack| pack.filled).find(empty) {
             return Err(format!("`{key}` is empty"));
         }
         for (name, value) in &mut parameters {
-            let kind = parameter_kind(&work.kind, name).unwrap_or(match name.as_str() {
-                "paths" => ParameterKind::List,
-                "fields" | "config" => ParameterKind::Map,
-                _ => ParameterKind::Text,
-            });
+            let kind = parameter_kind(&work.kind, name).unwrap_or(ParameterKind::Text);
             convert(name, value, kind)?;
         }
         said_once(&parameters)?;
@@ -159,7 +143,7 @@ pub(super) fn is_true(value: &Value) -> bool {
 }
 
 /// Returns a number, also from its text; `None` for another value.
-pub(super) fn number(value: &Value) -> Option<Number> {
+pub(in crate::graph) fn number(value: &Value) -> Option<Number> {
     match value {
         Value::Number(number) => Some(number.clone()),
         other => as_text(other)?.trim().parse().ok(),

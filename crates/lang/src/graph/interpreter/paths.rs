@@ -27,7 +27,10 @@ impl GraphInterpreter<'_> {
 
     /// Returns the keys of a path that a result is stored at: a field that exists already, else one below
     /// `computed`.
-    pub(super) fn store_path(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
+    pub(in crate::graph) fn store_path(
+        &mut self,
+        path: &ValueTemplate,
+    ) -> Result<Vec<String>, String> {
         let path = self.value_path(path)?;
         let fields = &self.state.fields;
         let is_field = path.root().is_some_and(|root| {
@@ -58,7 +61,7 @@ impl GraphInterpreter<'_> {
     }
 
     /// Returns the value at a path that is written to, if there is one.
-    pub(super) fn written(&self, path: &[String]) -> Option<&Value> {
+    pub(in crate::graph) fn written(&self, path: &[String]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.state.fields.get(first)?, |here, key| match here {
             Value::Array(list) => list.get(key.parse::<usize>().ok()?),

@@ -12,7 +12,7 @@ use raymond_model::advance::AdvanceNext;
 use raymond_model::graph_execution::{GraphStateChange, LoopItems};
 
 /// The outcome of one action.
-pub(super) enum ActionOutcome {
+pub(in crate::graph) enum ActionOutcome {
     Done,
     Loop(LoopItems),
     Needs(GraphYield),
@@ -48,20 +48,6 @@ impl GraphInterpreter<'_> {
         self.note_log_file(parameters).map(|()| ActionOutcome::Done)
     }
 
-    /// Removes old log files.
-    pub(super) fn removed_logs(
-        &mut self,
-        parameters: &ValueTemplate,
-    ) -> Result<ActionOutcome, String> {
-        let Some(came) = self.take_heard() else {
-            return Ok(match self.log_retention(parameters)? {
-                Some(remove) => ActionOutcome::Needs(GraphYield::Operation(remove)),
-                None => ActionOutcome::Done,
-            });
-        };
-        came.map(|_| ActionOutcome::Done)
-    }
-
     /// Shows a table.
     pub(super) fn show_table(
         &mut self,
@@ -72,13 +58,6 @@ impl GraphInterpreter<'_> {
         let title = title.map(|title| self.text(title)).transpose()?;
         let (headers, rows) = (self.fill(headers)?, self.fill(rows)?);
         self.shown.push(table(title.as_deref(), &headers, &rows)?);
-        Ok(ActionOutcome::Done)
-    }
-
-    /// Shows the summary of the log.
-    pub(super) fn show_summary(&mut self, format: &ValueTemplate) -> Result<ActionOutcome, String> {
-        let summary = self.ci_summary(format)?;
-        self.shown.extend(summary);
         Ok(ActionOutcome::Done)
     }
 

@@ -182,10 +182,8 @@ fn every_other_consequence_maps_to_its_action_kind() {
         }),
         ("display, content: x", |act| matches!(act, ActionKind::Display { json: false, .. })),
         ("dynamic_route, action: x", |act| matches!(act, ActionKind::SetState { .. })),
-        ("output_ci_summary, format: json", |act| matches!(act, ActionKind::CiSummary { .. })),
-        ("apply_log_retention, strategy: none", |act| {
-            matches!(act, ActionKind::LogRetention { .. })
-        }),
+        ("output_ci_summary, format: json", |act| matches!(act, ActionKind::Pack(_))),
+        ("apply_log_retention, strategy: none", |act| matches!(act, ActionKind::Pack(_))),
         ("compute_hash, content: '${known}', store_as: x", |act| {
             matches!(act, ActionKind::HashValue { .. })
         }),

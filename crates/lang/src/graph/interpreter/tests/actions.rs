@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::Stage;
+use super::stage::{Stage, packed};
 use raymond_model::operation::Operation;
 use raymond_model::operation::ShellCommand;
 
@@ -127,10 +127,12 @@ fn rollback_restores_fields_but_not_position() {
 #[test]
 fn every_operation_gets_its_filled_parameters() {
     let spec = json!({"id": "react", "type": "git"});
-    let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let path = || "a/react".to_owned();
     let table = [
-        (json!({"type": "read_config", "store_as": "computed.x"}), Operation::ReadConfig),
+        (
+            json!({"type": "read_config", "store_as": "computed.x"}),
+            packed(json!({"type": "read_config"})),
+        ),
         (
             json!({"type": "read_file", "path": "a/${source}", "store_as": "x"}),
             Operation::ReadFile { path: path() },
@@ -149,15 +151,15 @@ fn every_operation_gets_its_filled_parameters() {
         ),
         (
             json!({"type": "write_config_entry", "path": "a.b", "value": "${map}"}),
-            Operation::WriteConfigEntry { path: "a.b".into(), value: fields()["map"].clone() },
+            packed(json!({"type": "write_config_entry", "path": "a.b", "value": fields()["map"]})),
         ),
         (
             json!({"type": "add_source", "spec": {"id": "${source}", "type": "git"}}),
-            Operation::AddSource { spec: object(&spec) },
+            packed(json!({"type": "add_source", "spec": spec})),
         ),
         (
             json!({"type": "update_source", "id": "react", "fields": {"n": "${computed.n}"}}),
-            Operation::UpdateSource { id: "react".into(), fields: object(&json!({"n": 2})) },
+            packed(json!({"type": "update_source", "id": "react", "fields": {"n": 2}})),
         ),
         (
             json!({"type": "clone_repo", "url": "https://x/${source}", "dest": "a/react"}),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::Stage;
+use super::stage::{Stage, packed};
 use raymond_model::operation::Operation;
 
 /// Returns a graph that branches by a condition.
@@ -157,9 +157,9 @@ fn newer_check_types_evaluate_like_seed_preconditions() {
 #[test]
 fn external_condition_runs_operation_with_filled_parameters() {
     let table = [
-        (json!({"type": "config_exists"}), Operation::ConfigExists),
-        (json!({"type": "index_exists"}), Operation::IndexExists),
-        (json!({"type": "index_is_placeholder"}), Operation::IndexIsPlaceholder),
+        (json!({"type": "config_exists"}), packed(json!({"type": "config_exists"}))),
+        (json!({"type": "index_exists"}), packed(json!({"type": "index_exists"}))),
+        (json!({"type": "index_is_placeholder"}), packed(json!({"type": "index_is_placeholder"}))),
         (
             json!({"type": "file_exists", "path": "docs/${source_type}.md"}),
             Operation::FileExists { path: "docs/git.md".into() },
@@ -170,15 +170,15 @@ fn external_condition_runs_operation_with_filled_parameters() {
         ),
         (
             json!({"type": "source_exists", "id": "${source_type}"}),
-            Operation::SourceExists { id: "git".into() },
+            packed(json!({"type": "source_exists", "id": "git"})),
         ),
         (
             json!({"type": "source_cloned", "id": "react"}),
-            Operation::SourceCloned { id: "react".into() },
+            packed(json!({"type": "source_cloned", "id": "react"})),
         ),
         (
             json!({"type": "source_has_updates", "id": "react"}),
-            Operation::SourceHasUpdates { id: "react".into() },
+            packed(json!({"type": "source_has_updates", "id": "react"})),
         ),
         (
             json!({"type": "tool_available", "tool": "git"}),

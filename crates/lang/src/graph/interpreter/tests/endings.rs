@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{NOW, Stage, node};
+use super::stage::{NOW, Stage, node, packed};
 use crate::graph::interpreter::{GraphInterpreter, GraphYield};
 use raymond_model::graph_execution::WaitResult;
 use raymond_model::operation::Operation;
@@ -83,7 +83,7 @@ fn entry_gate_fails_at_first_false_precondition() {
         {"type": "file_exists", "path": "never asked"},
     ]);
     let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
-    let stage = stage.world(|operation| Ok((*operation == Operation::ConfigExists).into()));
+    let stage = stage.world(|operation| Ok((operation.name() == "config_exists").into()));
     let played = stage.play();
     assert_eq!(played.error(), "in flow.yaml: WF401 Entry gate failed: Git is not installed");
     assert_eq!(played.shown, ["Entry gate failed: Git is not installed"]);
@@ -113,7 +113,10 @@ fn entry_gate_progress_is_not_recorded() {
     let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);
     let (program, around) = (stage.program(), stage.around());
     let mut machine = GraphInterpreter::begin(&program, around);
-    assert_eq!(machine.next(None, NOW), GraphYield::Operation(Operation::ConfigExists));
+    assert_eq!(
+        machine.next(None, NOW),
+        GraphYield::Operation(packed(json!({"type": "config_exists"})))
+    );
     assert!(!machine.is_worth_keeping() && !machine.is_recorded());
     let next = machine.next(Some(WaitResult::Done(json!(true))), NOW);
     assert!(matches!(next, GraphYield::Operation(Operation::WriteFile { .. })), "{next:?}");

@@ -210,6 +210,11 @@ impl Played {
     }
 }
 
+/// Returns an operation of a pack.
+pub(super) fn packed(operation: Value) -> Operation {
+    serde_json::from_value(operation).expect("an operation")
+}
+
 /// Returns a world in which repeating an operation that changes something has the same result.
 pub(super) fn converging() -> impl Fn(&Operation) -> OperationResult {
     let files: RefCell<BTreeMap<String, String>> = RefCell::default();

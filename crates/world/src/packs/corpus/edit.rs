@@ -3,16 +3,10 @@
 //! A change is applied to the values first. Then the text is edited in place, and the edit is
 //! accepted only if it reads as exactly those values; otherwise the whole text is written anew from them, and
 //! its comments are lost. A text that means anything else is never written.
-//!
-//! Writes a value that replaces a text with its keys in the order of the text; new keys come last, in the order of the value.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::ser::{SerializeMap, SerializeSeq};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use serde_yaml::Error;
 use yaml_edit::{AsYaml, Document, Mapping, YamlNode};
@@ -62,11 +56,32 @@ pub(super) fn apply(text: &str, changes: &[ValueEdit]) -> Result<Option<String>,
     written_like(text, &after).map(Some)
 }
 
-/// Returns a value as YAML, with its keys in the order of a text.
+/// Returns a value as YAML, with its keys in the order of a text. New keys come last, in their own order.
 pub(super) fn written_like(text: &str, value: &Value) -> Result<String, String> {
-    let order = KeyOrder::of_yaml(text);
-    let ordered = OrderedValue { value, order: &order };
-    serde_yaml::to_string(&ordered).map_err(|error| error.to_string())
+    let like = parse(text).unwrap_or_default();
+    serde_yaml::to_string(&in_order_of(value.clone(), &like)).map_err(|error| error.to_string())
+}
+
+fn in_order_of(value: Value, like: &Value) -> Value {
+    match (value, like) {
+        (Value::Object(mut rest), Value::Object(like)) => {
+            let known = like.iter().filter_map(|(key, like)| {
+                Some((key.clone(), in_order_of(rest.shift_remove(key)?, like)))
+            });
+            let mut ordered: Map<String, Value> = known.collect();
+            ordered.extend(rest);
+            Value::Object(ordered)
+        }
+        (Value::Array(list), Value::Array(like)) => {
+            let likes = like.iter().map(Some).chain(std::iter::repeat(None));
+            let ordered = |(value, like): (Value, Option<&Value>)| match like {
+                Some(like) => in_order_of(value, like),
+                None => value,
+            };
+            list.into_iter().zip(likes).map(ordered).collect()
+        }
+        (value, _) => value,
+    }
 }
 
 fn change_value(value: &mut Value, change: &ValueEdit) -> Result<(), String> {
@@ -180,7 +195,7 @@ fn node(value: &Value) -> Option<impl AsYaml> {
 }
 
 /// Returns the place of a mistake and a sentence about it: `line 2, column 5: …`.
-pub(super) fn placed_mistake(error: &Error) -> String {
+fn placed_mistake(error: &Error) -> String {
     let sentence = mistake(error);
     match error.location().filter(|location| location.line() > 0) {
         Some(at) => format!("line {}, column {}: {sentence}", at.line(), at.column()),
@@ -209,140 +224,6 @@ fn mistake(error: &Error) -> String {
             "it is too large or too deeply nested to be read".to_owned()
         }
         _ => "this is not valid YAML; look for wrong indentation, a missing quote or bracket, or a `:` in an unquoted string".to_owned(),
-    }
-}
-
-/// The order of the keys in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum KeyOrder {
-    /// A map: its keys, each with the order below it.
-    Map(Vec<(String, KeyOrder)>),
-    /// A list: the orders in its elements.
-    List(Vec<KeyOrder>),
-    /// A value without keys, or one whose order is not known.
-    Leaf,
-}
-
-impl KeyOrder {
-    /// Returns the order of a YAML text; none is known of a text that cannot be read.
-    pub(super) fn of_yaml(text: &str) -> Self {
-        serde_yaml::from_str(text).unwrap_or(Self::Leaf)
-    }
-
-    fn below(&self, key: &str) -> &Self {
-        match self {
-            Self::Map(keys) => {
-                keys.iter().find(|(own, _)| own == key).map_or(&Self::Leaf, |it| &it.1)
-            }
-            Self::List(_) | Self::Leaf => &Self::Leaf,
-        }
-    }
-
-    fn at(&self, place: usize) -> &Self {
-        match self {
-            Self::List(list) => list.get(place).unwrap_or(&Self::Leaf),
-            Self::Map(_) | Self::Leaf => &Self::Leaf,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for KeyOrder {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(KeyOrderVisitor)
-    }
-}
-
-struct KeyOrderVisitor;
-
-impl<'de> Visitor<'de> for KeyOrderVisitor {
-    type Value = KeyOrder;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KeyOrder, A::Error> {
-        let mut keys = Vec::new();
-        while let Some(entry) = map.next_entry::<String, KeyOrder>()? {
-            keys.push(entry);
-        }
-        Ok(KeyOrder::Map(keys))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<KeyOrder, A::Error> {
-        let mut elements = Vec::new();
-        while let Some(element) = list.next_element()? {
-            elements.push(element);
-        }
-        Ok(KeyOrder::List(elements))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_unit<E>(self) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_none<E>(self) -> Result<KeyOrder, E> {
-        Ok(KeyOrder::Leaf)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<KeyOrder, D::Error> {
-        KeyOrder::deserialize(inner)
-    }
-}
-
-/// A value that is written in an order.
-pub(super) struct OrderedValue<'value> {
-    pub(super) value: &'value Value,
-    pub(super) order: &'value KeyOrder,
-}
-
-impl Serialize for OrderedValue<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Self { value, order } = self;
-        match value {
-            Value::Object(map) => {
-                let known: Vec<&String> = match order {
-                    KeyOrder::Map(keys) => keys.iter().map(|(key, _)| key).collect(),
-                    KeyOrder::List(_) | KeyOrder::Leaf => Vec::new(),
-                };
-                let first = known.iter().filter_map(|key| Some((*key, map.get(*key)?)));
-                let rest = map.iter().filter(|(key, _)| !known.contains(key));
-                let mut written = to.serialize_map(Some(map.len()))?;
-                for (key, value) in first.chain(rest) {
-                    let order = order.below(key);
-                    written.serialize_entry(key, &OrderedValue { value, order })?;
-                }
-                written.end()
-            }
-            Value::Array(list) => {
-                let mut written = to.serialize_seq(Some(list.len()))?;
-                for (place, value) in list.iter().enumerate() {
-                    written.serialize_element(&OrderedValue { value, order: order.at(place) })?;
-                }
-                written.end()
-            }
-            scalar => scalar.serialize(to),
-        }
     }
 }
 
@@ -514,18 +395,18 @@ mod ordered_tests {
         let value = json!({
             "a": {"b": 2, "new": 1, "y": 3}, "to": 1, "also": 0, "list": [{"c": 1, "q": 2}, {"b": 1}], "z": 2,
         });
-        let order = KeyOrder::of_yaml(text);
-        let ordered = OrderedValue { value: &value, order: &order };
+        let ordered = in_order_of(value.clone(), &parse(text).expect("YAML"));
         let written = serde_json::to_string(&ordered).expect("JSON");
         let expected =
             r#"{"z":2,"a":{"y":3,"b":2,"new":1},"list":[{"q":2,"c":1},{"b":1}],"to":1,"also":0}"#;
         assert_eq!(written, expected);
-        let yaml = serde_yaml::to_string(&ordered).expect("YAML");
+        let yaml = written_like(text, &value).expect("YAML");
         assert!(yaml.starts_with("z: 2\na:\n"), "{yaml}");
     }
 
     #[test]
     fn text_that_cannot_be_read_has_no_order() {
-        assert_eq!(KeyOrder::of_yaml("a: ["), KeyOrder::Leaf);
+        let written = written_like("a: [", &json!({"b": 1, "a": 2}));
+        assert_eq!(written, Ok("b: 1\na: 2\n".to_owned()));
     }
 }

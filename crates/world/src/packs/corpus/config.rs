@@ -1,22 +1,13 @@
 //! The configuration of a corpus, `data/config.yaml`, and its index: reads and edits them.
-//!
-//! The types of operations that a program using the library has added to those of the language.
-//!
-//! Sentences about YAML that cannot be read: its place, and what is wrong there.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::sync::Arc;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::edit::{self, EditStep, ValueEdit};
-use crate::files::{read_at, replace, unwritten};
+use super::edit::{self, EditStep, ValueEdit};
+use crate::files::{self, read_at};
 use crate::glob::{FileAccess, resolve};
 use crate::outcome::OperationError;
-use raymond_model::operation::OperationResult;
 use raymond_model::value_path::ValuePath;
 
 /// The path of the configuration, below the root.
@@ -92,7 +83,7 @@ pub(super) fn write(
     let text = edit::written_like(before.as_deref().unwrap_or_default(), &config)
         .map_err(|why| broken(root, &why))?;
     let at = path(root);
-    super::files::write(root, at, &text, stem)
+    files::write(root, at, &text, stem)
 }
 
 /// Sets fields of the entry `index`.
@@ -101,12 +92,8 @@ pub(super) fn update_index(
     fields: Map<String, Value>,
     stem: &str,
 ) -> Result<(), OperationError> {
-    let set = |(field, value)| {
-        ValueEdit::Set(vec![EditStep::Key("index".to_owned()), EditStep::Key(field)], value)
-    };
-    let changes: Vec<ValueEdit> = fields.into_iter().map(set).collect();
-    change(root, &changes, stem)
-        .map_err(|error| error.described(|why| format!("cannot change `index`: {why}")))
+    let changes = set_fields(&[EditStep::Key("index".to_owned())], fields);
+    change(root, &changes, stem, |why| format!("cannot change `index`: {why}"))
 }
 
 /// Sets an entry; `path` is that of its value.
@@ -133,8 +120,8 @@ pub(super) fn write_entry(
         });
         steps.push(next);
     }
-    change(root, &[ValueEdit::Set(steps, value)], stem)
-        .map_err(|error| error.described(|why| format!("cannot set `{path}`: {why}")))
+    let set = [ValueEdit::Set(steps, value)];
+    change(root, &set, stem, |why| format!("cannot set `{path}`: {why}"))
 }
 
 /// Adds a source, unless it is there already.
@@ -159,8 +146,8 @@ pub(super) fn add_source(
         )
         .into());
     }
-    change(root, &[ValueEdit::Push("sources".to_owned(), spec)], stem)
-        .map_err(|error| error.described(|why| format!("cannot add the source `{id}`: {why}")))
+    let push = [ValueEdit::Push("sources".to_owned(), spec)];
+    change(root, &push, stem, |why| format!("cannot add the source `{id}`: {why}"))
 }
 
 /// Changes fields of a source.
@@ -178,26 +165,24 @@ pub(super) fn update_source(
     let place = place_of(&config, id).map_err(|why| broken(root, &why))?;
     let place =
         place.ok_or_else(|| failed(&format!("`{}` has none of that id", self::path(root))))?;
-    let changes: Vec<ValueEdit> = fields
-        .into_iter()
-        .map(|(field, value)| {
-            let steps = vec![
-                EditStep::Key("sources".to_owned()),
-                EditStep::Item(place),
-                EditStep::Key(field),
-            ];
-            ValueEdit::Set(steps, value)
-        })
-        .collect();
-    change(root, &changes, stem).map_err(|error| error.described(failed))
+    let source = [EditStep::Key("sources".to_owned()), EditStep::Item(place)];
+    change(root, &set_fields(&source, fields), stem, failed)
 }
 
-fn change(root: &Path, changes: &[ValueEdit], stem: &str) -> Result<(), OperationError> {
-    let text = text(root)?;
-    let Some(text) = edit::apply(&text, changes)? else { return Ok(()) };
-    let given = path(root);
-    let path: PathBuf = resolve(root, given, FileAccess::Write)?;
-    replace(&path, text.as_bytes(), stem).map_err(|error| unwritten(root, given, &error))
+fn set_fields(within: &[EditStep], fields: Map<String, Value>) -> Vec<ValueEdit> {
+    let set = |(field, value)| ValueEdit::Set([within, &[EditStep::Key(field)]].concat(), value);
+    fields.into_iter().map(set).collect()
+}
+
+fn change(
+    root: &Path,
+    changes: &[ValueEdit],
+    stem: &str,
+    failed: impl Fn(&str) -> String,
+) -> Result<(), OperationError> {
+    let edited = text(root).and_then(|text| edit::apply(&text, changes));
+    let Some(text) = edited.map_err(|why| failed(&why))? else { return Ok(()) };
+    files::write(root, path(root), &text, stem).map_err(|error| error.described(failed))
 }
 
 fn text(root: &Path) -> Result<String, String> {
@@ -234,57 +219,10 @@ fn name(id: &Value) -> Option<String> {
     }
 }
 
-/// A running operation of such a type.
-pub type OwnTypeFuture = Pin<Box<dyn Future<Output = OperationResult> + Send>>;
-
-/// A type of operations that a program has added.
-///
-/// It runs in a task of raymond, so it must not block. It is dropped at an await when the run is stopped, or after
-/// half an hour. If it panics, the operation has failed.
-pub trait OwnType: Send + Sync {
-    /// Performs an operation, with its parameters filled in.
-    fn perform(&self, parameters: Map<String, Value>) -> OwnTypeFuture;
-}
-
-impl<F, P> OwnType for F
-where
-    F: Fn(Map<String, Value>) -> P + Send + Sync,
-    P: Future<Output = OperationResult> + Send + 'static,
-{
-    fn perform(&self, parameters: Map<String, Value>) -> OwnTypeFuture {
-        Box::pin(self(parameters))
-    }
-}
-
-/// The added types by their names.
-#[derive(Clone, Default)]
-pub struct OwnTypeRegistry(BTreeMap<String, Arc<dyn OwnType>>);
-
-impl OwnTypeRegistry {
-    /// Adds a type, or replaces the type of the same name.
-    pub fn add(&mut self, name: impl Into<String>, own: impl OwnType + 'static) {
-        self.0.insert(name.into(), Arc::new(own));
-    }
-
-    /// Returns the type of a name.
-    pub fn get(&self, name: &str) -> Option<Arc<dyn OwnType>> {
-        self.0.get(name).cloned()
-    }
-
-    /// Returns all names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-}
-
-impl fmt::Debug for OwnTypeRegistry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use serde_json::json;
 
     use super::*;

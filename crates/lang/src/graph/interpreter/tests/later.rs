@@ -199,3 +199,14 @@ fn display_and_hash_take_values() {
         played.at("computed.hash").as_str().is_some_and(|hash| hash.starts_with("sha256:982d"))
     );
 }
+
+#[test]
+fn plugins_of_a_person_are_listed_if_a_value_says_so() {
+    for (user, is_listed) in [(json!(true), true), (json!("false"), false)] {
+        let discover = json!({"type": "discover_plugins", "pattern": "a-*", "user": "${all}", "store_as": "found"});
+        let stage = Stage::doing(json!([discover])).beginning(json!({"all": user, "HOME": "/h"}));
+        let asked = stage.world(|_| Ok(json!([]))).log().operations;
+        let listing = json!({"type": "discover_user_plugins", "pattern": "a-*", "home": "/h", "user": is_listed});
+        assert_eq!(asked, [packed(listing)]);
+    }
+}

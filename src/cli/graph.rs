@@ -4,16 +4,14 @@ use super::args::workflows::{DrawingFormat, GraphArgs};
 use super::exit::{CliExitCode, Error};
 use super::output;
 use crate::cli::check::InspectedWorkflow;
-use crate::language::diagnostic::Diagnostic;
 use crate::language::diagnostic::shown;
-use crate::language::drawing::picture::WorkflowDrawing;
-use crate::language::drawing::{dot, folder, graph, mermaid, program, svg};
+use crate::language::drawing::{dot, mermaid, svg};
+use crate::language::flow::Flow;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::prompt::check::beginning;
-use crate::language::prompt::workflow_map::{
-    FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
-};
+use crate::language::prompt::workflow_map::{FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::language::source::WorkflowSource;
+use crate::language::{graph, program};
 
 /// Runs `raymond graph`.
 ///
@@ -53,30 +51,30 @@ pub fn graph(args: &GraphArgs) -> Result<CliExitCode, Error> {
 }
 
 /// Draws a workflow, or returns the reasons against it.
-pub(super) fn draw(
-    subject: &InspectedWorkflow,
-    title: &str,
-) -> Result<WorkflowDrawing, Vec<String>> {
+pub(super) fn draw(subject: &InspectedWorkflow, title: &str) -> Result<Flow, Vec<String>> {
     let entry = beginning(&subject.scope, subject.entry.as_ref())
         .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let graphs = subject.graphs(GraphProfile::Lenient);
     let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&graphs) };
     let workflow_map = WorkflowMap::of(&entry, &subject.scope, reach);
-    match workflow_map.states.get(&entry) {
-        Some(FolderState::Graph(FolderGraph { graph: read, diagnostics })) => {
-            let drawn = read.as_ref().map(|read| graph::draw(read, title));
-            drawn.ok_or_else(|| errors(diagnostics, ""))
-        }
-        Some(FolderState::Program(FolderProgram { program: read, diagnostics })) => {
-            let drawn = read.as_ref().map(|read| program::draw(read, title));
-            let text = || subject.scope.read(&entry).unwrap_or_default();
-            drawn.ok_or_else(|| errors(diagnostics, &text()))
+    let state = workflow_map.states.get(&entry);
+    match state {
+        Some(FolderState::Graph(_) | FolderState::Program(_)) => {
+            let graph =
+                state.and_then(FolderState::graph).map(|graph| graph::flow::flow(graph, title));
+            let program = state.and_then(FolderState::program);
+            let flow = graph.or_else(|| program.map(|program| program::flow::flow(program, title)));
+            flow.ok_or_else(|| {
+                let found = state.map_or(&[][..], FolderState::diagnostics).iter();
+                // A finding in a program is shown with its line.
+                let text = match state {
+                    Some(FolderState::Program(_)) => subject.scope.read(&entry).unwrap_or_default(),
+                    _ => String::new(),
+                };
+                found.filter(|found| found.is_error()).map(|found| shown(found, &text)).collect()
+            })
         }
         Some(FolderState::Unreadable(error)) => Err(vec![error.to_string()]),
-        _ => Ok(folder::draw(&workflow_map, title)),
+        _ => Ok(workflow_map.flow(title)),
     }
-}
-
-fn errors(diagnostics: &[Diagnostic], text: &str) -> Vec<String> {
-    diagnostics.iter().filter(|found| found.is_error()).map(|found| shown(found, text)).collect()
 }

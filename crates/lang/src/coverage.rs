@@ -1,10 +1,127 @@
-//! The places of a workflow that runs have entered, and the ways that they have taken. Pure.
+//! The places of a workflow as a test names them, and their coverage by runs. Pure.
+//!
+//! A record of a program tells the state before and after it, and the number of moves to each state in between. Often
+//! only one path through the program fits that. Of several paths, the ways that all of them have were taken, and those
+//! that some of them have may have been.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::places::WorkflowPlaces;
-use super::program::taken_ways::{ProgramStates, TakenStateWays};
-use raymond_model::observed_run::ObservedRun;
+use super::program::checked_program::{Program, ProgramSymbol};
+use super::program::control_flow::state_ways;
+use super::prompt::workflow_map::{
+    FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions,
+};
+use super::replies::key_of;
+use super::source::WorkflowSource;
+use crate::graph::flow::{is_computed, ways};
+use raymond_model::id::StateName;
+use raymond_model::observed_run::{ObservedRun, ObservedWay, ObservedWayCase, ProgramMove};
+
+/// The most states that are looked at.
+const MAX_STATES: usize = 10_000;
+
+/// The places of a workflow, the transitions that its policies allow, and the ways of its graphs and programs.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowPlaces {
+    names: BTreeSet<String>,
+    asked: BTreeSet<String>,
+    files: BTreeSet<String>,
+    ways: BTreeSet<ObservedWay>,
+    /// The ways whose target is computed.
+    computed_ways: BTreeSet<ObservedWay>,
+    /// The programs, by their places.
+    programs: BTreeMap<String, ProgramStates>,
+}
+
+impl WorkflowPlaces {
+    /// Returns the places that a workflow reaches from its first state.
+    pub fn of(
+        entry: &StateName,
+        source: &dyn WorkflowSource,
+        graphs: &FolderGraphReader<'_>,
+    ) -> Self {
+        let reach =
+            WorkflowMapOptions { by_text: true, max_states: MAX_STATES, graphs: Some(graphs) };
+        let map = WorkflowMap::across(entry, source, reach);
+        let mut places = Self::default();
+        let files = source.names().unwrap_or_default();
+        places.files.extend(files.iter().map(ToString::to_string));
+        for (name, state) in &map.states {
+            places.add(&by_folder(name), state);
+        }
+        places
+    }
+
+    fn add(&mut self, name: &str, state: &FolderState) {
+        if let Some(text) = state.text() {
+            self.names.insert(name.to_owned());
+            self.asked.extend(state.prompt().map(|_| name.to_owned()));
+            self.asked.extend(text.evaluator().map(ToString::to_string));
+            for way in text.ways.iter().filter(|way| way.is_certain()) {
+                self.ways.extend(ObservedWay::of(name, &way.transition));
+            }
+        } else if let Some(graph) = state.graph() {
+            for (node, way) in graph
+                .nodes
+                .iter()
+                .flat_map(|(node, own)| ways(own).into_iter().map(move |way| (node, way)))
+            {
+                let case = way.outcome.map_or(ObservedWayCase::Any, ObservedWayCase::Outcome);
+                let own =
+                    ObservedWay { from: format!("{name}#{node}"), case, to: way.to.to_string() };
+                let known =
+                    if is_computed(way.to) { &mut self.computed_ways } else { &mut self.ways };
+                known.insert(own);
+            }
+            let nodes = graph.nodes.keys().map(|node| format!("{name}#{node}"));
+            self.names.extend(nodes.clone());
+            self.asked.extend(nodes);
+        } else if let Some(program) = state.program() {
+            self.names.extend(program.states.iter().map(|state| format!("{name}#{}", state.name)));
+            self.programs.insert(name.to_owned(), ProgramStates::of(program));
+            self.asked.extend(program.roles.iter().map(|role| format!("{name}#{}", role.name)));
+        }
+    }
+
+    /// Returns whether a name is that of a place: as it is, or as a part of a graph or a program without its file. A
+    /// file of the folder counts, because a placeholder may lead to it.
+    pub fn has(&self, name: &str) -> bool {
+        let is_part = |place: &String| place.split_once('#').is_some_and(|(_, part)| part == name);
+        self.names.contains(name) || self.files.contains(name) || self.names.iter().any(is_part)
+    }
+
+    /// Returns whether replies of this key may be asked for.
+    pub fn may_be_asked(&self, key: &str) -> bool {
+        self.asked.contains(key) || self.files.contains(key)
+    }
+
+    /// Returns the names of all places.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Returns the keys of all replies that may be asked for.
+    pub fn asked(&self) -> impl Iterator<Item = &str> {
+        self.asked.iter().map(String::as_str)
+    }
+
+    /// Adds the places of the same workflow that it reaches from another first state.
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.asked.extend(other.asked);
+        self.files.extend(other.files);
+        self.ways.extend(other.ways);
+        self.computed_ways.extend(other.computed_ways);
+        self.programs.extend(other.programs);
+    }
+}
+
+/// Returns a state as a run names it: below the folder that has it.
+fn by_folder(name: &StateName) -> String {
+    let beyond = name.in_other_folder();
+    let folder = beyond.and_then(|(path, state)| Some((path.seen_from(None).ok()??, state)));
+    folder.map_or_else(|| name.to_string(), |(folder, state)| key_of(Some(&folder), &state))
+}
 
 /// The coverage of a workflow by runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,5 +192,187 @@ impl PlacesCoverage {
             }
         }
         entered
+    }
+}
+
+/// The most states that are passed in the search for the paths of one record.
+const MAX_STEPS: u32 = 10_000;
+
+/// A way between two states, by their numbers. What leads from one to the other, such as `goto` or a timeout, is not
+/// told apart.
+type StateWay = (usize, usize);
+
+/// The states of a program, and the ways between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ProgramStates {
+    names: Vec<ProgramSymbol>,
+    moves: BTreeSet<StateWay>,
+    falls: BTreeSet<StateWay>,
+}
+
+/// The ways that were taken, and those that may have been.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct TakenStateWays {
+    /// Those that were taken for certain.
+    certain: BTreeSet<StateWay>,
+    /// Those that were, or may have been.
+    possible: BTreeSet<StateWay>,
+}
+
+impl ProgramStates {
+    /// Returns the states of a program.
+    fn of(program: &Program) -> Self {
+        let names = program.states.iter().map(|state| state.name.clone()).collect();
+        let within = |(_, to, _): &(usize, usize, bool)| *to < program.states.len();
+        let (falls, moves): (Vec<_>, Vec<_>) =
+            state_ways(program).filter(within).partition(|(.., falls)| *falls);
+        let ways = |all: Vec<(usize, usize, bool)>| {
+            all.into_iter().map(|(from, to, _)| (from, to)).collect()
+        };
+        Self { names, moves: ways(moves), falls: ways(falls) }
+    }
+
+    /// Returns the ways between the states.
+    fn ways(&self) -> impl Iterator<Item = StateWay> {
+        self.moves.union(&self.falls).copied()
+    }
+
+    /// Returns the names of the two states of a way.
+    fn names_of(&self, (from, to): StateWay) -> (&str, &str) {
+        let name = |number: usize| self.names.get(number).map_or("", |name| &**name);
+        (name(from), name(to))
+    }
+
+    /// Adds the ways of a record to those that were taken.
+    fn take(&self, taken: &mut TakenStateWays, record: &ProgramMove) {
+        let number = |name: &str| self.names.iter().position(|own| **own == *name);
+        let (Some(from), Some(to)) = (number(&record.from), number(&record.to)) else { return };
+        let counted = record.entered.iter();
+        let left = counted.filter_map(|(name, count)| Some((number(name)?, *count))).collect();
+        let mut search =
+            PathSearch { states: self, to, left, path: Vec::new(), found: None, steps: 0 };
+        search.pass(from);
+        let (entered, found) = (search.left, search.found.filter(|_| search.steps < MAX_STEPS));
+        if let Some(found) = found {
+            taken.certain.extend(found.certain);
+            taken.possible.extend(found.possible);
+        } else {
+            // The program was another one, or the record is too long: each way to a state that was entered is possible.
+            let entered = |way: &StateWay| entered.contains_key(&way.1);
+            taken.possible.extend(self.ways().filter(entered));
+        }
+    }
+}
+
+/// A search for the paths that fit a record.
+struct PathSearch<'program> {
+    states: &'program ProgramStates,
+    to: usize,
+    /// The moves that are left, by the state that they lead to.
+    left: BTreeMap<usize, u64>,
+    path: Vec<StateWay>,
+    found: Option<TakenStateWays>,
+    steps: u32,
+}
+
+impl PathSearch<'_> {
+    fn pass(&mut self, here: usize) {
+        self.steps += 1;
+        if self.steps >= MAX_STEPS {
+            return;
+        }
+        if here == self.to && self.left.values().all(|count| *count == 0) {
+            let path: BTreeSet<StateWay> = self.path.iter().copied().collect();
+            let found = self.found.get_or_insert_with(|| TakenStateWays {
+                certain: path.clone(),
+                possible: BTreeSet::new(),
+            });
+            found.certain.retain(|way| path.contains(way));
+            found.possible.extend(path);
+        }
+        let states = self.states;
+        for way in states.moves.range((here, 0)..=(here, usize::MAX)) {
+            let Some(count) = self.left.get_mut(&way.1).filter(|count| **count > 0) else {
+                continue;
+            };
+            *count -= 1;
+            self.onward(*way);
+            if let Some(count) = self.left.get_mut(&way.1) {
+                *count += 1;
+            }
+        }
+        if states.falls.contains(&(here, here + 1)) {
+            self.onward((here, here + 1));
+        }
+    }
+
+    fn onward(&mut self, way: StateWay) {
+        self.path.push(way);
+        self.pass(way.1);
+        self.path.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Returns the ways of a record in a program of the states a, b, c, d.
+    fn taken(
+        (moves, falls): (&[StateWay], &[StateWay]),
+        (from, to): (&str, &str),
+        entered: &[(&str, u64)],
+    ) -> (Vec<StateWay>, Vec<StateWay>) {
+        let states = ProgramStates {
+            names: ["a", "b", "c", "d"].map(Arc::from).into(),
+            moves: moves.iter().copied().collect(),
+            falls: falls.iter().copied().collect(),
+        };
+        let entered = entered.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let program = "p.lisp".to_owned();
+        let record = ProgramMove { program, from: from.into(), to: to.into(), entered };
+        let mut taken = TakenStateWays::default();
+        states.take(&mut taken, &record);
+        (taken.certain.into_iter().collect(), taken.possible.into_iter().collect())
+    }
+
+    #[test]
+    fn one_path_that_fits_is_certain() {
+        let moves = &[(0, 1), (1, 2), (2, 0), (0, 2)][..];
+        let path = vec![(0, 1), (1, 2)];
+        assert_eq!(taken((moves, &[]), ("a", "c"), &[("b", 1), ("c", 1)]), (path.clone(), path));
+        let circle = vec![(0, 2), (2, 0)];
+        assert_eq!(
+            taken((moves, &[]), ("a", "a"), &[("c", 1), ("a", 1)]),
+            (circle.clone(), circle)
+        );
+        assert_eq!(taken((moves, &[]), ("a", "a"), &[]), (vec![], vec![]), "it stays");
+        let fallen = vec![(0, 1), (1, 2)];
+        assert_eq!(
+            taken((&[(1, 2)], &[(0, 1)]), ("a", "c"), &[("c", 1)]),
+            (fallen.clone(), fallen)
+        );
+    }
+
+    #[test]
+    fn ways_of_several_paths_that_fit_are_only_possible() {
+        let moves = &[(0, 1), (1, 2), (0, 2), (2, 1), (1, 3), (2, 3)][..];
+        let entered = [("b", 1), ("c", 1), ("d", 1)];
+        let (certain, possible) = taken((moves, &[]), ("a", "d"), &entered);
+        assert_eq!((certain.len(), possible.len()), (0, 6));
+        let direct = taken((&[(0, 2), (1, 2)], &[(0, 1)]), ("a", "c"), &[("c", 1)]);
+        assert_eq!(direct, (vec![], vec![(0, 1), (0, 2), (1, 2)]), "or through b");
+        let other = taken((&[(1, 3)], &[]), ("a", "d"), &[("d", 1)]);
+        assert_eq!(other, (vec![], vec![(1, 3)]), "no path fits");
+    }
+
+    #[test]
+    fn long_record_is_not_searched_for_ever() {
+        let all: Vec<StateWay> = (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).collect();
+        let entered = [("a", 30), ("b", 30), ("c", 30)];
+        let (certain, possible) = taken((&all, &[]), ("a", "a"), &entered);
+        assert_eq!((certain.len(), possible.len()), (0, 12));
     }
 }

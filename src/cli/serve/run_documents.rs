@@ -19,7 +19,7 @@ use crate::domain::money::Usd;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
 use crate::domain::views::{PersonWaitRow, QuestionRow, RunCosts, RunRow};
-use crate::language::drawing::placed::PlacedDrawing;
+use crate::language::drawing::svg::PlacedDrawing;
 use crate::process::turn_tail::changed;
 use crate::runtime::observing::inbox_view::with_inbox;
 use crate::serve::backend::FollowedRun;

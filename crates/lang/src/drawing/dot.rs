@@ -1,25 +1,25 @@
-//! A picture as DOT, the language of Graphviz.
+//! A flow as DOT, the language of Graphviz.
 
 use std::fmt::Write as _;
 
-use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
+use crate::flow::{EdgeKind, EdgeLine, Flow, FlowEdge, FlowPlace, PlaceKind};
 
-/// Writes a picture as a directed graph.
-pub fn write(drawing: &WorkflowDrawing) -> String {
-    let mut text = format!("digraph {} {{\n", quoted(&drawing.title));
+/// Writes a flow as a directed graph.
+pub fn write(flow: &Flow) -> String {
+    let mut text = format!("digraph {} {{\n", quoted(&flow.title));
     text.push_str("    graph [bgcolor=transparent, rankdir=TB]\n");
     text.push_str("    node [fontname=\"sans-serif\", fontsize=12, color=\"#64748b\", style=filled, fillcolor=\"#f1f5f9\"]\n");
     text.push_str("    edge [fontname=\"sans-serif\", fontsize=10, color=\"#64748b\", fontcolor=\"#64748b\"]\n");
-    for (index, node) in drawing.nodes.iter().enumerate() {
+    for (index, node) in flow.places.iter().enumerate() {
         let _ =
             writeln!(text, "    n{index} [label={}, {}]", quoted(&node.label), node_style(node));
     }
-    for edge in &drawing.edges {
+    for edge in &flow.edges {
         let mut attributes = vec![];
         if !edge.label.is_empty() {
             attributes.push(format!("label={}", quoted(&edge.label)));
         }
-        attributes.extend(style(edge).map(str::to_owned));
+        attributes.extend(style(edge));
         let attributes = match attributes.as_slice() {
             [] => String::new(),
             some => format!(" [{}]", some.join(", ")),
@@ -30,53 +30,48 @@ pub fn write(drawing: &WorkflowDrawing) -> String {
     text
 }
 
-fn node_style(node: &DrawingNode) -> &'static str {
+fn node_style(node: &FlowPlace) -> &'static str {
     match node.kind {
-        NodeKind::Start => "shape=circle, width=0.15, fixedsize=true, fillcolor=\"#64748b\"",
-        NodeKind::End => "shape=doublecircle",
-        NodeKind::State => "shape=box, style=\"filled,rounded\"",
-        NodeKind::Open => "shape=box, style=\"filled,rounded,dashed\"",
-        NodeKind::Missing => "shape=box, style=\"filled,rounded,dashed\", color=\"#dc2626\"",
-        NodeKind::Graph | NodeKind::Reference => "shape=box, peripheries=2",
-        NodeKind::Document => "shape=note",
-        NodeKind::Evaluator => "shape=oval",
-        NodeKind::Action => "shape=box",
-        NodeKind::Conditional => "shape=diamond",
-        NodeKind::UserPrompt => "shape=parallelogram",
-        NodeKind::Join => "shape=invtrapezium",
-        NodeKind::ValidationGate => "shape=hexagon",
-        NodeKind::Agent => "shape=component",
-        NodeKind::Signal => "shape=cds",
-        NodeKind::Success => "shape=oval, color=\"#16a34a\"",
-        NodeKind::Failure => "shape=oval, color=\"#dc2626\"",
+        PlaceKind::Start => "shape=circle, width=0.15, fixedsize=true, fillcolor=\"#64748b\"",
+        PlaceKind::End => "shape=doublecircle",
+        PlaceKind::State => "shape=box, style=\"filled,rounded\"",
+        PlaceKind::Open => "shape=box, style=\"filled,rounded,dashed\"",
+        PlaceKind::Missing => "shape=box, style=\"filled,rounded,dashed\", color=\"#dc2626\"",
+        PlaceKind::Graph | PlaceKind::Reference => "shape=box, peripheries=2",
+        PlaceKind::Document => "shape=note",
+        PlaceKind::Evaluator => "shape=oval",
+        PlaceKind::Action => "shape=box",
+        PlaceKind::Conditional => "shape=diamond",
+        PlaceKind::UserPrompt => "shape=parallelogram",
+        PlaceKind::Join => "shape=invtrapezium",
+        PlaceKind::ValidationGate => "shape=hexagon",
+        PlaceKind::Agent => "shape=component",
+        PlaceKind::Signal => "shape=cds",
+        PlaceKind::Success => "shape=oval, color=\"#16a34a\"",
+        PlaceKind::Failure => "shape=oval, color=\"#dc2626\"",
     }
 }
 
-fn style(edge: &DrawingEdge) -> impl Iterator<Item = &'static str> {
-    let line = match edge.kind {
-        _ if !edge.certain => Some("style=dashed"),
-        EdgeKind::Consults => Some("style=dotted"),
-        EdgeKind::Asks | EdgeKind::Answers => Some("style=dashed"),
-        EdgeKind::Resets => Some("style=bold"),
-        _ => None,
+fn style(edge: &FlowEdge) -> impl Iterator<Item = String> {
+    let fans_out = edge.kind == EdgeKind::FansOut;
+    let line = match edge.line() {
+        EdgeLine::Plain => None,
+        EdgeLine::Dashed => Some("style=dashed"),
+        EdgeLine::Dotted => Some("style=dotted"),
+        EdgeLine::Bold => Some("style=bold").filter(|_| !fans_out),
     };
-    let colour = match edge.kind {
-        EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => {
-            Some("color=\"#8b5cf6\"")
-        }
-        EdgeKind::Forks | EdgeKind::Joins => Some("color=\"#3b82f6\""),
-        EdgeKind::FansOut => Some("color=\"#3b82f6:#3b82f6:#3b82f6\""),
-        EdgeKind::Fails => Some("color=\"#dc2626\""),
-        EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => None,
-    };
+    let colour = edge.colour().map(|colour| {
+        let lines = if fans_out { 3 } else { 1 };
+        format!("color=\"{}\"", vec![colour.number; lines].join(":"))
+    });
     let head = match edge.kind {
         EdgeKind::Calls => Some("arrowhead=onormal"),
         EdgeKind::Forks | EdgeKind::FansOut => Some("arrowhead=diamond"),
         EdgeKind::Joins => Some("arrowhead=odiamond"),
-        EdgeKind::Consults => Some("arrowhead=none"),
+        _ if !edge.has_head() => Some("arrowhead=none"),
         _ => None,
     };
-    [line, colour, head].into_iter().flatten()
+    [line.map(str::to_owned), colour, head.map(str::to_owned)].into_iter().flatten()
 }
 
 /// Returns a text in quotes, without special meaning to Graphviz.
@@ -99,8 +94,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::tests::hostile;
     use super::*;
+    use crate::flow::tests::hostile;
 
     #[test]
     fn special_characters_in_labels_are_escaped() {

@@ -1,4 +1,4 @@
-//! A picture as Mermaid, which GitHub and many editors draw by themselves.
+//! A flow as Mermaid, which GitHub and many editors draw by themselves.
 //!
 //! Nodes are called `n0`, `n1`, …, so that no name can be one of Mermaid's words, such as `end`. In labels every
 //! character with a meaning to Mermaid is written as its number.
@@ -6,28 +6,34 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
+use crate::flow::{EdgeLine, Flow, FlowPlace, PlaceKind};
 
-/// Writes a picture as a flowchart.
-pub fn write(drawing: &WorkflowDrawing) -> String {
-    let mut text = format!("%% {}\nflowchart TD\n", comment(&drawing.title));
-    for (index, node) in drawing.nodes.iter().enumerate() {
+/// Writes a flow as a flowchart.
+pub fn write(flow: &Flow) -> String {
+    let mut text = format!("%% {}\nflowchart TD\n", comment(&flow.title));
+    for (index, node) in flow.places.iter().enumerate() {
         let _ = writeln!(text, "    n{index}{}", shape(node));
     }
     let mut styled: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (index, edge) in drawing.edges.iter().enumerate() {
+    for (index, edge) in flow.edges.iter().enumerate() {
         let label = if edge.label.is_empty() {
             String::new()
         } else {
             format!("|\"{}\"|", escaped(&edge.label))
         };
-        let _ = writeln!(text, "    n{} {}{label} n{}", edge.from, arrow(edge), edge.to);
-        if let Some(colour) = colour(edge.kind) {
-            styled.entry(colour).or_default().push(index.to_string());
+        let arrow = match edge.line() {
+            EdgeLine::Plain => "-->",
+            EdgeLine::Dashed => "-.->",
+            EdgeLine::Dotted => "-.-",
+            EdgeLine::Bold => "==>",
+        };
+        let _ = writeln!(text, "    n{} {arrow}{label} n{}", edge.from, edge.to);
+        if let Some(colour) = edge.colour() {
+            styled.entry(colour.number).or_default().push(index.to_string());
         }
     }
     for (name, style) in CLASSES {
-        if drawing.nodes.iter().any(|node| class(node.kind) == Some(name)) {
+        if flow.places.iter().any(|node| class(node.kind) == Some(name)) {
             let _ = writeln!(text, "    classDef {name} {style}");
         }
     }
@@ -43,51 +49,32 @@ const CLASSES: [(&str, &str); 3] = [
     ("wrong", "stroke:#dc2626,stroke-width:2px"),
 ];
 
-fn class(kind: NodeKind) -> Option<&'static str> {
+fn class(kind: PlaceKind) -> Option<&'static str> {
     match kind {
-        NodeKind::Start => Some("begins"),
-        NodeKind::Open => Some("loose"),
-        NodeKind::Missing | NodeKind::Failure => Some("wrong"),
+        PlaceKind::Start => Some("begins"),
+        PlaceKind::Open => Some("loose"),
+        PlaceKind::Missing | PlaceKind::Failure => Some("wrong"),
         _ => None,
     }
 }
 
-fn shape(node: &DrawingNode) -> String {
+fn shape(node: &FlowPlace) -> String {
     let (open, close) = match node.kind {
-        NodeKind::Start => ("((", "))"),
-        NodeKind::End => ("(((", ")))"),
-        NodeKind::State | NodeKind::Open | NodeKind::Missing | NodeKind::Action => ("[", "]"),
-        NodeKind::Graph | NodeKind::Reference | NodeKind::Document => ("[[", "]]"),
-        NodeKind::Evaluator | NodeKind::Success | NodeKind::Failure => ("([", "])"),
-        NodeKind::Conditional => ("{", "}"),
-        NodeKind::UserPrompt => ("[/", "/]"),
-        NodeKind::Join => ("[\\", "/]"),
-        NodeKind::ValidationGate => ("{{", "}}"),
-        NodeKind::Agent => ("(", ")"),
-        NodeKind::Signal => (">", "]"),
+        PlaceKind::Start => ("((", "))"),
+        PlaceKind::End => ("(((", ")))"),
+        PlaceKind::State | PlaceKind::Open | PlaceKind::Missing | PlaceKind::Action => ("[", "]"),
+        PlaceKind::Graph | PlaceKind::Reference | PlaceKind::Document => ("[[", "]]"),
+        PlaceKind::Evaluator | PlaceKind::Success | PlaceKind::Failure => ("([", "])"),
+        PlaceKind::Conditional => ("{", "}"),
+        PlaceKind::UserPrompt => ("[/", "/]"),
+        PlaceKind::Join => ("[\\", "/]"),
+        PlaceKind::ValidationGate => ("{{", "}}"),
+        PlaceKind::Agent => ("(", ")"),
+        PlaceKind::Signal => (">", "]"),
     };
     let label = if node.label.is_empty() { " ".to_owned() } else { escaped(&node.label) };
     let class = class(node.kind).map(|class| format!(":::{class}")).unwrap_or_default();
     format!("{open}\"{label}\"{close}{class}")
-}
-
-fn arrow(edge: &DrawingEdge) -> &'static str {
-    match edge.kind {
-        _ if !edge.certain => "-.->",
-        EdgeKind::Consults => "-.-",
-        EdgeKind::Asks | EdgeKind::Answers => "-.->",
-        EdgeKind::Resets | EdgeKind::FansOut => "==>",
-        _ => "-->",
-    }
-}
-
-fn colour(kind: EdgeKind) -> Option<&'static str> {
-    match kind {
-        EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => Some("#8b5cf6"),
-        EdgeKind::Forks | EdgeKind::FansOut | EdgeKind::Joins => Some("#3b82f6"),
-        EdgeKind::Fails => Some("#dc2626"),
-        EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => None,
-    }
 }
 
 /// Returns a text without special meaning to Mermaid.
@@ -116,8 +103,8 @@ fn comment(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::tests::hostile;
     use super::*;
+    use crate::flow::tests::hostile;
 
     #[test]
     fn special_characters_in_labels_are_escaped() {

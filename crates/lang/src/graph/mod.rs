@@ -12,6 +12,7 @@ pub mod companions;
 mod conditions;
 pub mod contract;
 mod file_paths;
+pub mod flow;
 mod imports;
 pub mod interpreter;
 pub mod keys;
@@ -24,7 +25,6 @@ mod prompts;
 pub mod read;
 pub mod reader;
 mod state_options;
-pub mod targets;
 #[cfg(test)]
 mod tests;
 mod variables;

@@ -73,25 +73,22 @@ impl Program {
 
     /// Returns the words that answers to a request may have; empty if they may be any.
     pub fn expected(&self, request: &str) -> &[String] {
-        let all = self.states.iter().flat_map(|state| super::walk::instructions(&state.body));
-        let mut sends = all.filter_map(|one| match &one.kind {
+        let mut sends = self.instructions().filter_map(|one| match &one.kind {
             InstructionKind::Send(send) if *send.request == *request => Some(&send.expect),
             _ => None,
         });
         sends.next().map_or(&[], Vec::as_slice)
     }
 
+    /// Returns its instructions, also those in blocks, in the order of the file.
+    pub fn instructions(&self) -> impl Iterator<Item = &Instruction> {
+        self.states.iter().flat_map(|state| super::walk::instructions(&state.body))
+    }
+
     /// Returns whether it sends any request.
     pub fn asks(&self) -> bool {
-        self.states.iter().any(|state| asks(&state.body))
+        self.instructions().any(|one| one.kind.asked().is_some())
     }
-}
-
-fn asks(list: &[Instruction]) -> bool {
-    list.iter().any(|instruction| match &instruction.kind {
-        InstructionKind::Send(_) | InstructionKind::RunFolder(_) => true,
-        kind => super::walk::blocks(kind).into_iter().any(asks),
-    })
 }
 
 /// The metadata of a program.
@@ -211,6 +208,17 @@ pub enum InstructionKind {
     StartWorkflow(StartWorkflow),
     /// `user-input`
     UserInput(UserInput),
+}
+
+impl InstructionKind {
+    /// Returns the number of the role that it asks, and the name of the request.
+    pub fn asked(&self) -> Option<(usize, &ProgramSymbol)> {
+        match self {
+            Self::Send(send) => Some((send.role, &send.request)),
+            Self::RunFolder(run) => Some((run.role, &run.request)),
+            _ => None,
+        }
+    }
 }
 
 /// An instruction that blocks.

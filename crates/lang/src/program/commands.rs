@@ -5,7 +5,7 @@ use super::checked_program::{
 };
 use super::fields::FormFields;
 use super::reader::ProgramReader;
-use super::walk::{expressions, instructions};
+use super::walk::expressions;
 use crate::report::{FileDiagnostics, quoted};
 
 /// The values of a command besides its output: `@NAME/exit-code`.
@@ -80,7 +80,7 @@ impl ProgramReader<'_> {
 
 /// Warns of each command whose failure is not noticed: its output has a name, but its exit code is not read.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
-    let all = || program.states.iter().flat_map(|state| instructions(&state.body));
+    let all = || program.instructions();
     let is_read = |name: &str| {
         let code = format!("{name}/exit-code");
         let reads =

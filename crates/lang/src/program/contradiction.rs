@@ -1,7 +1,6 @@
 //! Finds conditions that can never hold because their parts contradict each other.
 
 use super::checked_program::{InstructionKind, Program, ProgramCondition, TextExpression};
-use super::walk::instructions;
 use crate::report::FileDiagnostics;
 
 /// The largest number of parts that are compared with each other.
@@ -9,7 +8,7 @@ const MAX_PARTS: usize = 200;
 
 /// Warns of each wait, and of each arm of a branch, whose condition can never hold.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
-    for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
+    for instruction in program.instructions() {
         let what = match &instruction.kind {
             InstructionKind::Wait(wait) if is_contradictory(&wait.condition) => {
                 "this condition can never hold"

@@ -1,113 +1,287 @@
-//! Checks the control flow of a program.
+//! The flow of a program: its states, the roles they ask, and the signals they wait for.
 //!
-//! It finds instructions that are never reached, loops that cannot end or may not wait, requests that are read before
-//! any send, and conditions that can never hold.
-//! All findings are warnings.
+//! A state is one place, however much it does. An edge out of its loops and branches is labelled with the condition
+//! of the innermost arm; an edge from a signal marks a wait for it.
 
-use std::collections::BTreeSet;
+use crate::flow::{END, EdgeKind, FAILED, Flow, PlaceKind, START};
+use crate::program::checked_program::{
+    Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
+};
+use crate::program::walk::{ProgramWay, failures, falls_through, parts, shortened, ways};
+use raymond_model::time::format_duration;
 
-use super::checked_program::{Instruction, InstructionKind, LoopInstruction, Program};
-use super::walk::{blocks, has_break, instructions};
-use super::ways::{flow_map, ways};
-use super::{await_before_send, contradiction};
-use crate::program::ways::QuietWays;
-use crate::report::{FileDiagnostics, quoted};
-
-/// Warns of suspicious parts of a sound program.
-pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
-    unreachable(program, report);
-    unused(program, report);
+/// Returns the flow of a program.
+pub fn flow(program: &Program, title: &str) -> Flow {
+    let mut flow = Flow::begin(title);
     for state in &program.states {
-        check_body(&state.body, report);
+        flow.place(&state.name, &state.name, kind(&state.body));
     }
-    await_before_send::check(program, report);
-    contradiction::check(program, report);
-}
-
-fn unreachable(program: &Program, report: &mut FileDiagnostics) {
-    let reached = flow_map(program).reached_from([0]);
+    for role in &program.roles {
+        let label = if *role.handle == *role.name {
+            role.name.to_string()
+        } else {
+            format!("{}\n{}", role.name, role.handle)
+        };
+        flow.place(&role_id(&role.name), &label, PlaceKind::Agent);
+    }
+    if let Some(first) = program.states.first() {
+        flow.join(START, &first.name, ("", EdgeKind::Goes));
+    }
+    let mut builder = ProgramFlowBuilder { program, flow, here: "", is_terminal: false };
     for (number, state) in program.states.iter().enumerate() {
-        if !reached.contains(&number) {
-            let why = format!(
-                "the state {} cannot be reached; remove it, or add a path to it",
-                quoted(&state.name)
-            );
-            report.warning(state.at, "SX401", why);
+        let last = state.body.last().map(|last| &last.kind);
+        builder.here = &state.name;
+        builder.is_terminal = matches!(last, Some(InstructionKind::Terminal { .. }));
+        builder.body(&state.body, None);
+        if falls_through(&state.body) {
+            match program.states.get(number + 1) {
+                Some(next) => builder.lead(&next.name, ("", EdgeKind::Goes)),
+                None => builder.end("", (END, "end", PlaceKind::End, EdgeKind::Ends)),
+            }
+        }
+    }
+    builder.flow
+}
+
+/// Returns the kind of a state: one that only ends is an end itself.
+fn kind(body: &[Instruction]) -> PlaceKind {
+    match body.last().map(|last| &last.kind) {
+        Some(InstructionKind::Terminal { failed: false, .. }) => PlaceKind::Success,
+        Some(InstructionKind::Terminal { failed: true, .. }) => PlaceKind::Failure,
+        _ => PlaceKind::State,
+    }
+}
+
+fn role_id(name: &str) -> String {
+    format!("/role/{name}")
+}
+
+struct ProgramFlowBuilder<'a> {
+    program: &'a Program,
+    flow: Flow,
+    /// The name of the state whose edges are added, and whether its last instruction ends the program.
+    here: &'a str,
+    is_terminal: bool,
+}
+
+impl<'a> ProgramFlowBuilder<'a> {
+    /// Adds an edge from the state.
+    fn lead(&mut self, to: &str, edge: (&str, EdgeKind)) {
+        self.flow.join(self.here, to, edge);
+    }
+
+    /// Adds an edge from the state to an end.
+    fn end(&mut self, label: &str, (id, shown, place, kind): (&str, &str, PlaceKind, EdgeKind)) {
+        self.flow.place(id, shown, place);
+        self.lead(id, (label, kind));
+    }
+
+    /// Adds the instructions of a block; `arm` is the condition under which the block is entered.
+    fn body(&mut self, body: &'a [Instruction], arm: Option<&str>) {
+        for instruction in body {
+            self.instruction(&instruction.kind, arm);
+        }
+    }
+
+    fn instruction(&mut self, kind: &'a InstructionKind, arm: Option<&str>) {
+        match kind {
+            InstructionKind::Wait(wait) => {
+                for part in parts(&wait.condition) {
+                    match part {
+                        ProgramCondition::Signal { label, .. } => self.signal(label),
+                        ProgramCondition::Response { request, .. } => self.answer(request),
+                        _ => {}
+                    }
+                }
+                self.ways(ways(kind));
+            }
+            InstructionKind::Action(body) => self.body(body, arm),
+            InstructionKind::Loop(repeat) => {
+                self.body(&repeat.body, arm);
+                if falls_through(&repeat.body) {
+                    self.lead(self.here, ("loop", EdgeKind::Goes));
+                }
+                self.ways(ways(kind));
+            }
+            InstructionKind::ForEach(bodies) => {
+                for one in bodies {
+                    self.body(&one.body, arm);
+                }
+            }
+            InstructionKind::Break => {}
+            InstructionKind::Continue => self.lead(self.here, ("loop", EdgeKind::Goes)),
+            InstructionKind::Branch { arms, otherwise } => {
+                for one in arms {
+                    let said = condition_label(&one.condition, self.program);
+                    self.body(&one.body, Some(&said));
+                    self.ways(failures(&one.condition));
+                }
+                if let Some(body) = otherwise {
+                    self.body(body, Some("otherwise"));
+                }
+            }
+            InstructionKind::Goto(to) => {
+                let label = Some(shortened(arm.unwrap_or_default()));
+                self.ways(vec![ProgramWay { to: *to, label, is_failure: false }]);
+            }
+            // A state that only ends is an end itself.
+            InstructionKind::Terminal { .. } if arm.is_none() && self.is_terminal => {}
+            InstructionKind::Terminal { failed, .. } => {
+                let end = if *failed {
+                    (FAILED, "failed", PlaceKind::Failure, EdgeKind::Fails)
+                } else {
+                    (END, "end", PlaceKind::End, EdgeKind::Ends)
+                };
+                self.end(&shortened(arm.unwrap_or_default()), end);
+            }
+            InstructionKind::Send(send) => {
+                self.ask(kind, None);
+                self.signals(&send.template.arguments);
+            }
+            InstructionKind::RunFolder(run) => {
+                let state = match &run.folder {
+                    Some(folder) => format!("{folder}/{}", run.start),
+                    None => run.start.to_string(),
+                };
+                self.ask(kind, Some(&state));
+                self.signals(run.input.as_slice());
+            }
+            InstructionKind::Assert { label, .. } => self.fact(label, "asserts"),
+            InstructionKind::Retract { label, .. } => self.fact(label, "retracts"),
+            InstructionKind::Log(template) => self.signals(&template.arguments),
+            InstructionKind::UserInput(input) => {
+                self.signals(&input.prompt.arguments);
+                self.ways(ways(kind));
+            }
+            InstructionKind::StartWorkflow(start) => {
+                let id = format!("/workflow/{}", start.program);
+                self.flow.place(&id, &start.program, PlaceKind::Graph);
+                self.lead(&id, ("start-workflow", EdgeKind::Forks));
+                self.ways(ways(kind));
+                self.signals(start.expressions());
+            }
+            InstructionKind::Run(run) => {
+                self.signals(&run.arguments);
+                self.ways(ways(kind));
+            }
+        }
+    }
+
+    fn ways(&mut self, ways: Vec<ProgramWay>) {
+        for ProgramWay { to, label, is_failure } in ways {
+            let kind = if is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
+            if let (Some(label), Some(state)) = (label, self.program.states.get(to)) {
+                self.lead(&state.name, (&label, kind));
+            }
+        }
+    }
+
+    fn signal(&mut self, label: &str) {
+        let id = format!("/signal/{label}");
+        self.flow.place(&id, label, PlaceKind::Signal);
+        self.flow.join(&id, self.here, ("", EdgeKind::Consults));
+    }
+
+    fn fact(&mut self, label: &str, what: &str) {
+        let id = format!("/signal/{label}");
+        self.flow.place(&id, label, PlaceKind::Signal);
+        self.lead(&id, (what, EdgeKind::Consults));
+    }
+
+    /// Adds the signals whose payloads are used.
+    fn signals(&mut self, expressions: impl IntoIterator<Item = &'a TextExpression>) {
+        for expression in expressions {
+            if let TextExpression::Signal { label, .. } = expression {
+                self.signal(label);
+            }
+        }
+    }
+
+    /// Adds the answer to a request, from every role that is asked it anywhere in the program.
+    fn answer(&mut self, request: &str) {
+        let program = self.program;
+        let asked = program
+            .instructions()
+            .filter_map(|one| one.kind.asked())
+            .filter(|(_, own)| ***own == *request);
+        for role in asked.filter_map(|(role, _)| program.roles.get(role)) {
+            self.flow.join(&role_id(&role.name), self.here, ("", EdgeKind::Answers));
+        }
+    }
+
+    /// Adds a request to a role, which runs agents from a state of a folder on, if there is one.
+    fn ask(&mut self, kind: &InstructionKind, folder: Option<&str>) {
+        let Some((role, request)) = kind.asked() else { return };
+        let Some(role) = self.program.roles.get(role).map(|role| role_id(&role.name)) else {
+            return;
+        };
+        let id = folder.map(|state| format!("/folder/{state}"));
+        if let Some((id, state)) = id.as_deref().zip(folder) {
+            self.flow.place(id, state, PlaceKind::Graph);
+        }
+        self.lead(&role, (request, EdgeKind::Asks));
+        if let Some(id) = id {
+            self.flow.join(&role, &id, ("run-folder", EdgeKind::Forks));
         }
     }
 }
 
-fn unused(program: &Program, report: &mut FileDiagnostics) {
-    let mut used = BTreeSet::new();
-    for state in &program.states {
-        used.extend(instructions(&state.body).into_iter().filter_map(asked_role));
-    }
-    for (number, role) in program.roles.iter().enumerate() {
-        if !used.contains(&number) {
-            let why = format!("the role {} is never used; remove it", quoted(&role.name));
-            report.warning(role.at, "SX406", why);
-        }
-    }
-}
-
-/// Returns the number of the role that an instruction asks, if any.
-fn asked_role(instruction: &Instruction) -> Option<usize> {
-    match &instruction.kind {
-        InstructionKind::Send(send) => Some(send.role),
-        InstructionKind::RunFolder(run) => Some(run.role),
-        _ => None,
-    }
-}
-
-/// Warns of suspicious parts of a body.
-fn check_body(body: &[Instruction], report: &mut FileDiagnostics) {
-    let end = body.iter().position(ends);
-    if let Some(dead) = end.and_then(|end| body.get(end + 1)) {
-        let why = "this is unreachable: control never continues here; remove it";
-        report.warning(dead.at, "SX402", why);
-    }
-    for instruction in body {
-        if let InstructionKind::Loop(repeat) = &instruction.kind {
-            endless(instruction, repeat, report);
-        }
-        for inner in blocks(&instruction.kind) {
-            check_body(inner, report);
-        }
-    }
-}
-
-fn endless(instruction: &Instruction, repeat: &LoopInstruction, report: &mut FileDiagnostics) {
-    let leaves = |instruction: &&Instruction| {
-        matches!(instruction.kind, InstructionKind::Terminal { .. })
-            || !ways(&instruction.kind).is_empty()
+/// Returns a condition in few words.
+fn condition_label(condition: &ProgramCondition, program: &Program) -> String {
+    let all = |conditions: &[ProgramCondition], word: &str| {
+        let parts: Vec<String> =
+            conditions.iter().map(|one| condition_label(one, program)).collect();
+        parts.join(word)
     };
-    let is_left = repeat.on_max.is_some()
-        || has_break(&repeat.body)
-        || instructions(&repeat.body).iter().any(leaves);
-    if !is_left {
-        let why = "nothing leaves this loop; write `(break)`, `(goto STATE)` or `(terminal)` in it";
-        report.warning(instruction.at, "SX403", why);
-    }
-    let ways = QuietWays::through(&repeat.body);
-    if ways.to_end || ways.to_next_round {
-        let why = "a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
-        report.warning(instruction.at, "SX404", why);
+    match condition {
+        ProgramCondition::Signal { label, key, equals, .. } => {
+            let key = match key {
+                Some(TextExpression::Text(key)) => format!(" {key}"),
+                _ => String::new(),
+            };
+            let equals = equals.as_ref().map(|value| format!(" = {}", expression(value, program)));
+            format!("{label}{key}{}", equals.unwrap_or_default())
+        }
+        ProgramCondition::Response { request, .. } => format!("{request} ended"),
+        ProgramCondition::Matches { text, pattern } => {
+            format!("{} ~ /{pattern}/", expression(text, program))
+        }
+        ProgramCondition::Equals { one, other } => {
+            format!("{} = {}", expression(one, program), expression(other, program))
+        }
+        ProgramCondition::Verdict { verdict: TextExpression::Verdict(request), word } => {
+            format!("{request}: {word}")
+        }
+        ProgramCondition::Verdict { word, .. } => word.clone(),
+        ProgramCondition::After(millis) => format!("after {}", format_duration(*millis)),
+        ProgramCondition::At(time) => format!("at {time}"),
+        ProgramCondition::And(conditions) => all(conditions, " and "),
+        ProgramCondition::Or(conditions) => all(conditions, " or "),
+        ProgramCondition::Not(one) => format!("not {}", condition_label(one, program)),
     }
 }
 
-/// Returns whether the instructions after this one are never reached.
-fn ends(instruction: &Instruction) -> bool {
-    match &instruction.kind {
-        InstructionKind::Goto(_)
-        | InstructionKind::Terminal { .. }
-        | InstructionKind::Break
-        | InstructionKind::Continue => true,
-        InstructionKind::Loop(repeat) => !has_break(&repeat.body),
-        InstructionKind::Branch { arms, otherwise } => {
-            let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
-            otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
+fn expression(said: &TextExpression, program: &Program) -> String {
+    let role = |number: usize| program.roles.get(number).map_or("", |role| &role.name);
+    match said {
+        TextExpression::Text(text) => text.clone(),
+        TextExpression::WorkflowId => "@workflow-id".to_owned(),
+        TextExpression::Label => "@label".to_owned(),
+        TextExpression::Branch => "@branch".to_owned(),
+        TextExpression::Context(key) => format!("@context/{key}"),
+        TextExpression::Bound(name) => format!("@{name}"),
+        TextExpression::Signal { label, .. } => label.clone(),
+        TextExpression::Response(name) => format!("response {name}"),
+        TextExpression::Verdict(name) => format!("verdict {name}"),
+        TextExpression::Together(all) => {
+            let all: Vec<String> = all.iter().map(|(_, one)| expression(one, program)).collect();
+            all.join(", ")
         }
-        InstructionKind::ForEach(bodies) => bodies.iter().any(|one| one.body.iter().any(ends)),
-        _ => false,
+        TextExpression::Feedback(number) => format!("feedback {}", role(*number)),
+        TextExpression::Artifact(number) => format!("artifact {}", role(*number)),
+        TextExpression::Field { answer, path } => format!("{} {path}", expression(answer, program)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,17 +2,17 @@
 //!
 //! [`read`] makes a [`checked_program`] of a file's text, or reports everything that is wrong with it.
 
-mod await_before_send;
 pub mod checked_program;
 pub mod codes;
 mod commands;
 mod conditions;
 mod contradiction;
+pub(crate) mod control_flow;
 mod definitions;
 mod expand;
 mod fields;
 pub mod files;
-mod flow;
+pub mod flow;
 mod instructions;
 pub mod interpreter;
 mod options;
@@ -23,7 +23,6 @@ mod requests;
 mod scopes;
 mod starts;
 mod syntax_fixes;
-pub mod taken_ways;
 #[cfg(test)]
 mod tests;
 pub mod user_input;
@@ -31,5 +30,4 @@ mod values;
 mod verdicts;
 pub mod vocabulary;
 pub mod walk;
-pub mod ways;
 mod workflow;

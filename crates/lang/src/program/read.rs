@@ -15,14 +15,13 @@ use crate::program::files::{LoadedForms, ProgramFiles};
 use crate::program::parse::Form;
 use crate::program::parse::LineIndex;
 use crate::program::reader::ProgramReader;
-use crate::program::walk::instructions;
 use crate::program::workflow::ProgramParts;
-use crate::program::{commands, files, flow, reader, requests, scopes, verdicts};
+use crate::program::{commands, control_flow, files, reader, requests, scopes, verdicts};
 use crate::report::{FileDiagnostics, quoted};
 use crate::source::{WorkflowSource, checksum};
 
 /// The outcome of reading a program.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ParsedProgram {
     /// The program, if there are no errors.
     pub program: Option<Program>,
@@ -95,7 +94,7 @@ fn read_and_check(
     if let Some(program) = &program {
         reader::check(program, &answer_fields, &mut report);
         verdicts::check(program, &verdicts, &mut report);
-        flow::check(program, &mut report);
+        control_flow::check(program, &mut report);
         commands::check(program, &mut report);
         if with_started {
             let read = |path: &str, text: &str, source: &dyn WorkflowSource| {
@@ -157,7 +156,7 @@ pub(super) fn check(
     (source, read): (&dyn WorkflowSource, ProgramFileReader),
     report: &mut FileDiagnostics,
 ) {
-    for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
+    for instruction in program.instructions() {
         let InstructionKind::StartWorkflow(start) = &instruction.kind else { continue };
         if let Some(started) = read_started(start, source, read) {
             check_values(start, &started, instruction.at, report);

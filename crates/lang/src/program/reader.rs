@@ -15,7 +15,6 @@ use crate::program::parse::{Form, FormContent};
 use crate::program::requests::RequestNames;
 use crate::program::scopes::RequestGroups;
 use crate::program::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
-use crate::program::walk::instructions;
 use crate::report::{FileDiagnostics, quoted};
 use crate::source::WorkflowSource;
 
@@ -284,7 +283,7 @@ fn prompt_of<'program>(
     program: &'program Program,
     answer: &TextExpression,
 ) -> Option<AnsweredPrompt<'program>> {
-    let all = program.states.iter().flat_map(|state| instructions(&state.body));
+    let all = program.instructions();
     let mut kinds = all.map(|instruction| &instruction.kind);
     match answer {
         TextExpression::Response(request) => kinds.find_map(|kind| match kind {

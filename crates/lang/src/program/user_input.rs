@@ -3,7 +3,6 @@
 use super::checked_program::{InstructionKind, Program, UserInput};
 use super::fields::FormFields;
 use super::reader::ProgramReader;
-use super::walk::instructions;
 use crate::hint::closest;
 use crate::program::parse::{Form, FormContent};
 use crate::report::quoted;
@@ -92,7 +91,7 @@ impl UserInput {
 /// # Errors
 /// A message with the reason, and with the answers that the program asks for.
 pub fn check(program: &Program, node: &str, text: &str) -> Result<(), String> {
-    let all = program.states.iter().flat_map(|state| instructions(&state.body));
+    let all = program.instructions();
     let mut names: Vec<&str> = Vec::new();
     let mut wrong = None;
     for instruction in all {

@@ -7,7 +7,6 @@ use super::conditions::all_of;
 use super::fields::FormFields;
 use super::reader::ProgramReader;
 use super::vocabulary::CONDITION;
-use super::walk::instructions;
 use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
 use crate::program::reader::VerdictUse;
@@ -98,7 +97,7 @@ pub(super) fn check(program: &Program, verdicts: &[VerdictUse], report: &mut Fil
             report.error(*at, "SX222", why);
         }
     }
-    for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
+    for instruction in program.instructions() {
         let InstructionKind::Send(send) = &instruction.kind else { continue };
         let has_schema = send.output.is_some()
             || program.roles.get(send.role).is_some_and(|role| role.output.is_some());

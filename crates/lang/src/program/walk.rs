@@ -1,9 +1,10 @@
-//! Visits all instructions of a program, including those in its blocks.
+//! Visits all instructions of a program, including those in its blocks, and the ways from them to its states.
 
 use super::checked_program::{
     Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
 };
 use raymond_model::id::{Folder, StateName};
+use raymond_model::time::format_duration;
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
 pub fn instructions(body: &[Instruction]) -> Vec<&Instruction> {
@@ -54,25 +55,35 @@ pub(super) fn expressions(kind: &InstructionKind) -> Vec<&TextExpression> {
     }
 }
 
-/// Returns the expressions of a condition.
-pub(super) fn condition_expressions(condition: &ProgramCondition) -> Vec<&TextExpression> {
+/// Returns the parts of a condition that are not made of others.
+pub(super) fn parts(condition: &ProgramCondition) -> Vec<&ProgramCondition> {
     match condition {
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
+            all.iter().flat_map(parts).collect()
+        }
+        ProgramCondition::Not(inner) => parts(inner),
+        part => vec![part],
+    }
+}
+
+/// Returns the expressions of a condition.
+pub(super) fn condition_expressions<'a>(
+    condition: &'a ProgramCondition,
+) -> Vec<&'a TextExpression> {
+    let of = |part: &'a ProgramCondition| match part {
         ProgramCondition::Signal { key, equals, .. } => key.iter().chain(equals).collect(),
         ProgramCondition::Matches { text, .. } => vec![text],
         ProgramCondition::Equals { one, other } => vec![one, other],
         ProgramCondition::Verdict { verdict, .. } => vec![verdict],
-        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
-            all.iter().flat_map(condition_expressions).collect()
-        }
-        ProgramCondition::Not(inner) => condition_expressions(inner),
         _ => Vec::new(),
-    }
+    };
+    parts(condition).into_iter().flat_map(of).collect()
 }
 
 /// Returns the states of the scope itself that a program starts agents or runs in, each once.
 pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
-    for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
+    for instruction in program.instructions() {
         let state = match started_in(&instruction.kind) {
             Some((None, state)) if !states.contains(&state) => state,
             Some(_) | None => continue,
@@ -118,14 +129,68 @@ pub fn has_break(body: &[Instruction]) -> bool {
     })
 }
 
-/// Returns the states that a condition leads to when a response is an error.
-pub(super) fn error_states(condition: &ProgramCondition) -> Vec<usize> {
-    match condition {
-        ProgramCondition::Response { on_error, .. } => on_error.iter().copied().collect(),
-        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
-            all.iter().flat_map(error_states).collect()
+/// A way from an instruction to a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramWay {
+    /// The number of the state.
+    pub to: usize,
+    /// The case in which it is taken, for people; `None` for a `goto`, and for a timeout whose time is not known.
+    pub label: Option<String>,
+    /// True if the agent continues there because something failed.
+    pub is_failure: bool,
+}
+
+/// Returns the ways from an instruction itself, without those of its blocks.
+pub fn ways(kind: &InstructionKind) -> Vec<ProgramWay> {
+    let way = |to: Option<usize>, label: Option<String>| {
+        to.map(|to| ProgramWay { to, label, is_failure: true }).into_iter().collect()
+    };
+    let after = |millis: Option<u64>| Some(format!("after {}", format_duration(millis?)));
+    match kind {
+        InstructionKind::Goto(to) => {
+            vec![ProgramWay { to: *to, label: None, is_failure: false }]
         }
-        ProgramCondition::Not(inner) => error_states(inner),
+        InstructionKind::Wait(wait) => {
+            [failures(&wait.condition), way(wait.on_timeout, after(wait.timeout_ms))].concat()
+        }
+        InstructionKind::Branch { arms, .. } => {
+            arms.iter().flat_map(|arm| failures(&arm.condition)).collect()
+        }
+        InstructionKind::Loop(repeat) => {
+            let label = Some("after the last round".to_owned());
+            let way = |to| ProgramWay { to, label, is_failure: false };
+            repeat.on_max.map(way).into_iter().collect()
+        }
+        InstructionKind::Run(run) => {
+            way(run.on_error, Some(format!("{} fails", shortened(&run.command))))
+        }
+        InstructionKind::StartWorkflow(start) => {
+            way(start.on_error, Some(format!("{} is not started", shortened(&start.program))))
+        }
+        InstructionKind::UserInput(input) => way(input.on_timeout, after(input.timeout_ms)),
         _ => Vec::new(),
+    }
+}
+
+/// Returns the ways that a condition leads when a request has failed.
+pub(super) fn failures(condition: &ProgramCondition) -> Vec<ProgramWay> {
+    let failure = |part: &ProgramCondition| match part {
+        ProgramCondition::Response { request, on_error: Some(to) } => {
+            Some(ProgramWay { to: *to, label: Some(format!("{request} fails")), is_failure: true })
+        }
+        _ => None,
+    };
+    parts(condition).into_iter().filter_map(failure).collect()
+}
+
+/// The maximum length of a label, in characters.
+const MAX_LABEL_CHARS: usize = 40;
+
+/// Returns a text on one line, cut to the length of a label.
+pub(super) fn shortened(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_LABEL_CHARS) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
     }
 }

@@ -6,9 +6,6 @@
 //! Only the tags and file names in a prompt's text are known. They are followed where a state has no policy. Agents
 //! write what they are shown, so that a tag that is certain to be refused is an error, unless it is quoted as code.
 
-mod across;
-mod births;
-mod crossings;
 mod ends;
 mod entries;
 mod files;
@@ -17,8 +14,6 @@ mod joins;
 mod options;
 mod outputs;
 mod replies;
-mod returns;
-mod shown_tags;
 mod tags;
 mod variables;
 mod ways;
@@ -77,24 +72,13 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
         report.seen.insert(subject.source.path(&entry));
         implied = ImpliedPolicy::all(&workflow_map);
-        report.files(&workflow_map);
-        report.ways(&workflow_map);
-        report.shown_tags(&workflow_map);
-        report.entries(&workflow_map);
-        report.tags(&workflow_map);
         report.lost_frontmatter(&workflow_map);
-        report.options(&workflow_map);
-        report.fan_outs(&workflow_map, manifest.max_fan_out);
         report.has_budget = manifest.budget.is_some();
-        report.ends(&workflow_map);
-        report.returns(&workflow_map);
-        report.joins(&workflow_map);
         report.budgets(&workflow_map);
         report.outputs(&workflow_map);
         let inputs = manifest.inputs.iter().map(|input| input.name.clone());
         let given: Vec<String> = subject.variables.iter().cloned().chain(inputs).collect();
-        let variables = report.with_outputs(&workflow_map, &given);
-        report.variables(&workflow_map, &variables, false);
+        report.map(&workflow_map, manifest.max_fan_out, (&given, false));
         files += workflow_map.read() + report.replies(&workflow_map);
         files += report.folders(&workflow_map, subject.variables);
         if workflow_map.states.values().any(|state| matches!(state, FolderState::Beyond(..))) {
@@ -187,6 +171,28 @@ impl FolderDiagnostics<'_> {
         message: String,
     ) {
         self.add(name, place, code, (Severity::Warning, message));
+    }
+
+    /// Checks what all folders have in common. `max_fan_out` is the folder's limit of forked agents per reply; `given`
+    /// are the values that its agents have, and whether they may have others.
+    fn map(
+        &mut self,
+        workflow_map: &WorkflowMap,
+        max_fan_out: Option<u32>,
+        given: (&[String], bool),
+    ) {
+        self.files(workflow_map);
+        self.ways(workflow_map);
+        self.shown_tags(workflow_map);
+        self.entries(workflow_map);
+        self.tags(workflow_map);
+        self.options(workflow_map);
+        self.fan_outs(workflow_map, max_fan_out);
+        self.ends(workflow_map);
+        self.returns(workflow_map);
+        self.joins(workflow_map);
+        let known = self.with_outputs(workflow_map, given.0);
+        self.variables(workflow_map, &known, given.1);
     }
 
     /// Returns the path of a state as people see it, also of one of another folder.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
+use super::workflow_map::{FolderPrompt, FolderState, WorkflowMap, call};
 use raymond_model::id::StateName;
 use raymond_model::transition::Transition;
 
@@ -36,10 +36,7 @@ impl JoinableAgents<'_> {
 
 /// Returns the agents that each state may wait for, if it waits.
 pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
-    let called = workflow_map.texts().flat_map(|(_, state)| &state.ways).filter_map(|way| {
-        let is_call = way.transition.continuation().is_some_and(|_| !is_fork(&way.transition));
-        way.transition.target().filter(|_| is_call)
-    });
+    let called = workflow_map.ways().filter_map(|transition| Some(call(transition)?.0));
     let mut behind = JoinAnalysis {
         levels: called.map(|target| (target, workflow_map.level([target]))).collect(),
         workflow_map,
@@ -51,10 +48,6 @@ pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgent
     }
     while behind.advance() {}
     behind.all
-}
-
-fn is_fork(transition: &Transition) -> bool {
-    matches!(transition, Transition::Fork { .. })
 }
 
 /// The agents known so far behind each state.

@@ -5,6 +5,7 @@ pub mod codes;
 pub mod document;
 pub mod evaluator;
 pub mod first_state;
+pub mod flow;
 pub mod forking;
 pub mod frontmatter;
 pub mod implied_policy;

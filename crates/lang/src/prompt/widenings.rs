@@ -10,9 +10,7 @@ use crate::graph;
 use crate::position::SourcePlace;
 use crate::program::checked_program::Program;
 use crate::prompt::check::check_reachable;
-use crate::prompt::workflow_map::{
-    FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap, WorkflowMapOptions,
-};
+use crate::prompt::workflow_map::{FolderPrompt, WorkflowMap, WorkflowMapOptions};
 use crate::source::WorkflowSource;
 use crate::turn_options::{OptionPlaces, embed_files};
 use raymond_model::id::StateName;
@@ -40,21 +38,9 @@ pub fn in_outline(
     let prompts = workflow_map.prompts().chain(&workflow_map.evaluators);
     found.extend(prompts.flat_map(|(name, prompt)| in_prompt(name, prompt, source, ceiling)));
     for (name, state) in &workflow_map.states {
-        match state {
-            FolderState::Graph(FolderGraph { graph: Some(graph), .. }) => {
-                found.extend(in_graph(name, graph, ceiling));
-            }
-            FolderState::Program(FolderProgram { program: Some(program), .. }) => {
-                found.extend(in_program(name, program, ceiling));
-            }
-            FolderState::Prompt(_)
-            | FolderState::Script(_)
-            | FolderState::Graph(_)
-            | FolderState::Program(_)
-            | FolderState::Unreadable(_)
-            | FolderState::Beyond(..)
-            | FolderState::Other => {}
-        }
+        let of_graph = state.graph().map(|graph| in_graph(name, graph, ceiling));
+        let of_program = state.program().map(|program| in_program(name, program, ceiling));
+        found.extend(of_graph.into_iter().chain(of_program).flatten());
     }
     found
 }

@@ -3,23 +3,19 @@
 //! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
 //! only its text gives hints: the tags in it, and the names of other states.
 
-mod across;
-mod flow;
 mod prompt;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin};
+pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin, call};
 use crate::diagnostic::Diagnostic;
 use crate::graph;
 use crate::graph::agents::spawned;
 use crate::program::checked_program::Program;
-use crate::program::read;
+use crate::program::read::{ParsedProgram, read};
 use crate::program::walk::started;
-use crate::source::is_state;
-use crate::source::{self, WorkflowSource};
+use crate::source::{self, WorkflowSource, is_state};
 use raymond_model::id::{ScopePath, StateKind, StateName};
-use raymond_model::transition::Transition;
 use raymond_model::turn_options::TurnOptions;
 
 /// A folder's states from the first one on.
@@ -45,7 +41,7 @@ pub enum FolderState {
     /// A graph.
     Graph(FolderGraph),
     /// A program.
-    Program(FolderProgram),
+    Program(ParsedProgram),
     /// A script, read like a prompt: the tags in its text are ways it may take.
     Script(Box<FolderPrompt>),
     /// A state of another folder, which is a scope of its own.
@@ -65,15 +61,6 @@ pub struct FolderGraph {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A program of the folder.
-#[derive(Debug, Default)]
-pub struct FolderProgram {
-    /// The program, if it has no mistakes.
-    pub program: Option<Program>,
-    /// The mistakes.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
 /// Reads a graph of a folder.
 pub type FolderGraphReader<'a> = dyn Fn(&dyn WorkflowSource, &StateName) -> FolderGraph + 'a;
 
@@ -88,44 +75,71 @@ pub struct WorkflowMapOptions<'a> {
     pub graphs: Option<&'a FolderGraphReader<'a>>,
 }
 
-impl WorkflowMap {
-    /// Returns a map without states.
-    fn empty(entry: &StateName) -> Self {
-        Self {
-            entry: entry.clone(),
-            is_entered: false,
-            states: BTreeMap::new(),
-            evaluators: BTreeMap::new(),
-            order: Vec::new(),
-        }
-    }
+/// The most states of a map of several folders. A link of a folder to itself gives each state endlessly many names.
+const MAX_STATES_ACROSS: usize = 10_000;
 
+impl WorkflowMap {
     /// Returns the map of a folder, from a state on.
     pub fn of(
         entry: &StateName,
         source: &dyn WorkflowSource,
         reach: WorkflowMapOptions<'_>,
     ) -> Self {
-        let mut workflow_map = Self::empty(entry);
-        let mut to_look_at = VecDeque::from([entry.clone()]);
-        while let Some(name) = to_look_at.pop_front() {
-            if workflow_map.states.contains_key(&name)
-                || workflow_map.states.len() >= reach.max_states
-            {
-                continue;
-            }
-            let state = read_state(&name, source, reach);
-            to_look_at.extend(state.leads_to(source, reach));
-            if let Some(evaluator) = state.prompt().and_then(FolderPrompt::evaluator)
-                && !workflow_map.evaluators.contains_key(evaluator)
+        let mut map = Self::explore(entry, reach, |name| {
+            let state = read_state(name, source, reach);
+            let next = state.leads_to(source, reach);
+            (state, next)
+        });
+        let states = map.order.iter().filter_map(|name| map.states.get(name)?.prompt());
+        for evaluator in states.filter_map(FolderPrompt::evaluator) {
+            if !map.evaluators.contains_key(evaluator)
                 && let Ok(text) = source.read(evaluator)
             {
-                workflow_map.evaluators.insert(evaluator.clone(), FolderPrompt::of(&text));
+                map.evaluators.insert(evaluator.clone(), FolderPrompt::of(&text));
             }
-            workflow_map.order.push(name.clone());
-            workflow_map.states.insert(name, state);
         }
-        workflow_map
+        map
+    }
+
+    /// Returns the map of a folder and of all other folders that are reached from a state of it. A state of another
+    /// folder has the name under which the first folder sees it.
+    pub fn across(
+        entry: &StateName,
+        source: &dyn WorkflowSource,
+        reach: WorkflowMapOptions<'_>,
+    ) -> Self {
+        let reach = WorkflowMapOptions { max_states: MAX_STATES_ACROSS, ..reach };
+        Self::explore(entry, reach, |name| {
+            let state = read_across(name, source, reach);
+            let path = name.in_other_folder().map(|(path, _)| path);
+            let path = path.filter(|_| state.text().is_none());
+            let next = state.leads_to(source, reach).into_iter();
+            // The names in texts have been changed already.
+            let seen = |next: StateName| path.as_ref().map_or(next.clone(), |path| path.see(&next));
+            let next = next.map(seen).collect();
+            (state, next)
+        })
+    }
+
+    /// Returns the states from one on; `read` returns a state, and those that it leads to.
+    fn explore(
+        entry: &StateName,
+        reach: WorkflowMapOptions<'_>,
+        read: impl Fn(&StateName) -> (FolderState, Vec<StateName>),
+    ) -> Self {
+        let (mut states, mut order) = (BTreeMap::new(), Vec::new());
+        let mut to_look_at = VecDeque::from([entry.clone()]);
+        while let Some(name) = to_look_at.pop_front() {
+            if states.contains_key(&name) || states.len() >= reach.max_states {
+                continue;
+            }
+            let (state, next) = read(&name);
+            to_look_at.extend(next);
+            order.push(name.clone());
+            states.insert(name, state);
+        }
+        let evaluators = BTreeMap::new();
+        Self { entry: entry.clone(), is_entered: false, states, evaluators, order }
     }
 
     /// Returns the prompts among its states, the near ones first.
@@ -151,33 +165,6 @@ impl WorkflowMap {
     pub fn scripts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
         self.texts()
             .filter(|(name, _)| matches!(self.states.get(*name), Some(FolderState::Script(_))))
-    }
-
-    /// Returns the states that an agent reaches from these without calling, being called, or forgetting.
-    pub fn level<'a>(
-        &'a self,
-        from: impl IntoIterator<Item = &'a StateName>,
-    ) -> BTreeSet<&'a StateName> {
-        let map = self.flow_map_by(|transition| match transition {
-            Transition::Reset { keeps_stack: false, .. } => [None; 3],
-            Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
-                [Some(target), None, None]
-            }
-            other => [other.continuation(), other.timeout_state(), None],
-        });
-        map.reached_from(from.into_iter().filter_map(|name| self.known(name)))
-    }
-
-    /// Returns the states that an agent reaches which begins in one, without those of the agents it forks.
-    pub fn reached_by_one_agent(&self, first: &StateName) -> BTreeSet<&StateName> {
-        let map = self.flow_map_by(|transition| {
-            let entered = match transition {
-                Transition::Fork { .. } => None,
-                other => other.target(),
-            };
-            [entered, transition.continuation(), transition.timeout_state()]
-        });
-        map.reached_from(self.known(first))
     }
 
     /// Returns whether a name is that of a state that can be entered, as far as is known.
@@ -207,21 +194,44 @@ fn read_state(
             }
             Err(error) => FolderState::Unreadable(error),
         },
-        (Some(StateKind::Graph), read) => match source.check(name) {
-            Ok(()) => FolderState::Graph(
-                read.map_or_else(FolderGraph::default, |read| read(source, name)),
-            ),
-            Err(error) => FolderState::Unreadable(error),
-        },
-        (Some(StateKind::Program), None) => match source.check(name) {
-            Ok(()) => FolderState::Program(FolderProgram::default()),
-            Err(error) => FolderState::Unreadable(error),
-        },
+        (Some(StateKind::Graph), Some(read)) if source.check(name).is_ok() => {
+            FolderState::Graph(read(source, name))
+        }
         (Some(StateKind::Program), Some(_)) => match source.read(name) {
-            Ok(text) => FolderState::Program(FolderProgram::of(&source.path(name), &text, source)),
+            Ok(text) => FolderState::Program(read(&source.path(name), &text, source)),
+            Err(error) => FolderState::Unreadable(error),
+        },
+        (Some(kind), _) => match source.check(name) {
+            Ok(()) if kind == StateKind::Graph => FolderState::Graph(FolderGraph::default()),
+            Ok(()) => FolderState::Program(ParsedProgram::default()),
             Err(error) => FolderState::Unreadable(error),
         },
     }
+}
+
+fn read_across(
+    name: &StateName,
+    source: &dyn WorkflowSource,
+    reach: WorkflowMapOptions<'_>,
+) -> FolderState {
+    let Some((path, state)) = name.in_other_folder() else {
+        return read_state(name, source, reach);
+    };
+    let there = match source.scope(&path) {
+        Ok(there) => there,
+        Err(error) => return FolderState::Unreadable(error),
+    };
+    let mut read = read_state(&state, &*there, reach);
+    if let FolderState::Prompt(text) | FolderState::Script(text) = &mut read {
+        for way in &mut text.ways {
+            way.transition.rename_states(|name| *name = path.see(name));
+        }
+        text.mentioned.retain(|name| there.check(name).is_ok());
+        for name in &mut text.mentioned {
+            *name = path.see(name);
+        }
+    }
+    read
 }
 
 fn read_text(kind: StateKind, text: &str, source: &dyn WorkflowSource) -> FolderState {
@@ -249,9 +259,29 @@ impl FolderState {
         }
     }
 
-    /// Returns the ways from a prompt or a script.
-    pub fn ways(&self) -> Option<&Vec<TransitionEdge>> {
-        self.text().map(|state| &state.ways)
+    /// Returns the graph, if the state is one without mistakes.
+    pub fn graph(&self) -> Option<&graph::checked_graph::Graph> {
+        match self {
+            Self::Graph(FolderGraph { graph, .. }) => graph.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the program, if the state is one without mistakes.
+    pub fn program(&self) -> Option<&Program> {
+        match self {
+            Self::Program(ParsedProgram { program, .. }) => program.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the mistakes of a graph or a program.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Graph(FolderGraph { diagnostics, .. })
+            | Self::Program(ParsedProgram { diagnostics, .. }) => diagnostics,
+            _ => &[],
+        }
     }
 
     /// Returns the next states.
@@ -273,17 +303,10 @@ impl FolderState {
                 }
                 next
             }
-            Self::Graph(graph) => graph.graph.as_ref().map(spawned).unwrap_or_default(),
-            Self::Program(program) => program.program.as_ref().map(started).unwrap_or_default(),
-            Self::Beyond(..) | Self::Unreadable(_) | Self::Other => Vec::new(),
+            _ => {
+                let spawned = self.graph().map(spawned);
+                spawned.or_else(|| self.program().map(started)).unwrap_or_default()
+            }
         }
-    }
-}
-
-impl FolderProgram {
-    /// Reads a program.
-    pub fn of(path: &str, text: &str, source: &dyn WorkflowSource) -> Self {
-        let read::ParsedProgram { program, diagnostics } = read::read(path, text, source);
-        Self { program, diagnostics }
     }
 }

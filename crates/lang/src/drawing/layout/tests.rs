@@ -13,11 +13,11 @@ fn plan(nodes: usize, edges: &[(usize, usize)]) -> LayoutInput {
 
 /// Returns the number of edge crossings in these layers.
 fn crossings_of(plan: &LayoutInput) -> usize {
-    let upwards = order::leading_back(plan);
-    let levels = order::levels(plan, &upwards);
+    let upwards = leading_back(plan);
+    let levels = levels(plan, &upwards);
     let mut layers = LayeredGraph::of(plan, &upwards, &levels);
-    order::arrange(&mut layers);
-    order::crossings(&layers)
+    arrange(&mut layers);
+    crossings(&layers)
 }
 
 /// Returns the nodes by their layers.

@@ -8,7 +8,7 @@ use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::output::field;
 use crate::position::SourcePlace;
 use crate::program::checked_program::{Program, TextExpression};
-use crate::program::walk::{expressions, instructions};
+use crate::program::walk::expressions;
 use raymond_model::activity::Activity;
 use raymond_model::advance::AdvanceNext;
 use raymond_model::program_execution::{RequestEntry, RequestStatus};
@@ -238,7 +238,7 @@ impl Program {
 
     /// Returns the directories whose changes the program reads.
     pub(super) fn work_directories(&self) -> Vec<String> {
-        let all = self.states.iter().flat_map(|state| instructions(&state.body));
+        let all = self.instructions();
         let roles = all.flat_map(|one| expressions(&one.kind)).filter_map(of);
         let mut directories: Vec<String> = roles.map(|role| self.directory_of(role)).collect();
         directories.sort();

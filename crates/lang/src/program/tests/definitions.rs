@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::super::checked_program::{InstructionKind, Program};
 use super::super::read::{ParsedProgram, read};
-use super::super::walk::instructions;
 use super::{assert_said, program, said};
 
 /// Returns a program with these definitions in line 1, and this body of a state in line 3.
@@ -14,7 +13,7 @@ fn with(definitions: &str, body: &str) -> String {
 
 /// Returns the sent requests as `role id template argument…`.
 fn sent(program: &Program) -> Vec<String> {
-    let all = program.states.iter().flat_map(|state| instructions(&state.body));
+    let all = program.instructions();
     let sent = all.filter_map(|one| match &one.kind {
         InstructionKind::Send(send) => Some(send),
         _ => None,

@@ -70,6 +70,7 @@ fn loop_without_exit_or_wait_is_reported() {
         "(state a (loop (branch (on (signal l) (goto z)) (otherwise (wait (signal n))))))",
         "(state a (loop (action (log \"~a\" (signal x))) (branch (on (signal l) (goto z)))))",
         "(state a (loop (goto z)))",
+        "(state a (loop (loop (wait (signal l)) (break)) (branch (on (signal m) (goto z)))))",
     ] {
         assert_eq!(remarks(fine), Vec::<String>::new(), "{fine}");
     }

@@ -1,16 +1,20 @@
 //! The checks that workflows can end: calls return, forks have a bound, agents come to a result.
 //!
 //! The unknown counts as well: a state without policy may give a result, and so may a graph and a missing file.
-//! Therefore each problem is real whatever the agents answer.
+//! Therefore each problem is real whatever the agents answer. That a call comes to no result as far as the texts tell is
+//! a warning, because a state without policy may give one whatever its text says.
+//!
+//! Within one folder a state of another one may do anything. Over all folders it is known.
 
 use std::collections::BTreeSet;
 
 use super::FolderDiagnostics;
+use crate::diagnostic::Diagnostic;
 use crate::position::SourcePlace;
 use crate::prompt::policy_entry::EntryPlace;
-use crate::prompt::workflow_map::{FolderPrompt, TransitionEdge, WorkflowMap};
+use crate::prompt::workflow_map::{FolderPrompt, FolderState, TransitionEdge, WorkflowMap, call};
 use raymond_model::id::StateName;
-use raymond_model::transition::Transition;
+use raymond_model::transition::{TagName, Transition};
 
 /// A set of states.
 type StateSet<'a> = BTreeSet<&'a StateName>;
@@ -34,11 +38,7 @@ impl FolderDiagnostics<'_> {
         let returning = workflow_map.states_where(&StateSet::new(), may_return);
         let resetting = workflow_map.states_where(&StateSet::new(), may_reset);
         for (name, transition, place) in workflow_map.steps() {
-            let (Transition::Call { target, .. } | Transition::Function { target, .. }) =
-                transition
-            else {
-                continue;
-            };
+            let Some((target, _)) = call(transition) else { continue };
             if returning.contains(target) || !workflow_map.is_usable(target) {
                 continue;
             }
@@ -195,4 +195,82 @@ fn may_end_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) ->
         Transition::Ask { .. } => transition.states().any(does),
         other => other.states().all(does),
     }
+}
+
+impl FolderDiagnostics<'_> {
+    /// Warns of calls whose target leads to no state that speaks of a result.
+    pub(super) fn returns(&mut self, workflow_map: &WorkflowMap) {
+        let ends = workflow_map.states.iter().filter(|(_, state)| may_tell_result(state));
+        let returning = workflow_map.flow_map().leading_to(ends.map(|(name, _)| name));
+        let told = |diagnostics: &[Diagnostic], path: &str, place: SourcePlace| {
+            diagnostics.iter().any(|one| {
+                one.path == path
+                    && (one.line, one.column) == (place.line, place.column)
+                    && matches!(one.code, "RF301" | "RF302")
+            })
+        };
+        for (name, transition, place) in workflow_map.steps() {
+            let Some((target, _)) = call(transition) else { continue };
+            let place = place.target.unwrap_or(place.entry);
+            if returning.contains(target)
+                || !workflow_map.is_usable(target)
+                || told(&self.diagnostics, &self.path_of(name), place)
+            {
+                continue;
+            }
+            let message = format!(
+                "this {} of {target} comes to no result: no text or policy from there on has a <result>; show one in a state that it leads to",
+                transition.tag()
+            );
+            self.warning(name, place, "RF308", message);
+        }
+    }
+}
+
+/// Returns whether a state may give a result, as far as its policy and its text tell.
+fn may_tell_result(state: &FolderState) -> bool {
+    let FolderState::Prompt(prompt) = state else { return true };
+    let is_told = |prompt: &FolderPrompt| {
+        let shown = prompt.shown.iter().map(|shown| shown.tag);
+        shown
+            .chain(prompt.misspelt.iter().map(|_| TagName::Result))
+            .any(|tag| tag == TagName::Result)
+            || prompt.words.contains("result")
+    };
+    if !prompt.is_open() {
+        return prompt.may_end();
+    }
+    // A text without any tag tells nothing.
+    !prompt.errors.is_empty()
+        || prompt.frontmatter.output.is_some()
+        || prompt.ways.is_empty()
+        || prompt.shows_filled_tags
+        || is_told(prompt)
+}
+
+impl FolderDiagnostics<'_> {
+    /// Reports calls that never come back, and forks and loops without an end, over all folders. The map of each
+    /// single folder has been checked before.
+    pub(super) fn across(&mut self, across: &WorkflowMap) {
+        let mut known = std::mem::take(&mut self.diagnostics);
+        self.calls(across);
+        if !self.has_budget {
+            self.forks(across);
+        }
+        self.returns(across);
+        self.diagnostics.retain(|one| !known.iter().any(|other| is_of_same_way(one, other)));
+        known.append(&mut self.diagnostics);
+        self.diagnostics = known;
+        if !self.has_budget {
+            self.loops_through_folders(across);
+        }
+    }
+}
+
+/// Returns whether two diagnostics say where the same way does not end.
+fn is_of_same_way(one: &Diagnostic, other: &Diagnostic) -> bool {
+    let is_of_ends = |code| matches!(code, "RF301" | "RF302" | "RF303" | "RF305" | "RF308");
+    is_of_ends(other.code)
+        && one.path == other.path
+        && (one.line, one.column) == (other.line, other.column)
 }

@@ -14,9 +14,7 @@ use crate::prompt::frontmatter;
 use crate::prompt::kind::is_for_others;
 use crate::prompt::script::PreparedScript;
 use crate::prompt::step;
-use crate::prompt::workflow_map::{
-    FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
-};
+use crate::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 use crate::replies;
 use crate::source::is_state;
 use crate::source::{Error, WorkflowSource};
@@ -172,10 +170,10 @@ impl FolderDiagnostics<'_> {
         for (name, state) in &workflow_map.states {
             match state {
                 FolderState::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
-                FolderState::Graph(FolderGraph { diagnostics, .. })
-                | FolderState::Program(FolderProgram { diagnostics, .. }) => {
+                FolderState::Graph(_) | FolderState::Program(_) => {
                     let runs_commands = self.runs_commands;
-                    let found = diagnostics.iter().filter(|one| one.code != CODE || !runs_commands);
+                    let found =
+                        state.diagnostics().iter().filter(|one| one.code != CODE || !runs_commands);
                     self.diagnostics.extend(found.cloned());
                 }
                 FolderState::Script(_) => self.script(name),
@@ -207,14 +205,8 @@ impl FolderDiagnostics<'_> {
         let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
         let prompts = others.filter(|name| StateKind::of(name) == Some(StateKind::Prompt));
         // The targets of a file with mistakes are not known.
-        let is_read = |state: &FolderState| match state {
-            FolderState::Graph(FolderGraph { graph, diagnostics }) => {
-                graph.is_some() || diagnostics.is_empty()
-            }
-            FolderState::Program(FolderProgram { program, diagnostics }) => {
-                program.is_some() || diagnostics.is_empty()
-            }
-            _ => true,
+        let is_read = |state: &FolderState| {
+            state.diagnostics().is_empty() || state.graph().is_some() || state.program().is_some()
         };
         let all_are_read = workflow_map.prompts().all(|(_, prompt)| prompt.errors.is_empty())
             && workflow_map.states.values().all(is_read);

@@ -42,11 +42,7 @@ impl FolderDiagnostics<'_> {
 fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
     let is_known = |state: &FolderState| match state {
         FolderState::Prompt(prompt) => !prompt.is_open(),
-        FolderState::Graph(_)
-        | FolderState::Program(_)
-        | FolderState::Beyond(..)
-        | FolderState::Other => true,
-        FolderState::Script(_) | FolderState::Unreadable(_) => false,
+        other => !matches!(other, FolderState::Script(_) | FolderState::Unreadable(_)),
     };
     if !workflow_map.states.values().all(is_known) {
         return None;

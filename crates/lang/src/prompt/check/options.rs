@@ -7,9 +7,8 @@ use crate::command_prompt;
 use crate::manifest;
 use crate::position::SourcePlace;
 use crate::program::checked_program::InstructionKind;
-use crate::program::walk::instructions;
 use crate::prompt::widenings::{FoundWidening, in_options, in_outline};
-use crate::prompt::workflow_map::{FolderProgram, FolderState, WorkflowMap};
+use crate::prompt::workflow_map::WorkflowMap;
 use crate::turn_options::model_hint;
 use crate::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 use raymond_model::id::StateName;
@@ -57,10 +56,8 @@ impl FolderDiagnostics<'_> {
     /// Warns of the prompts that programs send to their roles. Only some prompts of a role may be commands.
     fn commands_of_programs(&mut self, workflow_map: &WorkflowMap) {
         for (name, state) in &workflow_map.states {
-            let FolderState::Program(FolderProgram { program: Some(program), .. }) = state else {
-                continue;
-            };
-            let all = program.states.iter().flat_map(|state| instructions(&state.body));
+            let Some(program) = state.program() else { continue };
+            let all = program.instructions();
             let sent = all.filter_map(|one| match &one.kind {
                 InstructionKind::Send(send) => Some((send.role, &*send.template.pieces[0], one.at)),
                 _ => None,

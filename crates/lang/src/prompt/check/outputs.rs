@@ -12,7 +12,6 @@ use crate::output::{
 use crate::position::SourcePlace;
 use crate::prompt::workflow_map::{FolderPrompt, WorkflowMap};
 use raymond_model::id::StateName;
-use raymond_model::transition::Transition;
 
 /// The states whose answers a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]
@@ -133,9 +132,7 @@ pub(super) fn origins(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, Result
                 entered.has_others |=
                     way.is_of_join() || way.transition.variables().contains_key(RESULT);
             }
-            if let Transition::Call { return_to, .. } | Transition::Function { return_to, .. } =
-                &way.transition
-            {
+            if let Some((_, return_to)) = way.call() {
                 let returned = origins.entry(return_to).or_default();
                 returned.returns(workflow_map, target);
             }

@@ -6,7 +6,9 @@
 use super::FolderDiagnostics;
 use crate::graph::checked_graph::{GraphNode, SpawnTask};
 use crate::hint::{closest, did_you_mean};
-use crate::prompt::workflow_map::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
+use crate::program::checked_program::Program;
+use crate::program::read::read;
+use crate::prompt::workflow_map::{FolderState, WorkflowMap};
 use crate::replies::{self, ScriptedReplies, branch_key};
 use crate::source::{Error, WorkflowSource};
 use raymond_model::id::{ScopePath, StateKind, StateName};
@@ -74,16 +76,13 @@ fn answered(
 type FileParts = Option<Vec<String>>;
 
 fn parts(state: &FolderState) -> FileParts {
-    match state {
-        FolderState::Graph(FolderGraph { graph, .. }) => {
-            let nodes = &graph.as_ref()?.nodes;
-            Some(nodes.iter().flat_map(|(name, node)| node_keys(name, node)).collect())
-        }
-        FolderState::Program(FolderProgram { program, .. }) => {
-            Some(program.as_ref()?.roles.iter().map(|role| role.name.to_string()).collect())
-        }
-        _ => None,
-    }
+    let nodes = state.graph().map(|graph| graph.nodes.iter());
+    let nodes = nodes.map(|nodes| nodes.flat_map(|(name, node)| node_keys(name, node)).collect());
+    nodes.or_else(|| state.program().map(role_names))
+}
+
+fn role_names(program: &Program) -> Vec<String> {
+    program.roles.iter().map(|role| role.name.to_string()).collect()
 }
 
 /// Returns the keys of a node: its name, and the names of its branches.
@@ -103,7 +102,7 @@ fn beside(name: &StateName, source: &dyn WorkflowSource) -> FileParts {
         return None;
     }
     let text = source.read(name).ok()?;
-    parts(&FolderState::Program(FolderProgram::of(&source.path(name), &text, source)))
+    read(&source.path(name), &text, source).program.as_ref().map(role_names)
 }
 
 /// A key of the script, taken apart.

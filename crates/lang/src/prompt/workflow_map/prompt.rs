@@ -280,9 +280,23 @@ impl TransitionEdge {
         self.origin != TransitionOrigin::Text
     }
 
+    /// Returns the state that a call leads to, and the one that it returns to.
+    pub fn call(&self) -> Option<(&StateName, &StateName)> {
+        call(&self.transition)
+    }
+
     /// Returns whether the way is taken without the agent, because a join was not met.
     pub fn is_of_join(&self) -> bool {
         matches!(self.origin, TransitionOrigin::Failure | TransitionOrigin::Timeout)
+    }
+}
+
+/// Returns the state that a call or a function leads to, and the one that it returns to.
+pub fn call(transition: &Transition) -> Option<(&StateName, &StateName)> {
+    match transition {
+        Transition::Call { target, return_to, .. }
+        | Transition::Function { target, return_to, .. } => Some((target, return_to)),
+        _ => None,
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{mermaid, svg};
 use super::*;
+use crate::drawing::{mermaid, svg};
 use crate::program::read::read;
 
 /// The example of the language's own description.
-const SEED: &str = include_str!("../../program/tests/planner-worker-review.lisp");
+const SEED: &str = include_str!("../tests/planner-worker-review.lisp");
 
-fn drawn(text: &str) -> WorkflowDrawing {
+fn drawn(text: &str) -> Flow {
     let source = BTreeMap::from([("TRY.md".to_owned(), "x".to_owned())]);
     let reading = read("p.lisp", text, &source);
     let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
-    draw(&program, "p.lisp")
+    flow(&program, "p.lisp")
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::prompt::workflow_map::{
 };
 use super::replies::key_of;
 use super::source::WorkflowSource;
-use crate::graph::flow::{is_computed, ways};
+use crate::graph::targets::{is_computed, ways};
 use raymond_model::id::StateName;
 use raymond_model::observed_run::{ObservedRun, ObservedWay, ObservedWayCase, ProgramMove};
 

@@ -10,7 +10,7 @@ use super::actions::ACTIONS;
 use super::command_backend::{PageAgent, WorkflowsDocument, WorktreeDiff};
 use super::run_documents::{RunQuestions, RunsPage};
 use crate::domain::views::RunCosts;
-use crate::language::drawing::placed::PlacedDrawing;
+use crate::language::drawing::svg::PlacedDrawing;
 use crate::serve::agent_feed::{AgentsPage, ConversationPage};
 use crate::serve::handler::CostTimes;
 use crate::serve::run_feed::LogPage;

@@ -25,6 +25,7 @@ mod prompts;
 pub mod read;
 pub mod reader;
 mod state_options;
+pub mod targets;
 #[cfg(test)]
 mod tests;
 mod variables;

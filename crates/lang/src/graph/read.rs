@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::checked_graph::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
-use super::flow;
 use super::keys;
 use super::profile::GraphProfile;
 use super::reader::{GraphReader, MappingFields};
+use super::targets;
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
 use crate::diagnostic::Diagnostic;
@@ -126,7 +126,7 @@ impl GraphReader<'_> {
         let endings = endings.and_then(|entries| self.endings(entries));
         if known {
             let from = start.as_ref().map(|(name, at)| (name, *at));
-            flow::check(
+            targets::check(
                 &mut self.report,
                 from,
                 &self.edges,
